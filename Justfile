@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# The only entry point. `./just` sets the machine up first, then runs these with the programs of .venv.
+
+set positional-arguments
+
+export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+
+[private]
+default:
+    @just --justfile '{{ justfile() }}' --list --unsorted
+
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results)
+[group('study')]
+reproduce STUDY *OPTIONS:
+    @longfat reproduce "$@"
+
+# Print how many runs a study has and what they cost in time and disk; write nothing
+[group('study')]
+plan STUDY *OPTIONS:
+    @longfat plan "$@"
+
+# Reproduce the one-minute study that shows the whole chain at work
+[group('study')]
+smoke *OPTIONS:
+    @longfat reproduce _smoke "$@"
+
+# Run the tests: unit, contract, and what boots guests
+[group('check')]
+test *OPTIONS:
+    @pytest "$@"
+
+# Run every linter, the type checker, and the tests of the house rules
+[group('check')]
+check:
+    ruff format --check .
+    ruff check .
+    mypy
+    shellcheck just .ci/run images/customize.sh
+    yamllint --strict .
+    codespell
+    pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Format the Python code and mend what ruff can mend
+[group('check')]
+fmt:
+    ruff check --fix .
+    ruff format .
+
+# Measure the speed of the laboratory on this machine
+[group('check')]
+bench *OPTIONS:
+    @longfat bench "$@"
+
+# Build the kernel into the cache folder, unless it is there
+[group('build')]
+kernel *OPTIONS:
+    @longfat build kernel "$@"
+
+# Build the userland image into the cache folder, unless it is there
+[group('build')]
+image *OPTIONS:
+    @longfat build image "$@"
+
+# Resolve the newest versions of all dependencies into requirements.lock
+[group('build')]
+lock:
+    uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
+
+# Remove what the tools leave in the checkout; results, .venv and the cache folder stay
+[group('build')]
+clean:
+    rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+    find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

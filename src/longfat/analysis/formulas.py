@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed set of formulas that analytic claims and tables are computed from.
+
+Owns formulas of the papers, by name; every argument is a plain number in base units (bit/s, microseconds,
+bytes, segments) and every result a plain number in the unit its docstring gives. Measures nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+
+# RFC 3649, section 5: both ends of the response function, and b at the upper one.
+LOW_WINDOW = 38
+HIGH_WINDOW = 83000
+HIGH_DECREASE = 0.1
+
+
+def bandwidth_delay_product(rate: float, rtt: float) -> float:
+    """Data in flight that fills the path, in MB (10^6 bytes): rate in bit/s times RTT in microseconds."""
+    return rate * rtt / 8e12
+
+
+def quotient(numerator: float, denominator: float) -> float:
+    """One number over another."""
+    return numerator / denominator
+
+
+def standard_increase(window: float) -> float:
+    """Segments that Standard TCP adds each RTT (RFC 5681): 1/w for each of w acknowledgements."""
+    return window * (1 / window)
+
+
+def scalable_increase(window: float, a: float) -> float:
+    """Segments that Scalable TCP adds each RTT: a for each of w acknowledgements (Kelly 2003)."""
+    return window * a
+
+
+def highspeed_loss_rate(window: float) -> float:
+    """Loss rate p(w) at which HighSpeed TCP keeps an average window: 0.078 / w^1.2 (RFC 3649, section 5)."""
+    return 0.078 / math.pow(window, 1.2)
+
+
+def highspeed_decrease(window: float) -> float:
+    """Part b(w) of the window that HighSpeed TCP gives up on a loss (RFC 3649, section 5)."""
+    if window <= LOW_WINDOW:
+        return 0.5
+    place = math.log(window / LOW_WINDOW) / math.log(HIGH_WINDOW / LOW_WINDOW)
+    return 0.5 + (HIGH_DECREASE - 0.5) * place
+
+
+def highspeed_increase(window: float) -> float:
+    """Segments a(w) that HighSpeed TCP adds each RTT: w^2 p(w) 2 b(w) / (2 - b(w)) (RFC 3649, section 5)."""
+    b = highspeed_decrease(window)
+    return window**2 * highspeed_loss_rate(window) * 2 * b / (2 - b)
+
+
+def highspeed_row(increase: float) -> float:
+    """Window in segments of the table's row with that increase: the smallest w with a(w) >= increase."""
+    window = LOW_WINDOW
+    while increase > 1 and highspeed_increase(window) < increase and window < HIGH_WINDOW:
+        window += 1
+    return float(window)
+
+
+def highspeed_table_increase(window: float) -> float:
+    """Whole segments added each RTT by the table: those of the first row whose window is not below w."""
+    increase = 1
+    while highspeed_row(increase) < window and highspeed_row(increase) < HIGH_WINDOW:
+        increase += 1
+    return float(increase)
+
+
+FORMULAS: dict[str, Callable[..., float]] = {
+    formula.__name__: formula
+    for formula in (
+        bandwidth_delay_product,
+        quotient,
+        standard_increase,
+        scalable_increase,
+        highspeed_loss_rate,
+        highspeed_decrease,
+        highspeed_increase,
+        highspeed_row,
+        highspeed_table_increase,
+    )
+}
+
+
+def arguments_of(name: str) -> tuple[str, ...]:
+    """The names of a formula's arguments."""
+    return tuple(inspect.signature(FORMULAS[name]).parameters)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics: each a pure function of flow rows or of one series of outstanding data.
+
+Owns every definition that a figure or claim rests on. Knows neither files nor claims. A series is cut into
+intervals of one base RTT before anything is fitted: outstanding data jumps by a packet with each packet and
+each acknowledgement, and the window rules under study are stated per RTT. A metric that the data cannot give
+(too few intervals, no drop) raises NoValue with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.dataset.load import Series
+
+Array = npt.NDArray[np.float64]
+
+LEAST_INTERVALS = 4  # fewer points than this say nothing about a straight line
+LEAST_SEGMENT = 3  # intervals on either side of a bend
+REGROWN = 0.98
+RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs; ten leave room for a slow one
+
+
+class NoValue(Exception):
+    """The data cannot give the metric; the text says why."""
+
+
+def goodput_mbps(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
+    """Goodput in Mb/s (10^6 bit/s) as iperf2's receiving end reports it: one flow's, or the sum of all."""
+    chosen = [row["goodput_bps"] for row in flows if flow in (None, row["flow"])]
+    if not chosen:
+        raise NoValue(f"no goodput of flow {flow!r}" if flow else "no goodput of any flow")
+    return float(sum(chosen)) / 1e6
+
+
+def share_percent(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
+    """One flow's part of the goodput of all, in percent: 100 * x / sum of x."""
+    total = goodput_mbps(flows)
+    if total <= 0:
+        raise NoValue("no flow received anything")
+    return 100 * goodput_mbps(flows, flow) / total
+
+
+def plateau_bytes(series: Series, since_us: float, until_us: float) -> float:
+    """Level of outstanding data in bytes: the median over a window of time."""
+    return float(np.median(_cut(series, since_us, until_us).values))
+
+
+def before_drop_bytes(series: Series, at_us: float, rtt_us: float) -> float:
+    """Outstanding data in bytes just before a drop: the median over the RTT that ends at ``at_us``."""
+    return plateau_bytes(series, at_us - rtt_us, at_us)
+
+
+def after_drop_bytes(series: Series, at_us: float, rtt_us: float) -> float:
+    """Outstanding data in bytes after a drop: the smallest median of an RTT within ten RTTs of ``at_us``.
+
+    Medians of whole RTTs pass over the moment at the end of recovery at which a cumulative acknowledgement
+    takes everything out and the next burst puts it back.
+    """
+    _, levels = per_rtt(series, rtt_us, at_us, at_us + RECOVERY_RTTS * rtt_us)
+    return float(levels.min())
+
+
+def drop_ratio(series: Series, at_us: float, rtt_us: float) -> float:
+    """Outstanding data after a drop as a fraction of that before: 1 - b, of no unit."""
+    return after_drop_bytes(series, at_us, rtt_us) / before_drop_bytes(series, at_us, rtt_us)
+
+
+def slow_start_growth(series: Series, rtt_us: float) -> float:
+    """Factor by which outstanding data grows each RTT in slow start, of no unit.
+
+    Slow start is taken to last until the peak of an RTT no longer exceeds that of the one before by a tenth.
+    A straight line is fitted to the logarithm of its peaks up to half of the highest.
+    """
+    starts, _ = per_rtt(series, rtt_us)
+    edges = np.append(starts - rtt_us / 2, starts[-1] + rtt_us / 2)
+    place = np.clip(np.searchsorted(edges, series.t_us, side="right") - 1, 0, len(starts) - 1)
+    peaks = np.zeros(len(starts))
+    np.maximum.at(peaks, place, series.values)
+    ascent = peaks[: _end_of_ascent(peaks)]
+    ascent = ascent[(ascent > 0) & (ascent <= ascent.max() / 2)]
+    if len(ascent) < LEAST_INTERVALS:
+        raise NoValue(f"slow start lasts {len(ascent)} RTTs, at least {LEAST_INTERVALS} are needed")
+    return float(np.exp(_line(np.arange(len(ascent), dtype=float), np.log(ascent))[0]))
+
+
+def linear_growth_segments(
+    series: Series,
+    rtt_us: float,
+    since_us: float,
+    until_us: float,
+    segment_bytes: float,
+    lowest_bytes: float = 0.0,
+    highest_bytes: float = np.inf,
+) -> float:
+    """Slope in segments per RTT by least squares, over the RTTs whose level lies within the two bounds."""
+    t_us, levels = per_rtt(series, rtt_us, since_us, until_us)
+    chosen = (levels >= lowest_bytes) & (levels <= highest_bytes)
+    if chosen.sum() < LEAST_INTERVALS:
+        raise NoValue(f"{chosen.sum()} RTTs lie within the bounds, at least {LEAST_INTERVALS} are needed")
+    return _line(t_us[chosen] / rtt_us, levels[chosen] / segment_bytes)[0]
+
+
+def linearity(series: Series, rtt_us: float, since_us: float, until_us: float) -> float:
+    """How straight the growth is: the coefficient of determination R^2 of the fitted line, of no unit."""
+    t_us, levels = per_rtt(series, rtt_us, since_us, until_us)
+    _, _, error = _line(t_us, levels)
+    scatter = float(((levels - levels.mean()) ** 2).sum())
+    if scatter == 0:
+        raise NoValue("the outstanding data is constant")
+    return 1 - error / scatter
+
+
+def regrowth_percent(series: Series, rtt_us: float, at_us: float) -> float:
+    """Growth in percent per RTT after a drop: slope of a straight line through the logarithm of the levels.
+
+    Taken from the smallest level within ten RTTs of the drop to the last below 98 % of the level before it:
+    there something else than its congestion window may hold the sender.
+    """
+    target = REGROWN * before_drop_bytes(series, at_us, rtt_us)
+    _, levels = per_rtt(series, rtt_us, at_us, np.inf)
+    levels = levels[int(levels[:RECOVERY_RTTS].argmin()) :]
+    reached = np.flatnonzero(levels >= target)
+    levels = levels[: reached[0]] if len(reached) else levels
+    if len(levels) < LEAST_INTERVALS or levels.min() <= 0:
+        raise NoValue(f"regrowth lasts {len(levels)} RTTs, at least {LEAST_INTERVALS} are needed")
+    return float(100 * np.expm1(_line(np.arange(len(levels), dtype=float), np.log(levels))[0]))
+
+
+def bend(
+    series: Series, rtt_us: float, since_us: float, until_us: float, highest_bytes: float = np.inf
+) -> tuple[float, float, float]:
+    """Where growth changes its slope: time in s, level in bytes, and slope after over slope before.
+
+    Two straight lines are fitted to the levels of the RTTs; the break is where their squared error is least.
+    The first RTT above ``highest_bytes`` ends the window.
+    """
+    t_us, levels = per_rtt(series, rtt_us, since_us, until_us)
+    above = np.flatnonzero(levels > highest_bytes)
+    if len(above):
+        t_us, levels = t_us[: above[0]], levels[: above[0]]
+    places = range(LEAST_SEGMENT, len(levels) - LEAST_SEGMENT + 1)
+    if not places:
+        raise NoValue(f"{len(levels)} RTTs are too few to find a bend")
+
+    def squared_error(k: int) -> float:
+        return _line(t_us[:k], levels[:k])[2] + _line(t_us[k:], levels[k:])[2]
+
+    best = min(places, key=squared_error)
+    before, after = _line(t_us[:best], levels[:best])[0], _line(t_us[best:], levels[best:])[0]
+    if before <= 0:
+        raise NoValue("the outstanding data does not grow before the bend")
+    t_bend = (t_us[best - 1] + t_us[best]) / 2
+    return float(t_bend) / 1e6, float(levels[best - 1] + levels[best]) / 2, after / before
+
+
+def per_rtt(
+    series: Series, rtt_us: float, since_us: float | None = None, until_us: float | None = None
+) -> tuple[Array, Array]:
+    """Middle of each whole RTT of the window in microseconds, and the median level in it in bytes.
+
+    An RTT without a packet keeps the level of the one before. Without a window the whole series is taken.
+    """
+    cut = _cut(series, since_us, until_us)
+    start = float(cut.t_us[0]) if since_us is None else since_us
+    end = float(cut.t_us[-1]) if until_us is None else min(until_us, float(cut.t_us[-1]))
+    count = int((end - start) // rtt_us)
+    if rtt_us <= 0 or count < LEAST_INTERVALS:
+        raise NoValue(f"the window holds {max(count, 0)} RTTs, at least {LEAST_INTERVALS} are needed")
+    edges = np.searchsorted(cut.t_us, start + rtt_us * np.arange(count + 1))
+    levels = np.full(count, cut.values[0])
+    for k in range(count):
+        inside = cut.values[edges[k] : edges[k + 1]]
+        levels[k] = np.median(inside) if len(inside) else levels[max(k - 1, 0)]
+    middles: Array = start + rtt_us * (np.arange(count, dtype=np.float64) + 0.5)
+    return middles, levels
+
+
+def _cut(series: Series, since_us: float | None, until_us: float | None) -> Series:
+    since = -np.inf if since_us is None else since_us
+    until = np.inf if until_us is None else until_us
+    chosen = (series.t_us >= since) & (series.t_us < until)
+    if not chosen.any():
+        raise NoValue("no outstanding data was recorded in the window")
+    return Series(series.t_us[chosen], series.values[chosen])
+
+
+def _end_of_ascent(peaks: Array) -> int:
+    """Number of intervals up to the first that does not exceed the one before by 10 % or more."""
+    flat = np.flatnonzero(peaks[1:] < 1.1 * peaks[:-1])
+    return int(flat[0]) + 1 if len(flat) else len(peaks)
+
+
+def _line(x: Array, y: Array) -> tuple[float, float, float]:
+    """Slope, intercept and squared error of the least-squares line."""
+    dx, dy = x - x.mean(), y - y.mean()
+    slope = float((dx * dy).sum() / (dx * dx).sum())
+    return slope, float(y.mean() - slope * x.mean()), float(((dy - slope * dx) ** 2).sum())

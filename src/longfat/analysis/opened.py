@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's results opened for reading: what a notebook works with.
+
+Owns where results and study are found and which file names a study folder has. Defines no metric.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from longfat.analysis.draw import Drawing, draw, save
+from longfat.analysis.figures import FIGURES, FiguresDocument, load_figures
+from longfat.analysis.judge import Verdict, read_verdicts
+from longfat.dataset.load import Dataset, load_dataset
+
+RESULTS_VARIABLE = "LONGFAT_RESULTS"
+STUDY_VARIABLE = "LONGFAT_STUDY"
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """The results of a study with the folder of its manifest, claims and figures."""
+
+    results: Path
+    study_dir: Path
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset. Raises RigError when it is missing or damaged."""
+        return load_dataset(self.results)
+
+    @cached_property
+    def figures(self) -> FiguresDocument:
+        """What figures.yaml asks for. Raises StudyError when it is faulty."""
+        return load_figures(self.study_dir / FIGURES)
+
+    def show(self, artifact: str) -> Drawing:
+        """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
+        drawing = draw(self.dataset, self.figures.figure(artifact))
+        save(drawing, self.results / "figures")
+        return drawing
+
+    def verdicts(self) -> VerdictTable:
+        """The verdicts, as a table that a notebook shows."""
+        return VerdictTable(tuple(read_verdicts(self.results)))
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """Verdicts that show themselves as text, one to a line."""
+
+    verdicts: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        width = max((len(verdict.claim) for verdict in self.verdicts), default=0)
+        rows = (
+            f"{verdict.claim:<{width}}  {verdict.verdict.replace('_', ' '):<15}"
+            f" {verdict.artifact or '-':<7} {verdict.reason or ''}".rstrip()
+            for verdict in self.verdicts
+        )
+        return "\n".join(rows)
+
+
+def open_study(name: str) -> OpenedStudy:
+    """Open a study from a notebook.
+
+    The folders are those that the runner names in LONGFAT_RESULTS and LONGFAT_STUDY, or else, in a notebook
+    opened by hand, ``results/<name>`` and ``experiments/<name>`` of the checkout that the notebook lies in.
+    """
+    root = Path.cwd().parents[1]
+    results = os.environ.get(RESULTS_VARIABLE)
+    study_dir = os.environ.get(STUDY_VARIABLE)
+    return OpenedStudy(
+        Path(results) if results else root / "results" / name,
+        Path(study_dir) if study_dir else root / "experiments" / name,
+    )
+
+
+def draw_all(results: Path, study_dir: Path) -> tuple[str, ...]:
+    """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
+    study = OpenedStudy(results, study_dir)
+    return tuple(study.show(figure.artifact).artifact for figure in study.figures.figures)

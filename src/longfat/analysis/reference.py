@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether results are those that were committed before, byte for byte.
+
+Owns ``experiments/STUDY/reference/*.json``: one file for each combination of kernel, image, laboratory code
+and lock, because only equal inputs must give equal results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from longfat.analysis.judge import read_verdicts
+from longfat.dataset.build import dataset_digests
+from longfat.errors import RigError, StudyError
+from longfat.plan.lockfile import read_lock
+
+REFERENCE = "reference"
+KEYS = ("backend", "kernel", "image", "lab", "lock")
+
+
+@dataclass(frozen=True)
+class ReferenceMatch:
+    """The outcome of a comparison and the lines that explain it to the user."""
+
+    status: Literal["identical", "differs", "no_reference"]
+    lines: tuple[str, ...]
+
+
+def compare(results: Path, study_dir: Path) -> ReferenceMatch:
+    """Compare dataset and verdicts with the reference of the same kernel, image, laboratory code and lock.
+
+    Raises RigError when there are no results, StudyError when a reference file is damaged.
+    """
+    found = _facts(results)
+    references = [_read(path) for path in sorted((study_dir / REFERENCE).glob("*.json"))]
+    if not references:
+        return ReferenceMatch("no_reference", ("the study has no reference yet",))
+    for reference in references:
+        if reference["key"] == found["key"]:
+            lines = _differences(reference, found)
+            if lines:
+                return ReferenceMatch("differs", tuple(lines))
+            digest = found["dataset"][:12]
+            return ReferenceMatch("identical", (f"dataset {digest} and all verdicts match the reference",))
+    nearest = max(references, key=lambda item: sum(item["key"][key] == found["key"][key] for key in KEYS))
+    lines = ["no reference for these inputs; against the nearest one"]
+    lines += [
+        f"{key} is {found['key'][key][:12]}, the reference has {nearest['key'][key][:12]}"
+        for key in KEYS
+        if nearest["key"][key] != found["key"][key]
+    ]
+    return ReferenceMatch("no_reference", tuple(lines))
+
+
+def write_reference(results: Path, study_dir: Path) -> Path:
+    """Make the results the reference of their inputs; give the file.
+
+    Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated.
+    """
+    facts = _facts(results)
+    if facts["not_ok"]:
+        raise StudyError(
+            f"{facts['not_ok']} runs are not ok; a reference needs all of them",
+            hint="see dataset/exclusions.csv",
+        )
+    folder = study_dir / REFERENCE
+    name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
+    path = folder / f"{name}.json"
+    try:
+        folder.mkdir(exist_ok=True)
+        path.write_text(json.dumps(facts, sort_keys=True, indent=1) + "\n", encoding="ascii")
+    except OSError as error:
+        raise RigError(f"cannot write the reference: {error}", where=str(path)) from error
+    return path
+
+
+def provenance(results: Path) -> dict[str, str]:
+    """The digests that results depend on: backend, kernel, image, laboratory code and lock."""
+    pins = read_lock(results / "lock.json").pins
+    lock = hashlib.sha256((results / "lock.json").read_bytes()).hexdigest()
+    return {**{key: pins.get(key, "none") for key in KEYS}, "lock": lock}
+
+
+def _facts(results: Path) -> dict[str, Any]:
+    key = provenance(results)
+    tables = dataset_digests(results)
+    exclusions = (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8").splitlines()
+    return {
+        "format": 1,
+        "key": key,
+        "tables": tables,
+        "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
+        "not_ok": max(0, len(exclusions) - 1),
+        "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results)},
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="ascii"))
+        if data["format"] != 1 or not set(KEYS) <= data["key"].keys():
+            raise ValueError("not a reference of format 1")
+        return {"key": data["key"], "tables": data["tables"], "verdicts": data["verdicts"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
+
+
+def _differences(reference: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    lines = [
+        f"table {name} is {found['tables'].get(name, 'missing')[:12]}, the reference has {digest[:12]}"
+        for name, digest in sorted(reference["tables"].items())
+        if found["tables"].get(name) != digest
+    ]
+    before, now = reference["verdicts"], found["verdicts"]
+    for claim in sorted({*before, *now}):
+        old, new = before.get(claim, "absent"), now.get(claim, "absent")
+        if old != new:
+            lines.append(f"claim {claim} is {new}, the reference has {old}")
+    return lines

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How figures look: one colour and marker for each algorithm, the same in every figure.
+
+Owns colours, markers and the settings of matplotlib. Must not know data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Okabe and Ito's palette: distinct for colour-blind readers and in grey.
+_BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+_SKY, _AMBER, _BLACK, _YELLOW = "#56b4e9", "#e69f00", "#333333", "#b8a800"
+_ALGORITHMS = {
+    "standard": (_BLUE, "o"),
+    "reno": (_BLUE, "o"),
+    "highspeed": (_ORANGE, "s"),
+    "scalable": (_GREEN, "^"),
+    "cubic": (_PURPLE, "D"),
+    "bic": (_AMBER, "v"),
+    "htcp": (_SKY, "P"),
+    "lp": (_YELLOW, "X"),
+    "bbr": (_BLACK, "*"),
+}
+_OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
+PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}
+PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
+
+SETTINGS: Any = {
+    "figure.dpi": 150,
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e7eb",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    # Ids in an SVG are random unless they are salted; equal figures shall be equal bytes.
+    "svg.hashsalt": "longfat",
+}
+
+
+def look(name: str, place: int = 0) -> tuple[str, str]:
+    """Colour and marker of an algorithm; ``place`` picks one for a name that is no algorithm."""
+    return _ALGORITHMS.get(name, _OTHERS[place % len(_OTHERS)])
+
+
+def order(name: str) -> tuple[int, str]:
+    """Where an algorithm's series stands among others: the classic first, unknown names last by alphabet."""
+    known = list(_ALGORITHMS)
+    return (known.index(name) if name in known else len(known), name)

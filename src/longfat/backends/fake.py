@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend with known truth: writes what a laboratory would, computed by ``fake_truth`` instead of measured.
+
+Serves the tests of everything downstream of a run, and a first look without a kernel. Its iperf2 texts and
+captures are placeholders of the right form (a capture has no packets). Same RunSpec, same bytes.
+It can be told to fail in the ways a laboratory fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import signal
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from longfat.backends import fake_truth as truth
+from longfat.backends.protocol import Capabilities, refused_ccas
+from longfat.errors import RigError
+from longfat.runspec import Flow, RunSpec, canonical_json
+
+CCAS = frozenset({"reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "scalable"})
+CCAS |= frozenset({"lp", "veno", "yeah", "illinois", "dctcp", "bbr"})
+SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
+ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
+PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)  # Ethernet, 128 bytes a packet
+
+Fault = Literal["crash", "die", "disk_full", "report_failure"]
+
+
+@dataclass(frozen=True)
+class FakeBackend:
+    """See the module; all settings have harmless defaults.
+
+    ``wall_seconds`` makes each run take that long. ``faults`` names, by run_id, runs that raise RigError,
+    kill their worker process, raise ENOSPC, or report a failure in outcome.json; with a ``once`` folder each
+    strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json.
+    """
+
+    wall_seconds: float = 0.0
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    once: Path | None = None
+    achieved_rate_factor: float = 1.0
+    name: str = field(default="fake", init=False)
+
+    def pins(self) -> dict[str, str]:
+        """There is no kernel and no image; ``lab`` covers the code of the truth and the falsified rate."""
+        code = Path(__file__).read_bytes() + Path(truth.__file__).read_bytes()
+        lab = hashlib.sha256(code + repr(self.achieved_rate_factor).encode()).hexdigest()
+        return {"backend": self.name, "kernel": "none", "image": "none", "lab": lab}
+
+    def capabilities(self) -> Capabilities:
+        """Everything, everywhere."""
+        return Capabilities(ccas=CCAS)
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """Unknown algorithms, unreachable receivers, and flows that nothing limits."""
+        reasons = list(refused_ccas(spec, CCAS))
+        for flow in spec.flows:
+            if not truth.route(spec, flow.sender, flow.receiver):
+                reasons.append(f"flow {flow.name!r}: no route from {flow.sender!r} to {flow.receiver!r}")
+            elif truth.goodput_limit_bps(spec, flow) is None:
+                reasons.append(f"flow {flow.name!r}: neither a rate nor a window over an RTT limits it")
+        return tuple(reasons)
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        """Write the files of docs/formats.md as ``fake_truth`` has them."""
+        time.sleep(self.wall_seconds)
+        fault = self._fault_of(spec.run_id)
+        if fault == "crash":
+            raise RigError("the fake laboratory crashed, as it was told to")
+        if fault == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "disk_full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}
+        if fault == "report_failure":
+            outcome = {"status": "failed", "reason": "iperf2 found no server", "end_us": 0}
+        files = {
+            "outcome.json": canonical_json(outcome),
+            "environment.json": canonical_json(
+                {"kernel_release": "fake", "ccas": sorted(CCAS), "tools": {"iperf": "fake"}}
+            ),
+            "achieved.json": canonical_json(self._achieved(spec)),
+            "flows.json": canonical_json([_flow_report(spec, flow) for flow in spec.flows]),
+            "counters.json": canonical_json(_counters(spec)),
+            "sockets.csv": _sockets(spec),
+            "queues.csv": _queues(spec),
+        }
+        for flow in spec.flows:
+            rate = truth.goodput_bps(spec, flow)
+            files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
+            files[f"iperf/{flow.name}.server.txt"] = (
+                f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
+            )
+            if flow.name in spec.probes.capture_flows:
+                files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        for name in spec.probes.capture_flows:
+            (folder / "captures").mkdir(exist_ok=True)
+            (folder / "captures" / f"{name}.pcap").write_bytes(PCAP_HEADER)
+
+    def _fault_of(self, run_id: str) -> Fault | None:
+        fault = self.faults.get(run_id)
+        if fault is None or self.once is None:
+            return fault
+        marker = self.once / run_id
+        if marker.exists():
+            return None
+        marker.touch()
+        return fault
+
+    def _achieved(self, spec: RunSpec) -> dict[str, object]:
+        nodes = {
+            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)}
+            for node in spec.nodes
+        }
+        flows = [
+            {"flow": flow.name, "cca": flow.cca, "base_rtt_us": truth.base_rtt_us(spec, flow)}
+            for flow in spec.flows
+        ]
+        interfaces = []
+        for name, hop in _interfaces(spec):
+            rate = hop.egress.rate_bps
+            interfaces.append(
+                {
+                    "node": hop.node,
+                    "interface": name,
+                    "mtu_bytes": hop.mtu_bytes,
+                    "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
+                    "queue_kind": hop.egress.queue.kind,
+                    "limit_packets": hop.egress.queue.limit_packets,
+                    "delay_us": hop.egress.delay_us,
+                    "drops": 0,
+                    "deliberate_drops": len(hop.egress.drops),
+                }
+            )
+        captured = {name: {"captured": 0, "dropped": 0} for name in spec.probes.capture_flows}
+        return {
+            "nodes": nodes,
+            "interfaces": interfaces,
+            "flows": flows,
+            "capture": captured,
+            "memory_pressure": 0,
+        }
+
+
+def _interfaces(spec: RunSpec) -> list[tuple[str, truth.Hop]]:
+    """Every interface by its name ``<node>-eth<k>``, k counting the node's links in RunSpec order."""
+    named: list[tuple[str, truth.Hop]] = []
+    for index, link in enumerate(spec.links):
+        for end in (link.a, link.b):
+            count = sum(hop.node == end.node for _, hop in named)
+            hop = truth.Hop(end.node, index, link.mtu_bytes, end.egress)
+            named.append((f"{end.node}-eth{count}", hop))
+    return named
+
+
+def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
+    end_us = flow.start_us + flow.duration_us
+    amount = truth.received_bytes(spec, flow, end_us)
+    return {
+        "flow": flow.name,
+        "sender": flow.sender,
+        "receiver": flow.receiver,
+        "cca": flow.cca,
+        "start_us": flow.start_us,
+        "end_us": end_us,
+        "bytes_sent": amount,
+        "bytes_received": amount,
+        "goodput_bps": truth.goodput_bps(spec, flow),
+    }
+
+
+def _counters(spec: RunSpec) -> dict[str, dict[str, int]]:
+    counters: dict[str, dict[str, int]] = {node.name: {} for node in spec.nodes}
+    for flow in spec.flows:
+        segments = truth.received_bytes(spec, flow, spec.end_us) // truth.mss_bytes(spec, flow)
+        drops = len(truth.drop_times_us(spec, flow))
+        for key, count in (("Tcp.OutSegs", segments + drops), ("Tcp.RetransSegs", drops)):
+            if count:
+                counters[flow.sender][key] = counters[flow.sender].get(key, 0) + count
+    return counters
+
+
+def _sockets(spec: RunSpec) -> str:
+    columns = (
+        "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
+        "retrans_total,lost_segments,bytes_acked,delivered_segments"
+    )
+    rows = []
+    step = spec.probes.socket_interval_us
+    for flow in spec.flows if step else ():
+        rtt_us = truth.base_rtt_us(spec, flow)
+        pipe = truth.pipe_segments(spec, flow)
+        drops = truth.drop_times_us(spec, flow)
+        for t_us in range(0, spec.end_us, step or 1):
+            if not flow.start_us <= t_us < flow.start_us + flow.duration_us:
+                continue
+            past = sum(at <= t_us for at in drops)
+            ssthresh = max(1, pipe // 2) if past else SLOW_START_SSTHRESH
+            acked = truth.received_bytes(spec, flow, t_us) // flow.streams
+            delivered = acked // truth.mss_bytes(spec, flow)
+            for stream in range(flow.streams):
+                rows.append(
+                    f"{t_us},{flow.name},{stream},{ESTABLISHED},{OPEN},{pipe},{ssthresh},{pipe},{rtt_us},{rtt_us},"
+                    f"{past if stream == 0 else 0},0,{acked},{delivered}\n"
+                )
+    return columns + "\n" + "".join(rows)
+
+
+def _queues(spec: RunSpec) -> str:
+    columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+    rows = []
+    step = spec.probes.queue_interval_us
+    for t_us in range(0, spec.end_us, step) if step else ():
+        for name, hop in _interfaces(spec):
+            packets = octets = 0
+            for flow in spec.flows:
+                if hop in truth.route(spec, flow.sender, flow.receiver):
+                    segments = truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow)
+                    packets += segments
+                    octets += segments * (hop.mtu_bytes + truth.ETHERNET_HEADER_BYTES)
+            rows.append(f"{t_us},{hop.node},{name},{hop.egress.queue.kind},0,0,0,{packets},{octets}\n")
+    return columns + "\n" + "".join(rows)
+
+
+def _outstanding(spec: RunSpec, flow: Flow) -> str:
+    mss = truth.mss_bytes(spec, flow)
+    rows = (f"{t},{count * mss}\n" for t, count in truth.outstanding_segments(spec, flow))
+    return "t_us,outstanding_bytes\n" + "".join(rows)

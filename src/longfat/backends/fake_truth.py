@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic of the fake backend: what each flow of a RunSpec gets, in closed form.
+
+Pure functions of the RunSpec. The model, so that any number of a report can be worked out by hand:
+
+- A flow takes the route with the fewest links; its base RTT is the sum of the egress delays there and back.
+- A shaped egress carries ``rate * mss / (mtu + 14 + framing)`` bit/s of payload; mss is the MTU less 40
+  bytes of headers, and less 12 more unless the sender's ``net.ipv4.tcp_timestamps`` is 0. Its payload rate
+  is shared equally among all TCP connections that ever use that egress, whenever they start.
+- The window of a connection is twice ``window_bytes``: Linux doubles what iperf2 asks for (socket(7)).
+- goodput = min(share of the rate on each egress, streams * window / base RTT), rounded down to whole bytes.
+- Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
+  of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
+  next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longfat.runspec import Egress, Flow, RunSpec
+
+ETHERNET_HEADER_BYTES = 14
+IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
+TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
+INITIAL_SEGMENTS = 10  # RFC 6928
+
+
+@dataclass(frozen=True)
+class Hop:
+    """An interface that a flow leaves by: its node, its link's place in the RunSpec, what is set there."""
+
+    node: str
+    link: int
+    mtu_bytes: int
+    egress: Egress
+
+
+def route(spec: RunSpec, start: str, end: str) -> tuple[Hop, ...]:
+    """The hops of the route with the fewest links; empty when there is none."""
+    paths: dict[str, tuple[Hop, ...]] = {start: ()}
+    reached = deque([start])
+    while reached:
+        node = reached.popleft()
+        for index, link in enumerate(spec.links):
+            for near, far in ((link.a, link.b), (link.b, link.a)):
+                if near.node == node and far.node not in paths:
+                    paths[far.node] = (*paths[node], Hop(node, index, link.mtu_bytes, near.egress))
+                    reached.append(far.node)
+    return paths.get(end, ())
+
+
+def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
+    """Sum of the egress delays from the flow's sender to its receiver and back, in microseconds."""
+    there, back = (route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender))
+    return sum(hop.egress.delay_us for hop in (*there, *back))
+
+
+def mss_bytes(spec: RunSpec, flow: Flow) -> int:
+    """Payload bytes of a full segment on the flow's route."""
+    sysctls = next(node.sysctls for node in spec.nodes if node.name == flow.sender)
+    options = 0 if sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
+    smallest = min(hop.mtu_bytes for hop in route(spec, flow.sender, flow.receiver))
+    return smallest - IP_AND_TCP_HEADER_BYTES - options
+
+
+def goodput_limit_bps(spec: RunSpec, flow: Flow) -> float | None:
+    """The rate that the model allows the flow, all its streams together; None when nothing limits it."""
+    limits = []
+    for hop in route(spec, flow.sender, flow.receiver):
+        if hop.egress.rate_bps is not None:
+            frame = hop.mtu_bytes + ETHERNET_HEADER_BYTES + hop.egress.framing_bytes
+            payload_bps = hop.egress.rate_bps * mss_bytes(spec, flow) / frame
+            limits.append(payload_bps * flow.streams / _connections(spec, hop))
+    rtt_us = base_rtt_us(spec, flow)
+    if flow.window_bytes is not None and rtt_us > 0:
+        limits.append(flow.streams * 2 * flow.window_bytes * 8e6 / rtt_us)
+    return min(limits, default=None)
+
+
+def received_bytes(spec: RunSpec, flow: Flow, until_us: int) -> int:
+    """Bytes that the receiver has by ``until_us``, counted from the start of the measurement."""
+    active_us = min(max(until_us - flow.start_us, 0), flow.duration_us)
+    return int((goodput_limit_bps(spec, flow) or 0.0) * active_us / 8e6)
+
+
+def goodput_bps(spec: RunSpec, flow: Flow) -> float:
+    """What the flow's receiving end reports: bytes received over the flow's duration."""
+    return received_bytes(spec, flow, flow.start_us + flow.duration_us) * 8e6 / flow.duration_us
+
+
+def pipe_segments(spec: RunSpec, flow: Flow) -> int:
+    """Full segments that one connection of the flow keeps outstanding; at least one."""
+    per_stream_bps = (goodput_limit_bps(spec, flow) or 0.0) / flow.streams
+    return max(1, int(per_stream_bps * base_rtt_us(spec, flow) / 8e6) // mss_bytes(spec, flow))
+
+
+def drop_times_us(spec: RunSpec, flow: Flow) -> tuple[int, ...]:
+    """When the deliberate drops on the flow's route strike, ascending."""
+    hops = route(spec, flow.sender, flow.receiver)
+    return tuple(sorted(drop.at_us for hop in hops for drop in hop.egress.drops))
+
+
+def outstanding_segments(spec: RunSpec, flow: Flow) -> Iterator[tuple[int, int]]:
+    """Time in microseconds and segments outstanding of one connection, once each RTT (1 ms at the least)."""
+    step_us = max(base_rtt_us(spec, flow), 1000)
+    drops = deque(drop_times_us(spec, flow))
+    pipe = pipe_segments(spec, flow)
+    segments, growth = min(INITIAL_SEGMENTS, pipe), None
+    for t_us in range(flow.start_us, flow.start_us + flow.duration_us, step_us):
+        while drops and drops[0] < t_us:
+            drops.popleft()
+            segments, growth = max(1, segments // 2), 1
+        yield t_us, segments
+        segments = min(pipe, segments + (growth or segments))
+
+
+def _connections(spec: RunSpec, hop: Hop) -> int:
+    return sum(flow.streams for flow in spec.flows if hop in route(spec, flow.sender, flow.receiver))

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
+
+Owns how a guest is booted, watched and ended. What happens inside it is longfat.lab's; the two meet in a folder
+that holds spec.json and takes the raw files. The guest sees the cache folder's composed root and that folder only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.backends.protocol import Capabilities, refused_ccas
+from longfat.builds.image import build_image
+from longfat.builds.kernel import build_kernel
+from longfat.cache import cache_folder
+from longfat.errors import RigError
+from longfat.runspec import RunSpec
+
+PACKAGE = Path(__file__).resolve().parents[1]
+GUEST_MODULES = ("__init__.py", "runspec.py", "errors.py", "lab")
+START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
+STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
+STILL_WALL_S = 600.0  # the same for one that does not compute either
+GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+TAIL_LINES = 20
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+_libc = ctypes.CDLL(None)
+
+
+@dataclass(frozen=True)
+class VirtualBackend:
+    """Runs in virtual time. ``root`` is the composed root of the guest, ``jail`` the only folder hostfs shows it."""
+
+    kernel: Path
+    kernel_digest: str
+    image_digest: str
+    lab_digest: str
+    jail: Path
+    root: Path
+    ccas: frozenset[str]
+
+    name = "virtual"
+
+    def pins(self) -> dict[str, str]:
+        """Digests of kernel, image and laboratory code."""
+        return {
+            "backend": self.name,
+            "kernel": self.kernel_digest,
+            "image": self.image_digest,
+            "lab": self.lab_digest,
+        }
+
+    def capabilities(self) -> Capabilities:
+        """The algorithms that the kernel was configured with."""
+        return Capabilities(self.ccas)
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """Algorithms that the kernel does not have."""
+        return refused_ccas(spec, self.ccas)
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
+        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(self.jail)) as name:
+            lab = Path(name)
+            (lab / "raw").mkdir()
+            (lab / "spec.json").write_text(spec.to_json())
+            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py", f"/{lab.relative_to(self.jail)}"])
+            if not (lab / "raw" / "outcome.json").is_file():
+                raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
+            for path in sorted((lab / "raw").iterdir()):
+                if path.is_dir():
+                    shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
+                else:
+                    shutil.copyfile(path, folder / path.name)
+            (folder / "console.log").write_text(console_text(lab / "console.log"))
+
+    def boot(self, lab: Path, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False) -> None:
+        """Boot a guest with ``program`` (Python, as the guest sees it) as its first process, until it powers off.
+
+        Raises RigError when the guest crashes or its virtual clock stands still.
+        """
+        console = lab / "console.log"
+        argv = guest_command(self.kernel, self.jail, self.root, lab, memory_bytes, seed, program, writable=writable)
+        with console.open("wb") as output:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=lab,
+                env={"HOME": str(lab), "PATH": GUEST_PATH},
+                preexec_fn=_die_with_parent,
+                start_new_session=True,
+            )
+        try:
+            watch(process, lab / "raw" / "clock", console)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if process.returncode:
+            raise RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+
+
+def guest_command(
+    kernel: Path,
+    jail: Path,
+    root: Path,
+    lab: Path,
+    memory_bytes: int,
+    seed: int,
+    program: list[str],
+    *,
+    writable: bool = False,
+) -> list[str]:
+    """The command line of a guest. Everything on it that can reach the results is in the RunSpec or constant."""
+    return [
+        str(kernel),
+        f"mem={memory_bytes >> 20}M",
+        *("time-travel=inf-cpu", f"time-travel-start={START_NS}"),
+        f"entropy_seed={int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], 'big')}",
+        *("root=/dev/root", "rootfstype=hostfs", f"hostfs={jail}", f"rootflags=/{root.relative_to(jail)}"),
+        "rw" if writable else "ro",
+        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", f"uml_dir={lab}/", "umid=guest"),
+        *("init=/usr/bin/python3", "PYTHONHASHSEED=0", "--", "-I", "-S", "-X", "frozen_modules=on", *program),
+    ]
+
+
+def watch(process: subprocess.Popen[bytes], clock: Path, console: Path) -> None:
+    """Wait for the guest to end. Raises RigError when its virtual clock stands still for too long.
+
+    The guest touches ``clock`` at each sample. What it may take until the next is counted in CPU time, so that a busy
+    machine ends no healthy guest, and in wall time for one that waits for something that cannot come.
+    """
+    last_mark, last_cpu, last_wall = 0, 0.0, time.monotonic()
+    while True:
+        try:
+            process.wait(1.0)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        mark = clock.stat().st_mtime_ns if clock.exists() else 0
+        cpu, wall = cpu_seconds(process.pid), time.monotonic()
+        if mark != last_mark:
+            last_mark, last_cpu, last_wall = mark, cpu, wall
+        elif cpu - last_cpu > STILL_CPU_S or wall - last_wall > STILL_WALL_S:
+            raise RigError(
+                f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
+                f"\n{tail(console)}"
+            )
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far, in seconds; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tail(console: Path) -> str:
+    """The last lines of the guest's console."""
+    return "\n".join(console_text(console).splitlines()[-TAIL_LINES:])
+
+
+def console_text(console: Path) -> str:
+    """The console without carriage returns and without the folder of this one boot."""
+    text = console.read_text(errors="replace").replace("\r", "")
+    return text.replace(str(console.parent), "LAB")
+
+
+def scratch_folder(jail: Path) -> Path:
+    """Where guests exchange files with the host; inside the jail."""
+    folder = jail / "scratch"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def open_virtual(say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> VirtualBackend:
+    """The backend with its kernel and image, built now if they are not there yet. Raises RigError."""
+    kernel, image = build_kernel(say=say), build_image(say=say)
+    jail = image.path.parents[2]
+    lab_digest = code_digest()
+    root = jail / "roots" / f"{image.digest[:16]}-{lab_digest[:16]}"
+    backend = VirtualBackend(
+        kernel=kernel.path,
+        kernel_digest=kernel.digest,
+        image_digest=image.digest,
+        lab_digest=lab_digest,
+        jail=jail,
+        root=root,
+        ccas=configured_ccas(),
+    )
+    if not root.exists():
+        _compose_root(backend, image.path)
+    return backend
+
+
+def code_digest() -> str:
+    """SHA-256 over the modules that run in the guest."""
+    digest = hashlib.sha256()
+    for path in guest_sources():
+        digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def guest_sources() -> list[Path]:
+    """The Python files that travel into the guest."""
+    found = []
+    for name in GUEST_MODULES:
+        path = PACKAGE / name
+        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+    return found
+
+
+def configured_ccas() -> frozenset[str]:
+    """Kernel names of the algorithms in the kernel's configuration fragments; reno is always there."""
+    text = "".join(path.read_text() for path in (PACKAGE.parents[1] / "kernels" / "config").glob("*.config"))
+    options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", text, re.M)
+    names = {"HSTCP": "highspeed"}
+    return frozenset({"reno"} | {names.get(o, o.lower()) for o in options if o != "ADVANCED"})
+
+
+def _compose_root(backend: VirtualBackend, image: Path) -> None:
+    """Hard links to the image plus /code with this package, compiled by the guest's own Python."""
+    backend.root.parent.mkdir(exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=backend.root.parent))
+    shutil.rmtree(partial)
+    try:
+        shutil.copytree(image, partial, symlinks=True, copy_function=os.link)
+        for path in guest_sources():
+            target = partial / "code" / "longfat" / path.relative_to(PACKAGE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        (partial / "code" / "compile.py").write_text(COMPILE)
+        composing = VirtualBackend(**{**backend.__dict__, "root": partial})
+        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
+            lab = Path(name)
+            composing.boot(lab, 256 << 20, 0, ["/code/compile.py"], writable=True)
+            if not list((partial / "code" / "longfat").glob("__pycache__/*.pyc")):
+                raise RigError(f"the guest could not compile the laboratory's code\n{tail(lab / 'console.log')}")
+        partial.rename(backend.root)
+    except FileExistsError:
+        pass  # another process has composed the same root
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+COMPILE = """\
+import ctypes, sys
+sys.path[:] = ["/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload"]
+import compileall, py_compile
+compileall.compile_dir("/code/longfat", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+ctypes.CDLL(None).reboot(0x4321FEDC)
+"""
+
+
+def _die_with_parent() -> None:
+    """In the child: end with the worker process, and stay deaf to the terminal's Ctrl-C."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

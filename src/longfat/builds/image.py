@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The userland image in the cache folder: built once for each recipe, checked at each use.
+
+Owns the layout of ``<cache>/images/<recipe digest>/``: ``image.tar``, ``root/`` (unpacked, for hostfs)
+and ``image.json``, which is written last. Must not decide what is in the image: ``images/`` does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.builds.apt_sources import configured_sources, source_lines
+from longfat.builds.image_recipe import ImageRecipe, Mode, mmdebstrap_argv, read_recipe
+from longfat.cache import cache_folder
+from longfat.errors import RigError
+
+RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images"
+FORMAT = 1
+STDERR_TAIL_LINES = 15
+STDERR_LINE_CHARS = 300  # mmdebstrap repeats commands with every package in them
+
+
+@dataclass(frozen=True)
+class ImageBuild:
+    """A usable image: ``path`` is its unpacked root folder, ``digest`` the SHA-256 (hex) of its tar file."""
+
+    path: Path
+    digest: str
+
+
+def build_image(
+    *,
+    verify: bool = False,
+    recipe_folder: Path = RECIPE_FOLDER,
+    say: Callable[[str], None] = lambda line: None,
+) -> ImageBuild:
+    """The image of the recipe in ``recipe_folder``: from the cache folder, or built now (about 30 s).
+
+    Every use compares names, sizes and times of all files with what was built (some ms); ``verify`` compares
+    their contents too. ``say`` is told, in one line, what takes time.
+    Raises RigError when the image in the cache is damaged or cannot be built.
+    """
+    recipe = read_recipe(recipe_folder)
+    folder = cache_folder() / "images" / recipe.digest
+    with _one_builder(folder):
+        if not folder.exists():
+            say(f"building the {recipe.suite} image with mmdebstrap (about 30 s)")
+            _build(recipe, folder)
+    return load_image(folder, verify=verify)
+
+
+def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
+    """The image in ``folder``, after checking it. Raises RigError naming what is damaged."""
+    facts = _read_facts(folder)
+    root = folder / "root"
+    if _listing_digest(root) != facts["listing_sha256"]:
+        raise _damaged(folder, "files of the unpacked image were changed, added or removed")
+    if verify and _sha256(folder / "image.tar") != facts["digest"]:
+        raise _damaged(folder, "image.tar does not have the digest it was built with")
+    if verify and _content_digest(root) != facts["content_sha256"]:
+        raise _damaged(folder, "a file of the unpacked image does not have the content it was built with")
+    return ImageBuild(path=root, digest=facts["digest"])
+
+
+def _read_facts(folder: Path) -> dict[str, str]:
+    """The digests in ``image.json``."""
+    try:
+        facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
+        if facts["format"] != FORMAT:
+            raise _damaged(folder, f"image.json is of format {facts['format']!r}, not {FORMAT}")
+        return {key: str(facts[key]) for key in ("digest", "listing_sha256", "content_sha256")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, f"image.json cannot be read ({error!r})") from error
+
+
+def _damaged(folder: Path, what: str) -> RigError:
+    return RigError(
+        f"the image is damaged: {what}",
+        where=str(folder),
+        hint=f"rm -r {folder} && ./just image",
+    )
+
+
+@contextmanager
+def _one_builder(folder: Path) -> Iterator[None]:
+    """Hold the lock of ``folder``'s image, so that a second process waits for the first one's image."""
+    if (folder / "image.json").exists():
+        yield
+        return
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = (folder.parent / f"{folder.name}.lock").open("w")
+    except OSError as error:
+        raise RigError(
+            f"the image cannot be kept in the cache folder: {error.strerror}",
+            where=str(error.filename),
+            hint="set LONGFAT_CACHE to a folder of your own",
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(recipe: ImageRecipe, folder: Path) -> None:
+    """Build into a folder beside ``folder`` and rename it: a reader sees a whole image or none."""
+    mode = _mode()
+    for leftover in folder.parent.glob(f".partial-{recipe.digest}-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".partial-{recipe.digest}-", dir=folder.parent))
+    try:
+        partial.chmod(0o755)
+        tar = partial / "image.tar"
+        cooked = partial / "cooked.tar"
+        _cook(recipe, mode, cooked)
+        _repack(cooked, tar)
+        cooked.unlink()
+        _unpack(tar, partial / "root")
+        facts = {
+            "format": FORMAT,
+            "digest": _sha256(tar),
+            "listing_sha256": _listing_digest(partial / "root"),
+            "content_sha256": _content_digest(partial / "root"),
+            "packages": _installed(partial / "root" / "var/lib/dpkg/status"),
+        }
+        (partial / "image.json").write_text(
+            json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
+        partial.rename(folder)
+    except OSError as error:
+        raise RigError(
+            f"the image cannot be written: {error.strerror}",
+            where=str(error.filename or partial),
+            hint="an image needs 300 MB of disk space; LONGFAT_CACHE names another folder",
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _mode() -> Mode:
+    """How this user can build a root file system. Raises RigError naming what a normal user lacks."""
+    if os.geteuid() == 0:
+        return "root"
+    lacking = []
+    if shutil.which("newuidmap") is None:
+        lacking.append("the program newuidmap (package uidmap)")
+    user = _user_name()
+    for table in ("/etc/subuid", "/etc/subgid"):
+        if not _has_range(Path(table), user):
+            lacking.append(f"a range for {user} in {table}")
+    if lacking:
+        raise RigError(
+            f"a normal user cannot build the image here without {' and '.join(lacking)}",
+            hint=f"as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}; "
+            "or run ./just image once as root with the same LONGFAT_CACHE",
+        )
+    return "unshare"
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _has_range(table: Path, user: str) -> bool:
+    """Whether subuid(5) or subgid(5) table ``table`` gives ``user`` identities of its own."""
+    try:
+        lines = table.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    return any(line.split(":", 1)[0] in (user, str(os.geteuid())) for line in lines)
+
+
+def _cook(recipe: ImageRecipe, mode: Mode, tar: Path) -> None:
+    """Run mmdebstrap. Raises RigError with the command and the end of its output."""
+    sources = source_lines(recipe.suite, configured_sources())
+    argv = mmdebstrap_argv(recipe, mode=mode, sources=sources, target=tar)
+    environment = os.environ | {"LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": str(recipe.source_date_epoch)}
+    try:
+        done = subprocess.run(
+            argv,
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+    except FileNotFoundError as error:
+        raise RigError("mmdebstrap is not installed", hint="./just installs it") from error
+    if done.returncode != 0:
+        tail = "\n  ".join(line[:STDERR_LINE_CHARS] for line in done.stderr.splitlines()[-STDERR_TAIL_LINES:])
+        raise RigError(
+            f"mmdebstrap ended with exit status {done.returncode} in mode {mode}:\n  {tail}",
+            hint="are the Debian archives reachable? apt-get update tells",
+        )
+
+
+def _repack(source: Path, target: Path) -> None:
+    """Copy a tar file without its device nodes, in one dialect of tar: mmdebstrap's varies by release."""
+    with tarfile.open(source) as old, tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as new:
+        for member in old:
+            if not member.name.startswith("./dev/"):
+                member.pax_headers = {}
+                new.addfile(member, old.extractfile(member) if member.isreg() else None)
+
+
+def _unpack(tar: Path, root: Path) -> None:
+    """Unpack ``tar`` for hostfs: files of the user who builds, modes without set-id bits."""
+    root.mkdir()
+    argv = ["tar", "--extract", f"--file={tar}", f"--directory={root}"]
+    argv += ["--no-same-owner", "--no-same-permissions"]
+    done = subprocess.run(argv, capture_output=True, text=True, umask=0o022)
+    if done.returncode != 0:
+        raise RigError(f"tar ended with exit status {done.returncode}: {done.stderr[-500:]}", where=str(tar))
+
+
+def _installed(status: Path) -> dict[str, str]:
+    """Name and version of each package in dpkg's status file."""
+    packages = {}
+    for stanza in status.read_text(encoding="utf-8").split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and line[0] != " ")
+        if "Package" in fields:
+            packages[fields["Package"]] = fields["Version"]
+    return packages
+
+
+def _entries(folder: str, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """All entries below ``folder`` with their path inside it, in an order that no disk decides."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = prefix + entry.name
+        yield path, entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries(entry.path, path + "/")
+
+
+def _listing_digest(root: Path) -> str:
+    """SHA-256 over path, mode, size and time of every file, and the target of every link."""
+    digest = hashlib.sha256()
+    try:
+        for path, entry in _entries(str(root)):
+            facts = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(facts.st_mode):
+                detail = ""
+            elif stat.S_ISLNK(facts.st_mode):
+                detail = os.readlink(entry.path)
+            else:
+                detail = f"{facts.st_size} {int(facts.st_mtime)}"
+            digest.update(f"{path}\0{facts.st_mode:o}\0{detail}\n".encode(errors="surrogateescape"))
+    except OSError as error:
+        return f"unreadable: {error}"
+    return digest.hexdigest()
+
+
+def _content_digest(root: Path) -> str:
+    """SHA-256 over path and content of every regular file."""
+    digest = hashlib.sha256()
+    for path, entry in _entries(str(root)):
+        if entry.is_file(follow_symlinks=False):
+            digest.update(f"{path}\0{_sha256(Path(entry.path))}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"unreadable: {error}"

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The segmentation and receive offloads that a manifest may turn on. Plain data: nothing is applied here.
+
+All are off unless a study asks for them: an offload sends bursts as one packet, so that queue limits in
+packets lose their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OFFLOADS: Mapping[str, str] = {
+    "tso": "TCP segmentation in the interface: one packet of up to 64 KiB crosses the qdisc",
+    "gso": "segmentation in software, just before the driver",
+    "gro": "coalescing of received packets before the protocol sees them",
+}

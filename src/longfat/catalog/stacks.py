@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stack profiles: how a TCP stack of an era differs from that of the kernel under the laboratory.
+
+Plain data, each setting with its reason and source. A profile never chooses a congestion control, an MTU
+or a queue: these belong to the study. Offloads are off under every profile unless the study asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One sysctl with its value and the reason for it, source included."""
+
+    sysctl: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A named set of settings for senders and receivers; an initial window of None is the kernel's own."""
+
+    name: str
+    summary: str
+    initial_cwnd_segments: int | None = None
+    settings: tuple[Setting, ...] = ()
+
+    @property
+    def sysctls(self) -> dict[str, str]:
+        """The settings as sysctl names and values."""
+        return {setting.sysctl: setting.value for setting in self.settings}
+
+
+RECEIVER_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "net.ipv4.tcp_recv_fill",
+        "1",
+        "a blocking read returns when its buffer is full, so that bulk reads cost no system call for each"
+        " packet; the project's own switch, kernels/",
+    ),
+)
+"""Applied to every receiver under every stack: it changes the cost of a run, not what TCP sends."""
+
+_LINUX_2_4 = (
+    Setting(
+        "net.ipv4.tcp_small_queues",
+        "0",
+        "2.4 let a socket fill the local queue; the limit came with Linux 3.6 (project's switch)",
+    ),
+    Setting(
+        "net.ipv4.tcp_slow_start_ack_counting",
+        "1",
+        "2.4 grew by one segment for each ACK, not for each segment acknowledged (project's switch)",
+    ),
+    Setting(
+        "net.ipv4.tcp_strict_cwnd_limited",
+        "1",
+        "2.4 grew the window only while it was full; slow start may now reach twice the data in flight"
+        " since Linux 3.16 (project's switch)",
+    ),
+    Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
+    Setting("net.ipv4.tcp_early_retrans", "0", "no tail loss probe before Linux 3.10 (RFC 8985)"),
+    Setting("net.ipv4.tcp_frto", "0", "F-RTO came with Linux 2.4.21 and off by default (tcp(7), RFC 5682)"),
+    Setting(
+        "net.ipv4.tcp_moderate_rcvbuf",
+        "0",
+        "the studies of the era fixed both buffers; today's auto-tuning came with Linux 2.6.7 (tcp(7))",
+    ),
+    Setting(
+        "net.ipv4.tcp_comp_sack_nr",
+        "0",
+        "compressed SACKs came with Linux 4.18; 0 turns them off (ip-sysctl)",
+    ),
+    Setting("net.ipv4.tcp_ecn", "0", "neither end asks for ECN nor accepts it (RFC 3168, ip-sysctl)"),
+    Setting(
+        "net.ipv4.tcp_no_metrics_save",
+        "1",
+        "no ssthresh is kept from an earlier connection; the studies flushed the route cache for this",
+    ),
+)
+
+STACKS: Mapping[str, Stack] = {
+    stack.name: stack
+    for stack in (
+        Stack("modern", "the kernel of the laboratory as it comes"),
+        Stack(
+            "linux-2.4",
+            "what Linux 2.4 did, as far as switches of a present kernel can say it",
+            # RFC 2581, 3.1: at most two segments.
+            initial_cwnd_segments=2,
+            settings=_LINUX_2_4,
+        ),
+    )
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``longfat``: arguments in, exit status out.
+
+Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs``. Their modules bring
+pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
+``--help`` quick. No other module defers an import for speed, except where it says so.
+
+Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
+is at fault, 4 some runs failed or are invalid, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longfat.errors import LongfatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+RUNS_NOT_VALID = 4
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Reproduce published TCP congestion-control studies with real Linux TCP.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+build = typer.Typer(help="Build the kernel or the image into the cache folder.", no_args_is_help=True)
+app.add_typer(build, name="build")
+
+Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
+Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
+Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
+Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
+Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
+BackendName = Annotated[str, typer.Option("--backend", help="where runs happen: virtual or fake")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
+Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
+Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
+
+
+@app.command()
+def reproduce(
+    study: Study,
+    only: Only = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = "virtual",
+    jobs: Jobs = None,
+    seed: Seed = None,
+    results: Results = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Run what is missing of a study, judge its claims, draw its figures and write the report."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+        from longfat.verbs.run import Machine
+        from longfat.verbs.study import Choices
+
+        choices = Choices(profile, _ids(only), stack, seed)
+        machine = Machine(backend, jobs, results, scheduler)
+        _finish(conclude.reproduce(study, choices, machine, console))
+
+
+@app.command()
+def check(study: Study) -> None:
+    """Check a study's manifest and claims, and name every problem."""
+    with _outcome() as console:
+        from longfat.verbs.study import check
+
+        _finish(check(study, console))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of study.yaml, for editors."""
+    from longfat.manifest.schema import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
+def plan(
+    study: Study,
+    only: Only = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = "virtual",
+    jobs: Jobs = None,
+    seed: Seed = None,
+) -> None:
+    """Print how many runs a study has and what they take; write nothing."""
+    with _outcome() as console:
+        from longfat.verbs.study import Choices, show_plan
+
+        _finish(show_plan(study, Choices(profile, _ids(only), stack, seed), backend, jobs, console))
+
+
+@app.command()
+def run(
+    study: Study,
+    only: Only = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = "virtual",
+    jobs: Jobs = None,
+    seed: Seed = None,
+    results: Results = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Write the lock and execute the runs that have no valid record."""
+    with _outcome() as console:
+        from longfat.verbs.run import Machine, run
+        from longfat.verbs.study import Choices
+
+        choices = Choices(profile, _ids(only), stack, seed)
+        _finish(run(study, choices, Machine(backend, jobs, results, scheduler), console))
+
+
+@app.command()
+def dataset(study: Study, results: Results = None) -> None:
+    """Build the dataset from the recorded runs, with the validity gates applied."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+
+        _finish(conclude.dataset(study, results, console))
+
+
+@app.command()
+def analyse(study: Study, results: Results = None) -> None:
+    """Judge the claims and draw the figures from the dataset."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+
+        _finish(conclude.analyse(study, results, console))
+
+
+@app.command()
+def report(study: Study, results: Results = None) -> None:
+    """Write report.html from verdicts and figures."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+
+        _finish(conclude.report(study, results, console))
+
+
+@app.command()
+def reference(study: Study, results: Results = None) -> None:
+    """Make dataset and verdicts the committed reference that later results are compared with."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+
+        _finish(conclude.reference(study, results, console))
+
+
+@build.command()
+def kernel() -> None:
+    """Build the kernel, unless it is in the cache folder."""
+    with _outcome() as console:
+        from longfat.builds.kernel import build_kernel
+
+        _say(console, "kernel", build_kernel().path)
+
+
+@build.command()
+def image(verify: Annotated[bool, typer.Option(help="compare the content of every file")] = False) -> None:
+    """Build the userland image, unless it is in the cache folder."""
+    with _outcome() as console:
+        from longfat.builds.image import build_image
+
+        _say(console, "image", build_image(verify=verify, say=console.print).path)
+
+
+@build.command("all")
+def build_both() -> None:
+    """Build the kernel and the image."""
+    kernel()
+    image()
+
+
+@app.command()
+def bench() -> None:
+    """Measure the speed of the laboratory on this machine."""
+    with _outcome() as console:
+        from longfat.bench import run_bench
+
+        run_bench(console)
+
+
+def main() -> None:
+    """The entry point; the only function that ends the process."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    app()
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Treat SIGTERM as Ctrl-C: both stop cleanly."""
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _outcome() -> Iterator[Console]:
+    """Give a console, and turn an error or an interrupt into its message and exit status."""
+    try:
+        from rich.console import Console
+
+        yield Console()
+    except LongfatError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(error.exit_status) from error
+    except KeyboardInterrupt as error:
+        sys.stderr.write("interrupted; finished runs are kept, the same command continues\n")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _finish(valid: bool) -> None:
+    if not valid:
+        sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
+def _say(console: Console, what: str, path: Path) -> None:
+    console.print(f"{what}: {path}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

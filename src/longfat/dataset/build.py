@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the dataset of a study: lock and raw records in, Parquet tables and ``exclusions.csv`` out.
+
+Equal input gives equal bytes: rows stand in lock order, then time, and no wall-clock fact gets in. Must not
+change a raw record (a damaged one is set aside by ``longfat.record``) and computes no metric.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from longfat.dataset import columns
+from longfat.dataset.gates import Evidence, misses
+from longfat.dataset.parse import ParsedRun, join, parse_run
+from longfat.errors import RecordError, RigError
+from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan, PlannedRun
+from longfat.record.verify import Record, find_records
+
+DATASET = "dataset"
+EXCLUSION_COLUMNS = ("run_id", "scenario", "repetition", "status", "reason")
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """How many lock entries ended in each status."""
+
+    ok: int
+    invalid: int
+    failed: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one run_id."""
+
+    status: str
+    reason: str | None
+    parsed: ParsedRun | None = None
+
+
+def build_dataset(results: Path) -> DatasetSummary:
+    """Read ``lock.json`` and ``raw/`` under ``results`` and replace its dataset folder as a whole.
+
+    Raises StudyError or RecordError on a lock that cannot be read, RigError when nothing can be written.
+    """
+    plan = read_lock(results / "lock.json")
+    records = find_records(results / "raw")
+    outcomes: dict[str, _Outcome] = {}
+    for run in plan.runs:
+        if run.run_id not in outcomes:
+            outcomes[run.run_id] = _outcome(run, records.get(run.run_id))
+    tables = {"runs": _runs_table(plan, outcomes)}
+    parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
+    tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
+    tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
+    tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
+    tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
+    _replace(results / DATASET, tables, _exclusions(tables["runs"]))
+    statuses = tables["runs"]["status"].to_pylist()
+    return DatasetSummary(**{status: statuses.count(status) for status in columns.STATUSES})
+
+
+def dataset_digests(results: Path) -> dict[str, str]:
+    """SHA-256 (hex) of each table's file, by table name. Raises RigError when the dataset is not there."""
+    digests = {}
+    for table in columns.TABLES:
+        path = results / DATASET / f"{table}.parquet"
+        try:
+            digests[table] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise RigError(f"no dataset: {error}", hint="build it with `longfat dataset STUDY`") from error
+    return digests
+
+
+def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
+    if record is None:
+        return _Outcome("missing", "not run yet, or its record was damaged")
+    if record.status != "ok":
+        return _Outcome("failed", record.reason or "no reason recorded")
+    try:
+        parsed = parse_run(record.folder, run.run_id, run.spec)
+    except RecordError as error:
+        file = Path(error.where or "").name
+        return _Outcome("invalid", f"{file}: {error.message}")
+    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports))
+    return _Outcome("invalid" if reasons else "ok", "; ".join(reasons) or None, parsed)
+
+
+def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
+    schema = columns.runs_schema(run.factors for run in plan.runs)
+    rows = []
+    for run in plan.runs:
+        outcome = outcomes[run.run_id]
+        row: dict[str, Any] = {
+            "run_id": run.run_id,
+            "experiment": run.experiment,
+            "scenario": run.scenario,
+            "artifacts": list(run.artifacts),
+            "repetition": run.repetition,
+            "seed": run.spec.seed,
+            "stack": plan.stack,
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "end_us": outcome.parsed.end_us if outcome.parsed else None,
+        }
+        for name, value in run.factors.items():
+            column = columns.FACTOR_PREFIX + name
+            row[column] = columns.factor_value(value, schema.field(column).type)
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _exclusions(runs: pa.Table) -> list[dict[str, Any]]:
+    rows = runs.select(list(EXCLUSION_COLUMNS)).to_pylist()
+    return [row for row in rows if row["status"] != "ok"]
+
+
+def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Any]]) -> None:
+    """Write everything beside ``folder``, then swap: under its name there is never a half-written dataset."""
+    new = folder.with_name(f".{folder.name}-new-{os.getpid()}")
+    old = folder.with_name(f".{folder.name}-old-{os.getpid()}")
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        for name, table in tables.items():
+            pq.write_table(table, new / f"{name}.parquet", compression="zstd", version="2.6")
+        with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(exclusions)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    except OSError as error:
+        hint = "check the free space and the rights on the results folder"
+        raise RigError(f"cannot write the dataset: {error}", where=str(folder), hint=hint) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

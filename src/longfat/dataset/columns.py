@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed column schema of the dataset: which tables there are and what each column holds.
+
+Owns names, types and order of the columns; a unit is the last part of a name. Must not read or write files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from longfat.runspec import Scalar
+
+FACTOR_PREFIX = "factor_"
+STATUSES = ("ok", "invalid", "failed", "missing")
+
+_RUNS = (
+    ("run_id", pa.string()),
+    ("experiment", pa.string()),
+    ("scenario", pa.string()),
+    ("artifacts", pa.list_(pa.string())),
+    ("repetition", pa.int64()),
+    ("seed", pa.int64()),
+    ("stack", pa.string()),
+    ("status", pa.string()),
+    ("reason", pa.string()),
+    ("end_us", pa.int64()),
+)
+
+FLOWS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("flow", pa.string()),
+        ("sender", pa.string()),
+        ("receiver", pa.string()),
+        ("cca", pa.string()),
+        ("window_bytes", pa.int64()),
+        ("streams", pa.int64()),
+        ("start_us", pa.int64()),
+        ("end_us", pa.int64()),
+        ("bytes_received", pa.int64()),
+        ("goodput_bps", pa.float64()),
+        ("retrans_segments", pa.int64()),
+        ("min_rtt_us", pa.int64()),
+    )
+)
+
+SOCKETS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("flow", pa.string()),
+        ("stream", pa.int64()),
+        ("state", pa.string()),
+        ("ca_state", pa.string()),
+        ("cwnd_segments", pa.int64()),
+        ("ssthresh_segments", pa.int64()),
+        ("inflight_segments", pa.int64()),
+        ("srtt_us", pa.int64()),
+        ("min_rtt_us", pa.int64()),
+        ("retrans_total", pa.int64()),
+        ("lost_segments", pa.int64()),
+        ("bytes_acked", pa.int64()),
+        ("delivered_segments", pa.int64()),
+    )
+)
+
+QUEUES = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("node", pa.string()),
+        ("interface", pa.string()),
+        ("qdisc", pa.string()),
+        ("backlog_packets", pa.int64()),
+        ("backlog_bytes", pa.int64()),
+        ("drops_total", pa.int64()),
+        ("sent_packets", pa.int64()),
+        ("sent_bytes", pa.int64()),
+    )
+)
+
+OUTSTANDING = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("flow", pa.string()),
+        ("t_us", pa.int64()),
+        ("outstanding_bytes", pa.int64()),
+    )
+)
+
+TABLES = ("runs", "flows", "sockets", "queues", "outstanding")
+
+
+def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:
+    """Schema of ``runs``: the fixed columns, then ``factor_<name>`` by name, with a type for all values."""
+    values: dict[str, list[Scalar]] = {}
+    for row in factors:
+        for name, value in row.items():
+            values.setdefault(name, []).append(value)
+    extra = [(FACTOR_PREFIX + name, _type_of(values[name])) for name in sorted(values)]
+    return pa.schema((*_RUNS, *extra))
+
+
+def factor_value(value: Scalar | None, kind: pa.DataType) -> Scalar | None:
+    """The value as its column stores it; a text column stores the text of every value."""
+    return str(value) if value is not None and kind == pa.string() else value
+
+
+def _type_of(values: list[Scalar]) -> pa.DataType:
+    if all(isinstance(value, bool) for value in values):
+        return pa.bool_()
+    if any(isinstance(value, str | bool) for value in values):
+        return pa.string()
+    return pa.int64() if all(isinstance(value, int) for value in values) else pa.float64()

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The validity gates: a run counts only if what was declared was achieved.
+
+Owns what makes a run ``invalid`` and the text that says why. Pure functions of the RunSpec and of what was
+read back (``achieved.json``, ``flows.json``); reads no files and changes no numbers. One function a gate;
+each yields a reason with the achieved and the declared value for every miss, and nothing when all is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from longfat.dataset.route import Port, ports, route
+from longfat.runspec import RunSpec
+
+ETHERNET_HEADER_BYTES = 14
+IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293); options would only lower the bound
+# A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
+# on the shaped links, by 5 % and by 1 ms: the smallest RTT a socket sees may include packets already queued
+# when it starts, and real-time backends wake up late. Less than the declared delay is never right.
+RTT_TOLERANCE = 0.05
+RTT_ALLOWANCE_US = 1000
+# iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
+GOODPUT_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a gate may look at: the RunSpec, ``achieved.json`` and the list in ``flows.json``."""
+
+    spec: RunSpec
+    achieved: Mapping[str, Any]
+    reports: Sequence[Mapping[str, Any]]
+
+    @cached_property
+    def interfaces(self) -> dict[str, Mapping[str, Any]]:
+        """What was read back of each interface, by its name."""
+        return {item["interface"]: item for item in self.achieved["interfaces"]}
+
+    @cached_property
+    def flows(self) -> dict[str, Mapping[str, Any]]:
+        """What was read back of each flow's sockets, by the flow's name."""
+        return {item["flow"]: item for item in self.achieved["flows"]}
+
+    def present_ports(self) -> Iterator[tuple[Port, Mapping[str, Any]]]:
+        """Declared interfaces with what was read back; those not read back are the first gate's matter."""
+        for port in ports(self.spec):
+            if port.name in self.interfaces:
+                yield port, self.interfaces[port.name]
+
+
+def everything_was_read_back(evidence: Evidence) -> Iterator[str]:
+    """Each declared node, interface and flow must be there; the other gates rely on it."""
+    nodes = evidence.achieved["nodes"]
+    reported = {report["flow"] for report in evidence.reports}
+    yield from (
+        f"node {node.name} was not read back" for node in evidence.spec.nodes if node.name not in nodes
+    )
+    for port in ports(evidence.spec):
+        if port.name not in evidence.interfaces:
+            yield f"interface {port.name} was not read back"
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows or flow.name not in reported:
+            yield f"flow {flow.name} was not reported"
+
+
+def sysctls_hold(evidence: Evidence) -> Iterator[str]:
+    """Each declared sysctl reads back as it was set; white space between numbers does not matter."""
+    for node in evidence.spec.nodes:
+        found = evidence.achieved["nodes"].get(node.name, {}).get("sysctls", {})
+        for key, declared in sorted(node.sysctls.items()):
+            value = found.get(key)
+            if value is None or str(value).split() != str(declared).split():
+                yield f"sysctl {key} of {node.name} is {value!r}, declared {declared!r}"
+
+
+def offloads_hold(evidence: Evidence) -> Iterator[str]:
+    """Exactly the declared offloads are on."""
+    for node in evidence.spec.nodes:
+        found = sorted(evidence.achieved["nodes"].get(node.name, {}).get("offloads_on", []))
+        if found != sorted(node.offloads):
+            yield f"offloads on at {node.name} are {found}, declared {sorted(node.offloads)}"
+
+
+def mtu_holds(evidence: Evidence) -> Iterator[str]:
+    """The MTU of each interface is the declared one."""
+    for port, found in evidence.present_ports():
+        if found["mtu_bytes"] != port.mtu_bytes:
+            yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
+
+
+def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
+    """Shaper rate and delay of each interface read back equal; None and 0 both mean that there is none."""
+    for port, found in evidence.present_ports():
+        for key, unit, declared in (
+            ("rate_bps", "bit/s", port.egress.rate_bps),
+            ("delay_us", "us", port.egress.delay_us),
+        ):
+            if (found[key] or 0) != (declared or 0):
+                yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
+
+
+def queue_holds(evidence: Evidence) -> Iterator[str]:
+    """Queue kind and limits of each shaped interface read back equal; an unshaped one never queues."""
+    for port, found in evidence.present_ports():
+        queue = port.egress.queue
+        if port.egress.rate_bps is None:
+            continue
+        if found["queue_kind"] != queue.kind:
+            yield f"queue of {port.name} is {found['queue_kind']}, declared {queue.kind}"
+            continue
+        limit = "limit_packets" if queue.kind == "pfifo" else "limit_bytes"
+        declared = getattr(queue, limit)
+        if declared is not None and found.get(limit) != declared:
+            yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
+
+
+def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
+    """The smallest RTT of each flow lies between the declared delay and the tolerance stated above."""
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        there = route(evidence.spec, flow.sender, flow.receiver)
+        back = route(evidence.spec, flow.receiver, flow.sender)
+        declared = sum(port.egress.delay_us for port in (*there, *back))
+        sending = sum(_serialization_us(port) for port in (*there, *back))
+        longest = declared * (1 + RTT_TOLERANCE) + sending + RTT_ALLOWANCE_US
+        found = evidence.flows[flow.name]["base_rtt_us"]
+        if found is None or not declared <= found <= longest:
+            yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
+
+
+def algorithm_holds(evidence: Evidence) -> Iterator[str]:
+    """Each flow's sockets used the declared congestion-control algorithm."""
+    for flow in evidence.spec.flows:
+        found = evidence.flows.get(flow.name, {}).get("cca", flow.cca)
+        if found != flow.cca:
+            yield f"algorithm of {flow.name} is {found}, declared {flow.cca}"
+
+
+def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
+    """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
+    for port, found in evidence.present_ports():
+        if found["drops"] and port.egress.rate_bps is None:
+            yield f"{port.name} dropped {found['drops']} packets, declared without a bottleneck: 0"
+        deliberate, declared = found["deliberate_drops"], len(port.egress.drops)
+        if deliberate != declared:
+            yield f"deliberate drops at {port.name} are {deliberate}, declared {declared}"
+
+
+def memory_suffices(evidence: Evidence) -> Iterator[str]:
+    """TCP never came under memory pressure: it would throttle the flows unseen."""
+    found = evidence.achieved["memory_pressure"]
+    if found:
+        yield f"TCP came under memory pressure {found} times, allowed 0"
+
+
+def captures_are_complete(evidence: Evidence) -> Iterator[str]:
+    """Each flow to be captured was, and the capture lost no packet."""
+    for flow in evidence.spec.probes.capture_flows:
+        found = evidence.achieved["capture"].get(flow)
+        if found is None:
+            yield f"flow {flow} was not captured, declared captured"
+        elif found["dropped"]:
+            yield f"the capture of {flow} lost {found['dropped']} packets, allowed 0"
+
+
+def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
+    """No shaped interface carried more payload than its rate allows while its flows lasted."""
+    reports = {report["flow"]: report for report in evidence.reports}
+    for port in ports(evidence.spec):
+        if port.egress.rate_bps is None:
+            continue
+        crossing = [
+            reports[flow.name]
+            for flow in evidence.spec.flows
+            if flow.name in reports and port in route(evidence.spec, flow.sender, flow.receiver)
+        ]
+        if not crossing:
+            continue
+        span_us = max(item["end_us"] for item in crossing) - min(item["start_us"] for item in crossing)
+        found = sum(item["bytes_received"] for item in crossing) * 8e6 / max(span_us, 1)
+        limit = _payload_bps(port)
+        if found > limit * (1 + GOODPUT_TOLERANCE):
+            yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
+
+
+Gate = Callable[[Evidence], Iterator[str]]
+GATES: tuple[Gate, ...] = (
+    everything_was_read_back,
+    sysctls_hold,
+    offloads_hold,
+    mtu_holds,
+    rate_and_delay_hold,
+    queue_holds,
+    base_rtt_holds,
+    algorithm_holds,
+    drops_only_where_declared,
+    memory_suffices,
+    captures_are_complete,
+    goodput_is_possible,
+)
+
+
+def misses(evidence: Evidence) -> tuple[str, ...]:
+    """The reasons of all gates; empty for a valid run. What cannot be read is a reason too."""
+    reasons: list[str] = []
+    for gate in GATES:
+        try:
+            reasons.extend(gate(evidence))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            reasons.append(f"gate {gate.__name__} cannot read what was achieved: {error!r}")
+    return tuple(reasons)
+
+
+def _frame_bytes(port: Port) -> int:
+    return port.mtu_bytes + ETHERNET_HEADER_BYTES + port.egress.framing_bytes
+
+
+def _serialization_us(port: Port) -> float:
+    return _frame_bytes(port) * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+
+
+def _payload_bps(port: Port) -> float:
+    """The most payload a shaped interface can carry: full segments without TCP options."""
+    return (port.egress.rate_bps or 0) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / _frame_bytes(port)

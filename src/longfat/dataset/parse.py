@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the files of one committed run folder into tables and plain data.
+
+Owns the reading of docs/formats.md's run folder, nothing of its judgement: a run that reads well may still
+be invalid. All raise RecordError that names the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from longfat.dataset import columns
+from longfat.errors import RecordError
+from longfat.runspec import RunSpec
+
+
+@dataclass(frozen=True)
+class ParsedRun:
+    """One run as its folder tells it; ``achieved`` and ``reports`` are the plain JSON data of their files."""
+
+    end_us: int | None
+    achieved: dict[str, Any]
+    reports: list[dict[str, Any]]
+    flows: pa.Table
+    sockets: pa.Table
+    queues: pa.Table
+    outstanding: pa.Table
+
+
+def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
+    """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
+    reports = _read_json(folder / "flows.json", list)
+    sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
+    return ParsedRun(
+        end_us=_read_json(folder / "outcome.json", dict).get("end_us"),
+        achieved=_read_json(folder / "achieved.json", dict),
+        reports=reports,
+        flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
+        sockets=sockets,
+        queues=_read_csv(folder / "queues.csv", columns.QUEUES, run_id),
+        outstanding=_outstanding(folder, run_id, spec),
+    )
+
+
+def _flows(
+    path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table
+) -> pa.Table:
+    declared = {flow.name: flow for flow in spec.flows}
+    rows = []
+    try:
+        for report in sorted(reports, key=lambda item: str(item["flow"])):
+            name = report["flow"]
+            row = {key: report.get(key) for key in columns.FLOWS.names}
+            row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
+            row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
+            rows.append(row | _socket_facts(sockets, name))
+        return pa.Table.from_pylist(rows, schema=columns.FLOWS)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
+
+
+def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
+    """Retransmitted segments of all streams and the smallest RTT; None without samples."""
+    own = sockets.filter(pc.equal(sockets["flow"], flow))
+    if not own.num_rows:
+        return {"retrans_segments": None, "min_rtt_us": None}
+    last = own.group_by("stream").aggregate([("retrans_total", "max")])
+    # min_rtt is 0 until the first sample of the RTT is there.
+    known = pc.filter(own["min_rtt_us"], pc.greater(own["min_rtt_us"], 0))
+    return {
+        "retrans_segments": pc.sum(last["retrans_total_max"]).as_py(),
+        "min_rtt_us": pc.min(known).as_py(),
+    }
+
+
+def _outstanding(folder: Path, run_id: str, spec: RunSpec) -> pa.Table:
+    parts = []
+    for flow in sorted(spec.probes.capture_flows):
+        table = _read_csv(folder / "outstanding" / f"{flow}.csv", columns.OUTSTANDING, run_id, flow)
+        parts.append(table.sort_by("t_us"))
+    return join(columns.OUTSTANDING, parts)
+
+
+def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
+    """The rows of all parts in one table of contiguous columns, so that equal rows give equal bytes."""
+    return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
+    if not isinstance(data, kind):
+        raise RecordError(f"the file holds no {kind.__name__}", where=str(path))
+    return data
+
+
+def _read_csv(path: Path, schema: pa.Schema, run_id: str, flow: str | None = None) -> pa.Table:
+    """Read the columns of ``schema`` but those that the caller gives: run_id, and flow if not None."""
+    given = {"run_id": run_id} | ({} if flow is None else {"flow": flow})
+    expected = [name for name in schema.names if name not in given]
+    options = pyarrow.csv.ConvertOptions(
+        column_types={name: schema.field(name).type for name in expected}, strings_can_be_null=False
+    )
+    # One thread: several would share out the rows in blocks whose layout may differ.
+    reading = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        table = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
+    if table.column_names != expected:
+        raise RecordError(
+            f"the columns are {','.join(table.column_names)}, not {','.join(expected)}", where=str(path)
+        )
+    for place, name in enumerate(schema.names):
+        if name in given:
+            table = table.add_column(place, name, pa.repeat(pa.scalar(given[name]), table.num_rows))
+    return table.cast(schema)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one error family of the project.
+
+A library function raises; only ``longfat.cli`` exits, with the exit status of the error's class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LongfatError(Exception):
+    """Something the user has to know, with what to do next.
+
+    ``where`` names file, line and key or host; ``hint`` is the next command or the remedy.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders between Dask workers: keep the keyword arguments.
+        return (_rebuild, (type(self), self.message, self.where, self.hint))
+
+
+def _rebuild(
+    cls: type[LongfatError], message: str, where: str | None, hint: str | None
+) -> LongfatError:
+    return cls(message, where=where, hint=hint)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault in a file the user wrote: where it is, what was given and what is allowed."""
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        text = f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class StudyError(LongfatError):
+    """The study, its claims or the command line are wrong: the user can mend it. Exit status 2."""
+
+    exit_status = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        problems: tuple[Problem, ...] = (),
+    ) -> None:
+        self.problems = problems
+        listing = "".join(f"\n  {problem}" for problem in problems)
+        super().__init__(message + listing, where=where, hint=hint)
+
+
+class RigError(LongfatError):
+    """The machine, a tool, the kernel or the image is at fault. Exit status 3."""
+
+    exit_status = 3
+
+
+class RecordError(LongfatError):
+    """A stored run is damaged or half-written and cannot be read. Exit status 3."""
+
+    exit_status = 3

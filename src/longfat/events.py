@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one stream of events that feeds the console and ``results/STUDY/events.jsonl``.
+
+Owns what an event is and where it may go. Must not decide anything: no code reads events back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class Kind(StrEnum):
+    """What happened; the closed set of events."""
+
+    STAGE_STARTED = "stage_started"
+    RUNS_STARTED = "runs_started"
+    RUN_FINISHED = "run_finished"
+    RUN_RETRIED = "run_retried"
+    RUN_FAILED = "run_failed"
+    RUNS_ENDED = "runs_ended"
+    RUNS_STOPPED = "runs_stopped"
+    RECORD_SET_ASIDE = "record_set_aside"
+    LEFTOVER_REMOVED = "leftover_removed"
+
+
+class Level(StrEnum):
+    """How much it matters: a warning is to be looked at before the results are trusted."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened. ``facts`` holds its numbers and names, with unit suffixes."""
+
+    kind: Kind
+    message: str
+    level: Level = Level.INFO
+    facts: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+EventSink = Callable[[Event], None]
+
+
+def discard(event: Event) -> None:
+    """The sink of a caller who does not listen."""
+
+
+def broadcast(*sinks: EventSink) -> EventSink:
+    """One sink that passes each event on to all ``sinks``, in their order."""
+
+    def pass_on(event: Event) -> None:
+        for sink in sinks:
+            sink(event)
+
+    return pass_on
+
+
+def log_to(path: Path) -> EventSink:
+    """A sink that appends each event to ``path`` as one line of JSON with a UTC stamp.
+
+    The sink raises OSError when the line cannot be written.
+    """
+
+    def append(event: Event) -> None:
+        line = {
+            "utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "kind": event.kind,
+            "level": event.level,
+            "message": event.message,
+            **event.facts,
+        }
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    return append

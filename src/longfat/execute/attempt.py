@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One attempt at one run: what a worker process does, from the empty partial folder to the commit.
+
+Must not retry and must not know of other runs; ``study`` decides what a crash means.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from longfat.backends.protocol import Backend
+from longfat.errors import RecordError, RigError
+from longfat.execute.results import no_room
+from longfat.record.bundle import Bundle, RunFacts, RunStatus
+from longfat.record.verify import read_record
+from longfat.runspec import RunSpec
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A run to be tried for the ``number``-th time, from 1; the ``last`` attempt is recorded anyway."""
+
+    name: str
+    spec: RunSpec
+    number: int
+    last: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended; ``reason`` is None when the run is recorded as ok."""
+
+    reason: str | None
+    wall_seconds: float
+
+
+def attempt_run(backend: Backend, attempt: Attempt, raw: Path) -> Outcome:
+    """Have the backend do the run; record it under ``raw`` if it went well or this was the last attempt.
+
+    Raises OSError when the file system can take no more, RecordError when the folder holds another run.
+    """
+    started_utc = datetime.now(UTC).isoformat(timespec="seconds")
+    start = time.monotonic()
+    with Bundle(raw, attempt.name, attempt.spec) as bundle:
+        reason = _crash_of(backend, attempt.spec, bundle.folder)
+        seconds = round(time.monotonic() - start, 3)
+        if reason is None or attempt.last:
+            status: RunStatus = "ok" if reason is None else "failed"
+            run_id = attempt.spec.run_id
+            facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc)
+            reason = _commit(bundle, facts)
+    return Outcome(reason, seconds)
+
+
+def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
+    """The outcome of an attempt whose worker process died; records it if it was the last."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    reason: str | None = "the worker process died (killed, or out of memory)"
+    facts = RunFacts(attempt.spec.run_id, "failed", reason, attempt.number, backend_name, 0.0, now)
+    if attempt.last:
+        with Bundle(raw, attempt.name, attempt.spec) as bundle:
+            reason = _commit(bundle, facts)
+    return Outcome(reason, 0.0)
+
+
+def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
+    """Commit the run; the reason why it is recorded as failed, or None.
+
+    Dask does a run again whose worker died before the result was fetched, and a worker outlives a killed
+    command by a moment: where the same run is recorded already, that record stands.
+    """
+    try:
+        bundle.commit(facts)
+        return facts.reason
+    except RecordError:
+        record = read_record(bundle.final)
+        if record.run_id != facts.run_id:
+            raise
+        return record.reason
+
+
+def _crash_of(backend: Backend, spec: RunSpec, folder: Path) -> str | None:
+    """Do the run; the reason why it failed, or None."""
+    try:
+        backend.run(spec, folder)
+        outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
+        if outcome["status"] != "ok":
+            return f"the laboratory reports: {outcome['reason']}"
+    except RigError as error:
+        return str(error)
+    except Exception as error:  # whatever a backend does wrong costs one run, not the study
+        if isinstance(error, OSError) and no_room(error):
+            raise
+        return f"the backend failed: {error!r}"
+    return None

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results folder of a study: its layout, and the right of one process at a time to write to it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from longfat.errors import RigError
+
+# Below this many free bytes a crashed run is put down to the full disk, not to the laboratory.
+FULL_DISK_BYTES = 16 << 20
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results folder that this process holds; ``open_results`` gives it."""
+
+    path: Path
+
+    @property
+    def raw(self) -> Path:
+        """Where the run folders are."""
+        return self.path / "raw"
+
+    @property
+    def lock(self) -> Path:
+        """The resolved plan."""
+        return self.path / "lock.json"
+
+    @property
+    def events(self) -> Path:
+        """The event stream, one JSON object a line."""
+        return self.path / "events.jsonl"
+
+    def free_bytes(self) -> int:
+        """Free bytes of the file system for this user."""
+        return shutil.disk_usage(self.path).free
+
+
+@contextmanager
+def open_results(path: Path) -> Iterator[Results]:
+    """Create the folder if need be and hold it until the block ends, whatever happens to the process.
+
+    Raises RigError when it cannot be written to or another process holds it.
+    """
+    try:
+        (path / "raw").mkdir(parents=True, exist_ok=True)
+        file = (path / ".in-use").open("a+", encoding="ascii")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    with file:
+        _take(file, path)
+        yield Results(path)
+
+
+def no_room(error: OSError) -> bool:
+    """Whether the file system can take no more, so that going on makes no sense."""
+    return error.errno in _NO_ROOM
+
+
+def full_disk(path: Path, error: OSError) -> RigError:
+    """The error for a study that stops because its results can no longer be written."""
+    return RigError(
+        f"the results cannot be written any more: {error.strerror}",
+        where=str(path),
+        hint="free some space and start again; finished runs are kept and not repeated",
+    )
+
+
+def _take(file: TextIO, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        raise RigError(
+            f"the results folder is in use by process {file.read().strip() or 'unknown'}",
+            where=str(path),
+            hint="wait until it ends, or give another folder with --results",
+        ) from error
+    try:
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RigError:
+    return RigError(
+        f"the results folder cannot be written to: {error.strerror}",
+        where=str(path),
+        hint="give another folder with --results",
+    )

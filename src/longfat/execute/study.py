@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executes the runs of a plan that have no valid record yet, and sees that each ends in one.
+
+Owns the order, the retry and the reasons to stop. Must not look inside a run: that is ``attempt``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from longfat.backends.protocol import Backend
+from longfat.errors import RigError
+from longfat.events import Event, EventSink, Kind, Level, discard
+from longfat.execute.attempt import Attempt, Outcome, attempt_run, death
+from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
+from longfat.record.bundle import run_folder_name
+from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
+from longfat.runspec import RunSpec
+
+ATTEMPTS = 2  # a crash may be the machine's fault once; the second time it is a finding
+_SHOWN_REASONS = 5
+
+
+class PlannedRun(Protocol):
+    """What is read of a lock entry."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def repetition(self) -> int: ...
+    @property
+    def spec(self) -> RunSpec: ...
+
+
+class Plan(Protocol):
+    """What is read of a plan."""
+
+    @property
+    def runs(self) -> Sequence[PlannedRun]: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many distinct runs of the plan had a valid record, were executed well, or ended as failed."""
+
+    reused: int
+    executed: int
+    failed: int
+
+
+def execute(
+    plan: Plan,
+    backend: Backend,
+    results: Results,
+    *,
+    jobs: int,
+    events: EventSink = discard,
+    scheduler: str | None = None,
+    disk_bytes: int = 0,
+) -> Summary:
+    """Execute what is missing, in the plan's order, ``jobs`` runs at a time.
+
+    ``disk_bytes`` is the estimate for the whole plan. A run that crashes is tried once more, then recorded as
+    failed; failed runs of an earlier start are tried again. Raises RigError, before anything starts, when the
+    backend refuses a run or the disk is too small, and at any time when the results cannot be written; what
+    is recorded stays. On an interrupt the workers are ended and no partial folder stays.
+    """
+    _ask(backend, plan)
+    remove_leftovers(results.raw, events)
+    missing, reused = _missing(plan, results, events)
+    total = len(missing) + reused
+    failed = 0
+    if missing:
+        _check_space(results, disk_bytes * len(missing) // total)
+        facts = {"total": len(missing), "reused": reused, "jobs": jobs}
+        events(Event(Kind.RUNS_STARTED, f"{len(missing)} of {total} runs to execute", facts=facts))
+        dispatch = _Dispatch(missing, backend, results, events)
+        failed = _guarded(dispatch, min(jobs, len(missing)), scheduler)
+    summary = Summary(reused, len(missing) - failed, failed)
+    message = f"{summary.executed} runs executed, {reused} kept, {failed} failed"
+    events(Event(Kind.RUNS_ENDED, message, facts={"executed": summary.executed, "failed": failed}))
+    return summary
+
+
+def _guarded(dispatch: _Dispatch, jobs: int, scheduler: str | None) -> int:
+    """Execute everything and clean up however it ends; the number of runs that failed."""
+    try:
+        return dispatch.all(jobs, scheduler)
+    except BaseException as error:
+        _tell_stop(dispatch.events, error)
+        if isinstance(error, OSError) and no_room(error):
+            raise full_disk(dispatch.results.path, error) from error
+        raise
+    finally:
+        remove_leftovers(dispatch.results.raw)
+
+
+class _Dispatch:
+    """Keeps the workers busy with attempts until none is left; ``done`` counts runs, not attempts."""
+
+    def __init__(
+        self, missing: Sequence[Attempt], backend: Backend, results: Results, events: EventSink
+    ) -> None:
+        self.waiting = deque(missing)
+        self.total = len(missing)
+        self.backend = backend
+        self.results = results
+        self.events = events
+        self.done = 0
+        self.failed = 0
+
+    def all(self, jobs: int, scheduler: str | None) -> int:
+        """Execute everything; the number of runs that failed."""
+        # Dask takes a second to import: only who has something to execute pays for it.
+        from longfat.execute.workers import WorkerDied, open_workers
+
+        raw = self.results.raw.resolve()
+        with open_workers(jobs, scheduler) as workers:
+            while self.waiting or len(workers):
+                while self.waiting and len(workers) < workers.slots:
+                    attempt = self.waiting.popleft()
+                    workers.start(attempt, attempt_run, self.backend, attempt, raw)
+                attempt, result = workers.wait()
+                try:
+                    outcome = result()
+                except WorkerDied:
+                    outcome = death(self.backend.name, attempt, raw)
+                self.settle(attempt, outcome)
+        return self.failed
+
+    def settle(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Decide what follows from an attempt that ended: nothing, another one, or a failed run."""
+        facts: dict[str, int | float | str] = {
+            "folder": attempt.name,
+            "attempt": attempt.number,
+            "wall_seconds": outcome.wall_seconds,
+        }
+        if outcome.reason is not None and self.results.free_bytes() < FULL_DISK_BYTES:
+            raise RigError(f"the disk is full; last run: {outcome.reason}", where=str(self.results.path))
+        if outcome.reason is not None and not attempt.last:
+            message = f"{attempt.name} crashed and is tried again: {outcome.reason}"
+            self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
+            number = attempt.number + 1
+            self.waiting.appendleft(replace(attempt, number=number, last=number == ATTEMPTS))
+            return
+        self.done += 1
+        facts.update(done=self.done, total=self.total)
+        if outcome.reason is None:
+            self.events(Event(Kind.RUN_FINISHED, attempt.name, facts=facts))
+        else:
+            self.failed += 1
+            message = f"{attempt.name} failed: {outcome.reason}"
+            self.events(Event(Kind.RUN_FAILED, message, Level.ERROR, facts))
+
+
+def _ask(backend: Backend, plan: Plan) -> None:
+    """Raise RigError with every reason why the backend cannot do the plan."""
+    if unable := backend.capabilities().reasons:
+        raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(unable))
+    specs = {run.run_id: run.spec for run in plan.runs}
+    pins = backend.pins()
+    if any(spec.pins != pins for spec in specs.values()):
+        raise RigError(
+            f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again"
+        )
+    counts = Counter(reason for spec in specs.values() for reason in backend.refuses(spec))
+    if counts:
+        lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
+        more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
+        raise RigError(f"backend {backend.name!r} cannot do the plan:" + "".join(lines) + more)
+
+
+def _missing(plan: Plan, results: Results, events: EventSink) -> tuple[list[Attempt], int]:
+    """First attempts at the distinct runs without an ok record, in the plan's order; how many have one."""
+    records = find_records(results.raw, events)
+    missing: dict[str, Attempt] = {}
+    reused = set()
+    for run in plan.runs:
+        record = records.get(run.run_id)
+        if record is not None and record.status == "ok":
+            reused.add(run.run_id)
+        elif run.run_id not in missing:
+            name = run_folder_name(run.scenario, run.repetition, run.run_id)
+            missing[run.run_id] = Attempt(name, run.spec, number=1, last=ATTEMPTS == 1)
+            if record is not None:
+                set_aside(record.folder, SUPERSEDED)
+    return list(missing.values()), len(reused)
+
+
+def _check_space(results: Results, needed_bytes: int) -> None:
+    free = results.free_bytes()
+    if free < needed_bytes + FULL_DISK_BYTES:
+        raise RigError(
+            f"the runs need about {needed_bytes / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free",
+            where=str(results.path),
+            hint="free some space, or give a folder on another disk with --results",
+        )
+
+
+def _tell_stop(events: EventSink, error: BaseException) -> None:
+    try:
+        message = f"stopped: {str(error) or 'interrupted'}"
+        events(Event(Kind.RUNS_STOPPED, message, Level.ERROR))
+    except OSError:
+        # The event log lies on the disk that is full: the error that is being raised says so.
+        return

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First process of the guest: mounts, one run, power off.
+
+The guest's root is the image, read-only. /code holds this package and /lab the run's spec and results, both by hostfs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import traceback
+from pathlib import Path
+
+RB_POWER_OFF = 0x4321FEDC  # linux/reboot.h
+LAB = Path("/lab")
+MOUNTS = (
+    ("proc", "/proc", "proc", ""),
+    ("sysfs", "/sys", "sysfs", ""),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
+    ("tmpfs", "/run", "tmpfs", ""),
+    ("devtmpfs", "/dev", "devtmpfs", ""),
+    ("devpts", "/dev/pts", "devpts", ""),
+)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(lab: str) -> None:
+    """Mount what programs need, run the spec in the hostfs folder ``lab``, power off whatever happens."""
+    try:
+        for source, target, kind, options in MOUNTS:
+            if target == "/dev/pts":
+                os.makedirs(target, exist_ok=True)
+            mount(source, target, kind, options)
+        mount("none", str(LAB), "hostfs", lab)
+        execute()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.sync()
+        _libc.reboot(RB_POWER_OFF)
+
+
+def mount(source: str, target: str, kind: str, options: str) -> None:
+    """mount(2). Raises OSError."""
+    if _libc.mount(source.encode(), target.encode(), kind.encode(), 0, options.encode()):
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), target)
+
+
+def execute() -> None:
+    """Read /lab/spec.json, run it, leave the results in /lab/raw."""
+    # Imported late: a fault in the laboratory's modules must still reach the console and power off.
+    from longfat.lab.network import write_sysctl
+    from longfat.lab.run import run
+    from longfat.runspec import RunSpec
+
+    spec = RunSpec.from_json((LAB / "spec.json").read_text())
+    pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
+    write_sysctl("net.ipv4.tcp_mem", f"{pages} {pages} {pages}")
+    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    scratch = Path("/tmp/run")
+    scratch.mkdir()
+    run(spec, LAB / "raw", scratch)
+
+
+if __name__ == "__main__":
+    # The interpreter starts isolated and without site: name the three folders that are needed.
+    sys.path[:] = ["/code", "/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload", "/usr/lib/python3/dist-packages"]
+    main(sys.argv[1])

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segmentation and aggregation offloads of an interface by the ethtool ioctl (linux/ethtool.h)."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import socket
+import struct
+from collections.abc import Collection
+
+SIOCETHTOOL = 0x8946
+COMMANDS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}  # get and set
+
+
+def set_offloads(interface: str, wanted: Collection[str]) -> None:
+    """Turn the offloads in ``wanted`` on and the others off, in the current network namespace.
+
+    Raises OSError when the driver refuses.
+    """
+    for name, (_get, put) in COMMANDS.items():
+        _ethtool(interface, put, int(name in wanted))
+
+
+def offloads_on(interface: str) -> list[str]:
+    """Names of the offloads that are on, in the current network namespace."""
+    return [name for name, (get, _put) in COMMANDS.items() if _ethtool(interface, get, 0)]
+
+
+def _ethtool(interface: str, command: int, value: int) -> int:
+    data = array.array("I", [command, value])
+    request = struct.pack("16sP", interface.encode(), data.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        fcntl.ioctl(channel, SIOCETHTOOL, request.ljust(40, b"\0"))
+    return data[1]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Egress of an interface as ``tc`` commands, and ``tc``'s answer as what was achieved. Pure.
+
+A shaped interface is a token bucket of one frame (tbf), so that packets leave one after the other at the
+link's rate, with the packet queue inside it. A delay element is netem with room for all that is under way.
+Both never share an interface: netem's limit counts delayed packets too, and a queue limit would be lost in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longfat.runspec import Egress
+
+ETHERNET_HEADER_BYTES = 14  # what the kernel counts of a frame besides the IP packet
+BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
+DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
+QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
+DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
+
+
+def egress_commands(interface: str, egress: Egress, mtu_bytes: int) -> list[str]:
+    """Lines for ``tc -batch`` that give ``interface`` the egress."""
+    if egress.rate_bps is not None:
+        burst = mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes + BURST_SLACK_BYTES
+        return [
+            f"qdisc add dev {interface} root handle 1: stab overhead {egress.framing_bytes} linklayer ethernet"
+            f" tbf rate {egress.rate_bps}bit burst {burst} limit {burst}",
+            f"qdisc add dev {interface} parent 1:1 handle 10: {_queue(egress)}",
+        ]
+    if egress.delay_us:
+        return [
+            f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us"
+            f" limit {DELAY_LIMIT_PACKETS}"
+        ]
+    return []
+
+
+def _queue(egress: Egress) -> str:
+    queue = egress.queue
+    words = [queue.kind]
+    if queue.limit_packets is not None:
+        words += ["limit", str(queue.limit_packets)]
+    if queue.limit_bytes is not None:
+        words += ["limit", str(queue.limit_bytes)]
+    for key, value in sorted(queue.parameters.items()):
+        words += [key] if value is True else [key, str(value)]
+    return " ".join(words)
+
+
+def drop_filter_commands(interface: str) -> list[str]:
+    """Lines for ``tc -batch``: from now on drop one data packet in ``DROP_AFTER_PACKETS`` that leaves."""
+    return [
+        f"qdisc add dev {interface} clsact",
+        f"filter add dev {interface} egress pref 1 matchall action pass random determ drop {DROP_AFTER_PACKETS}",
+    ]
+
+
+def drop_filter_removal(interface: str) -> list[str]:
+    """Lines for ``tc -batch`` that end the deliberate drop; the filter must not live for a second drop."""
+    return [f"qdisc del dev {interface} clsact"]
+
+
+def achieved_egress(qdiscs: list[dict[str, Any]], interface: str) -> dict[str, Any]:
+    """What ``tc -s -j qdisc show`` says of one interface: rate, queue, delay and drops.
+
+    ``qdiscs`` is the parsed JSON of all interfaces of the node. Missing parts are None, so that a gate sees them.
+    """
+    own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
+    found: dict[str, Any] = {
+        "rate_bps": None,
+        "queue_kind": None,
+        "limit_packets": None,
+        "limit_bytes": None,
+        "delay_us": 0,
+        "drops": 0,
+    }
+    for qdisc in own:
+        options = qdisc.get("options", {})
+        if qdisc["kind"] == "tbf":
+            found["rate_bps"] = options["rate"] * 8
+            found["drops"] += qdisc.get("drops", 0)
+        elif qdisc["kind"] == "netem":
+            found["delay_us"] = round(options["delay"]["delay"] * 1e6)
+            found["drops"] += qdisc.get("drops", 0)
+        elif qdisc.get("parent") == "1:1":
+            found["queue_kind"] = qdisc["kind"]
+            limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
+            found[limit] = options.get("limit")
+    return found

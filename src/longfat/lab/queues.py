@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probe of the qdiscs of a namespace: lengths and counters through rtnetlink (linux/gen_stats.h)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longfat.lab import netlink
+
+RTM_GETQDISC = 38
+TCMSG = struct.Struct("=BxxxiIII")  # family, interface index, handle, parent, info
+TCA_KIND = 1
+TCA_STATS2 = 7
+TCA_STATS_BASIC = 1
+TCA_STATS_QUEUE = 3
+
+COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+
+
+@dataclass(frozen=True)
+class QdiscState:
+    """Length of a queue now and its counters since it was made."""
+
+    interface_index: int
+    handle: int
+    kind: str
+    backlog_packets: int
+    backlog_bytes: int
+    drops: int
+    sent_packets: int
+    sent_bytes: int
+
+
+def open_probe() -> socket.socket:
+    """An rtnetlink channel in the current network namespace."""
+    return netlink.open_socket(socket.NETLINK_ROUTE)
+
+
+def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
+    """The state of every qdisc of the channel's namespace."""
+    for message in netlink.dump(channel, RTM_GETQDISC, TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
+        _family, index, handle, _parent, _info = TCMSG.unpack_from(message, 0)
+        kind, basic, queue = "", (0, 0), (0, 0, 0)
+        for attribute, payload in netlink.attributes(message, TCMSG.size):
+            if attribute == TCA_KIND:
+                kind = payload.split(b"\0")[0].decode()
+            elif attribute == TCA_STATS2:
+                for inner, data in netlink.attributes(payload, 0):
+                    if inner == TCA_STATS_BASIC:
+                        basic = struct.unpack_from("=QI", data)
+                    elif inner == TCA_STATS_QUEUE:
+                        queue = struct.unpack_from("=III", data)
+        yield QdiscState(index, handle, kind, queue[0], queue[1], queue[2], basic[1], basic[0])
+
+
+def row(t_us: int, node: str, interface: str, state: QdiscState) -> str:
+    """One line of queues.csv."""
+    return (
+        f"{t_us},{node},{interface},{state.kind},{state.backlog_packets},{state.backlog_bytes},"
+        f"{state.drops},{state.sent_packets},{state.sent_bytes}"
+    )

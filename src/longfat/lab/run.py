@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of one run: build, start, sample, collect. Writes the raw files of docs/formats.md.
+
+Whatever goes wrong ends in outcome.json with status ``failed`` and the reason: a run is never half told.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+from longfat.lab import capture, qdisc, queues, sockets, traffic
+from longfat.lab.namespaces import inside
+from longfat.lab.network import LaboratoryError, Network
+from longfat.runspec import Flow, RunSpec
+
+LEAD_US = 100_000  # servers and captures are up this long before the measurement starts
+DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
+CLOCK_US = 100_000  # how often the virtual clock is shown to the host
+DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
+
+
+def run(spec: RunSpec, folder: Path, scratch: Path) -> None:
+    """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for what is not kept."""
+    outcome: dict[str, Any] = {"status": "ok", "reason": None, "end_us": 0}
+    measurement = Measurement(spec, folder, scratch)
+    try:
+        measurement.execute()
+    except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
+        outcome.update(status="failed", reason=f"{type(error).__name__}: {error}")
+        (folder / "traceback.txt").write_text(traceback.format_exc())
+    outcome["end_us"] = measurement.now_us() if measurement.origin_ns else 0
+    write_json(folder / "outcome.json", outcome)
+
+
+class Measurement:
+    """One run while it happens: its processes, probes and time line."""
+
+    def __init__(self, spec: RunSpec, folder: Path, scratch: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+        self.scratch = scratch
+        self.origin_ns = 0
+        self.origin_epoch_us = 0
+        self.ports = {flow.name: traffic.FIRST_PORT + k for k, flow in enumerate(spec.flows)}
+        self.flow_ccas: dict[str, str] = {}
+        self.flow_min_rtt_us: dict[str, int] = {}
+        self._streams: dict[tuple[str, int], int] = {}
+        self._timeline: list[tuple[int, int, Callable[[], None]]] = []
+
+    def now_us(self) -> int:
+        """Microseconds since the start of the measurement."""
+        return (time.monotonic_ns() - self.origin_ns) // 1000
+
+    def execute(self) -> None:
+        """Build the network, let the flows run and write every file but outcome.json."""
+        write_json(self.folder / "environment.json", environment())
+        for name in ("iperf", "captures", "outstanding"):
+            (self.folder / name).mkdir()
+        with Network(self.spec, self.scratch) as network, ExitStack() as cleanup:
+            self._measure(network, cleanup)
+
+    def _measure(self, network: Network, cleanup: ExitStack) -> None:
+        counters_before = {node.name: read_counters(network, node.name) for node in self.spec.nodes}
+        drops_before = network.drops()
+        captures = {name: self._start_capture(network, cleanup, name) for name in self.spec.probes.capture_flows}
+        servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.spec.flows}
+        time.sleep(LEAD_US / 1e6)
+        self.origin_ns, self.origin_epoch_us = time.monotonic_ns(), time.time_ns() // 1000
+
+        clients: dict[str, subprocess.Popen[bytes]] = {}
+        for flow in self.spec.flows:
+            self._at(flow.start_us, lambda flow=flow: clients.update(self._start_client(network, cleanup, flow)))
+        deliberate = self._plan_drops(network)
+        self._plan_probes(network, cleanup)
+        self._repeat(CLOCK_US, self._tell_time)
+        self._play()
+        (self.folder / "clock").unlink(missing_ok=True)
+
+        for flow in self.spec.flows:
+            finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
+            finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
+        achieved = network.achieved(drops_before)
+        for interface in achieved["interfaces"]:
+            interface["deliberate_drops"] = deliberate.get(interface["interface"], 0)
+        counters = {
+            node.name: difference(counters_before[node.name], read_counters(network, node.name))
+            for node in self.spec.nodes
+        }
+        achieved["flows"] = [
+            {"flow": f.name, "cca": self.flow_ccas.get(f.name), "base_rtt_us": self.flow_min_rtt_us.get(f.name)}
+            for f in self.spec.flows
+        ]
+        achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
+        achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
+        write_json(self.folder / "counters.json", counters)
+        write_json(self.folder / "achieved.json", achieved)
+        write_json(self.folder / "flows.json", [self._flow_result(flow) for flow in self.spec.flows])
+
+    # -- traffic ---------------------------------------------------------------------------------------
+
+    def _output(self, cleanup: ExitStack, flow: Flow, end: str) -> IO[bytes]:
+        return cleanup.enter_context((self.folder / "iperf" / f"{flow.name}.{end}.txt").open("wb"))
+
+    def _start_server(self, network: Network, cleanup: ExitStack, flow: Flow) -> subprocess.Popen[bytes]:
+        command = traffic.server_command(flow, self.ports[flow.name])
+        return started(cleanup, network.start(flow.receiver, command, self._output(cleanup, flow, "server")))
+
+    def _start_client(
+        self, network: Network, cleanup: ExitStack, flow: Flow
+    ) -> dict[str, subprocess.Popen[bytes]]:
+        address = network.topology.address(flow.receiver)
+        command = traffic.client_command(flow, address, self.ports[flow.name])
+        process = network.start(flow.sender, command, self._output(cleanup, flow, "client"))
+        return {flow.name: started(cleanup, process)}
+
+    def _flow_result(self, flow: Flow) -> dict[str, Any]:
+        iperf = self.folder / "iperf"
+        sent, _ = traffic.parse_report((iperf / f"{flow.name}.client.txt").read_text(), flow.streams)
+        received, goodput = traffic.parse_report((iperf / f"{flow.name}.server.txt").read_text(), flow.streams)
+        return {
+            "flow": flow.name,
+            "sender": flow.sender,
+            "receiver": flow.receiver,
+            "cca": flow.cca,
+            "start_us": flow.start_us,
+            "end_us": flow.start_us + flow.duration_us,
+            "bytes_sent": sent,
+            "bytes_received": received,
+            "goodput_bps": goodput,
+        }
+
+    # -- time line -------------------------------------------------------------------------------------
+
+    def _at(self, t_us: int, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timeline, (t_us, len(self._timeline), action))
+
+    def _play(self) -> None:
+        """Do everything on the time line at its time, then wait for the end of the last flow."""
+        while self._timeline:
+            t_us, _, action = heapq.heappop(self._timeline)
+            self._sleep_until(t_us)
+            action()
+        self._sleep_until(self.spec.end_us)
+
+    def _sleep_until(self, t_us: int) -> None:
+        wait_us = t_us - self.now_us()
+        if wait_us > 0:
+            time.sleep(wait_us / 1e6)
+
+    def _plan_drops(self, network: Network) -> dict[str, int]:
+        """Put each deliberate drop on the time line; the result fills with the drops of each interface."""
+        happened: dict[str, int] = {}
+
+        def begin(node: str, interface: str) -> None:
+            network.batch(node, "tc", qdisc.drop_filter_commands(interface))
+
+        def end(node: str, interface: str) -> None:
+            drops = network.filter_drops(node, interface)
+            happened[interface] = happened.get(interface, 0) + drops
+            network.batch(node, "tc", qdisc.drop_filter_removal(interface))
+
+        for port in network.topology.all_ports():
+            for drop in port.egress.drops:
+                self._at(drop.at_us, lambda p=port: begin(p.node, p.name))
+                self._watch_drop(drop.at_us, network, port.node, port.name, end)
+        return happened
+
+    def _watch_drop(
+        self, at_us: int, network: Network, node: str, interface: str, end: Callable[[str, str], None]
+    ) -> None:
+        """End the drop filter as soon as its one drop has happened, or when its time is over."""
+        step_us = 1000
+        deadline = at_us + DROP_WINDOW_US
+
+        def look(t_us: int) -> None:
+            if t_us >= deadline or network.filter_drops(node, interface):
+                end(node, interface)
+            else:
+                self._at(t_us + step_us, lambda: look(t_us + step_us))
+
+        self._at(at_us + step_us, lambda: look(at_us + step_us))
+
+    # -- probes ----------------------------------------------------------------------------------------
+
+    def _plan_probes(self, network: Network, cleanup: ExitStack) -> None:
+        probes = self.spec.probes
+        if probes.socket_interval_us:
+            self._plan_socket_probe(network, cleanup, probes.socket_interval_us)
+        if probes.queue_interval_us:
+            self._plan_queue_probe(network, cleanup, probes.queue_interval_us)
+
+    def _plan_socket_probe(self, network: Network, cleanup: ExitStack, interval_us: int) -> None:
+        table = cleanup.enter_context((self.folder / "sockets.csv").open("w"))
+        print(sockets.COLUMNS, file=table)
+        channels: list[socket.socket] = []
+        for sender in sorted({flow.sender for flow in self.spec.flows}):
+            with inside(network.pid(sender)):
+                channels.append(cleanup.enter_context(sockets.open_probe()))
+        names = {port: name for name, port in self.ports.items()}
+
+        def sample() -> None:
+            t_us = self.now_us()
+            for channel in channels:
+                found = [i for i in sockets.read_sockets(channel) if i.destination_port in names]
+                for info in sorted(found, key=lambda i: (i.destination_port, self._stream(names, i))):
+                    name = names[info.destination_port]
+                    self.flow_ccas[name] = info.cca
+                    if info.min_rtt:
+                        self.flow_min_rtt_us[name] = info.min_rtt
+                    print(sockets.row(t_us, name, self._stream(names, info), info), file=table)
+
+        self._repeat(interval_us, sample)
+
+    def _stream(self, names: dict[int, str], info: sockets.TcpInfo) -> int:
+        """Number of the connection within its flow, in order of appearance."""
+        key = (names[info.destination_port], info.source_port)
+        taken = sum(flow == key[0] for flow, _ in self._streams)
+        return self._streams.setdefault(key, taken)
+
+    def _plan_queue_probe(self, network: Network, cleanup: ExitStack, interval_us: int) -> None:
+        table = cleanup.enter_context((self.folder / "queues.csv").open("w"))
+        print(queues.COLUMNS, file=table)
+        channels: list[tuple[str, socket.socket, dict[int, str]]] = []
+        for node, ports in network.topology.ports.items():
+            shaped = {port.name for port in ports if port.egress.rate_bps}
+            if shaped:
+                with inside(network.pid(node)):
+                    indices = {index: name for index, name in socket.if_nameindex() if name in shaped}
+                    channels.append((node, cleanup.enter_context(queues.open_probe()), indices))
+
+        def sample() -> None:
+            t_us = self.now_us()
+            for node, channel, indices in channels:
+                for state in queues.read_qdiscs(channel):
+                    if state.interface_index in indices and state.handle == qdisc.QUEUE_HANDLE:
+                        print(queues.row(t_us, node, indices[state.interface_index], state), file=table)
+
+        self._repeat(interval_us, sample)
+
+    def _tell_time(self) -> None:
+        """Show the host that the clock goes on: it ends a guest whose clock stands still."""
+        (self.folder / "clock").write_text(str(self.now_us()))
+
+    def _repeat(self, interval_us: int, action: Callable[[], None]) -> None:
+        """``action`` every ``interval_us`` from the first interval to just before the last flow ends."""
+        for t_us in range(interval_us, self.spec.end_us, interval_us):
+            self._at(t_us, action)
+
+    # -- captures --------------------------------------------------------------------------------------
+
+    def _start_capture(self, network: Network, cleanup: ExitStack, name: str) -> subprocess.Popen[bytes]:
+        flow = next(flow for flow in self.spec.flows if flow.name == name)
+        interface = network.topology.ports[flow.sender][0].name
+        output = cleanup.enter_context((self.scratch / f"{name}.tcpdump").open("wb"))
+        command = capture.tcpdump_command(interface, self.ports[name], self.scratch / f"{name}.pcap")
+        return started(cleanup, network.start(flow.sender, command, output))
+
+    def _end_capture(self, name: str, process: subprocess.Popen[bytes]) -> dict[str, int]:
+        process.send_signal(signal.SIGINT)
+        finish(process, f"tcpdump of flow {name}")
+        pcap = self.scratch / f"{name}.pcap"
+        points = capture.outstanding_data(pcap, self.scratch / f"{name}.tcptrace", self.origin_epoch_us)
+        with (self.folder / "outstanding" / f"{name}.csv").open("w") as table:
+            table.write("t_us,outstanding_bytes\n")
+            table.writelines(f"{t_us},{value}\n" for t_us, value in points)
+        shutil.copyfile(pcap, self.folder / "captures" / f"{name}.pcap")
+        return capture.parse_tcpdump_counts((self.scratch / f"{name}.tcpdump").read_text())
+
+
+def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """Make sure that the process is gone when the run ends."""
+
+    def end() -> None:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+    cleanup.callback(end)
+    return process
+
+
+def finish(process: subprocess.Popen[bytes], what: str) -> None:
+    """Wait for a process to leave by itself. Raises LaboratoryError when it fails or stays."""
+    try:
+        status = process.wait(DRAIN_S)
+    except subprocess.TimeoutExpired as error:
+        raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
+    if status:
+        raise LaboratoryError(f"{what} ended with status {status}")
+
+
+def environment() -> dict[str, Any]:
+    """Kernel release and the CCAs it offers."""
+    ccas = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    return {"kernel_release": platform.release(), "ccas": sorted(ccas)}
+
+
+def read_counters(network: Network, node: str) -> dict[str, int]:
+    """Protocol counters of a node's namespace: ``Group.Name`` to value."""
+    counters: dict[str, int] = {}
+    with inside(network.pid(node)):
+        for table in ("snmp", "netstat"):
+            lines = Path("/proc/self/net", table).read_text().splitlines()
+            for names, values in zip(lines[::2], lines[1::2], strict=True):
+                group, *keys = names.split()
+                counters.update(
+                    (f"{group[:-1]}.{key}", int(value))
+                    for key, value in zip(keys, values.split()[1:], strict=True)
+                )
+    return counters
+
+
+def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """What changed of the counters."""
+    return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write ``data`` as sorted, indented JSON."""
+    path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Field types of the manifest: quantities with bounds, names, scalars, sysctls.
+
+Owns the checks that need nothing but the value itself and the names that surround it. It must not read
+files or look at other fields.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationInfo,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, core_schema
+
+from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
+from longfat.catalog.offloads import OFFLOADS
+from longfat.catalog.qdiscs import QDISCS
+from longfat.catalog.stacks import RECEIVER_SETTINGS, STACKS
+from longfat.errors import StudyError
+from longfat.manifest.names import shown, unknown
+from longfat.units import Duration, Quantity, Rate, Size
+
+REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
+_FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
+
+
+def fault(message: str, hint: str | None = None) -> PydanticCustomError:
+    """A pydantic error that carries message and hint of our own."""
+    return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint})
+
+
+@dataclass(frozen=True)
+class Within:
+    """Annotation of a quantity field: the bounds, both included, as the text a user would write."""
+
+    least: str
+    most: str | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Quantity], _handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(lambda given: self._read(source, given))
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        bounds = f"from {self.least} to {self.most}" if self.most else f"{self.least} or more"
+        return {"type": "string", "description": bounds, "pattern": r"^[0-9.]+ ?[A-Za-z/%]+$"}
+
+    def _read(self, kind: type[Quantity], given: object) -> Quantity:
+        example = f'write a number and a unit, such as "{kind.example}"; units: {", ".join(kind.units)}'
+        if not isinstance(given, str):
+            number = isinstance(given, int | float) and not isinstance(given, bool)
+            text = (
+                f"{given} has no unit; {kind.dimension} needs one"
+                if number
+                else f"{shown(given)} is not {kind.dimension}"
+            )
+            raise fault(text, example)
+        try:
+            quantity = kind.parse(given)
+        except StudyError as error:
+            raise fault(error.message, error.hint) from error
+        if quantity < kind.parse(self.least):
+            raise fault(f"{shown(given)} is out of range; allowed: {self._range()}")
+        if self.most and quantity > kind.parse(self.most):
+            raise fault(f"{shown(given)} is out of range; allowed: {self._range()}")
+        return quantity
+
+    def _range(self) -> str:
+        return f"{self.least} to {self.most}" if self.most else f"{self.least} or more"
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+    def check(given: str) -> str:
+        if not pattern.fullmatch(given):
+            raise fault(f"{shown(given)} is not {what}")
+        return given
+
+    return AfterValidator(check)
+
+
+def _among(what: str, allowed: Any) -> AfterValidator:
+    def check(given: str) -> str:
+        if given not in allowed:
+            raise fault(*unknown(what, given, allowed))
+        return given
+
+    return AfterValidator(check)
+
+
+def _surrounding(what: str) -> AfterValidator:
+    """A name that must be among those of ``what`` in the validation context, when the context knows them."""
+
+    def check(given: str, info: ValidationInfo) -> str:
+        allowed = (info.context or {}).get(what)
+        if allowed is not None and given not in allowed:
+            raise fault(*unknown(what, given, allowed))
+        return given
+
+    return AfterValidator(check)
+
+
+def _scalar(given: object) -> object:
+    if not isinstance(given, bool | int | float | str):
+        raise fault(f"{shown(given)} is not a single value; a factor takes numbers, texts, true or false")
+    return given
+
+
+def _sysctl_value(given: object) -> str:
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        raise fault(f"{shown(given)} is not a sysctl value; write a whole number or a text")
+    return str(given)
+
+
+def _sysctl_name(given: str) -> str:
+    if not _SYSCTL.fullmatch(given):
+        raise fault(f"{shown(given)} is not a network sysctl; allowed: names of the form net.*")
+    if given in PARAMETER_SYSCTLS or given == "net.ipv4.tcp_congestion_control":
+        raise fault(f"{shown(given)} is set by the algorithm of a flow", "give it under algorithms")
+    if given in {setting.sysctl for setting in RECEIVER_SETTINGS}:
+        raise fault(f"{shown(given)} is set by the testbed on every receiver and cannot be changed")
+    return given
+
+
+def _number(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise fault(f"{shown(given)} is not a number")
+    return float(given)
+
+
+Delay = Annotated[Duration, Within("0 us", "600 s")]
+Length = Annotated[Duration, Within("1 us", "3600 s")]
+Interval = Annotated[Duration, Within("1 ms", "3600 s")]
+LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
+# Half of what setsockopt(SO_RCVBUF) can take: the kernel doubles what it is given, in an int.
+Window = Annotated[Size, Within("1 B", "1073741823 B")]
+# RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
+Mtu = Annotated[Size, Within("576 B", "9216 B")]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
+Number = Annotated[float, BeforeValidator(_number)]
+
+Name = Annotated[str, _matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
+ExperimentId = Annotated[
+    str, _matching(re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}"), "an id; allowed: a-z, 0-9, '_' and '-'")
+]
+FactorName = Annotated[str, _matching(_FACTOR, "a factor name; allowed: a letter, then a-z, 0-9 and '_'")]
+Text = Annotated[str, _matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
+FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
+
+CcaName = Annotated[str, _among("congestion control", CCAS)]
+StackName = Annotated[str, _among("stack", STACKS)]
+OffloadName = Annotated[str, _among("offload", OFFLOADS)]
+QdiscName = Annotated[str, _among("queue kind", QDISCS)]
+SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
+SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
+NodeName = Annotated[str, _surrounding("node")]
+FlowName = Annotated[str, _surrounding("flow")]
+AlgorithmName = Annotated[str, _surrounding("algorithm")]

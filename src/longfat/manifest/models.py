@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed models of a study manifest: every key it may have, with its type and its meaning.
+
+Owns shape and ranges; a reference ``${factor}`` is replaced before a model of an experiment is built, so
+values here are always concrete. It must not compare experiments with each other or read files.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
+
+from longfat.catalog.ccas import CCAS, plain
+from longfat.manifest import fields as f
+from longfat.manifest.names import unknown
+from longfat.units import Duration
+
+Placement = Literal["split", "forward", "reverse"]
+
+
+class Closed(BaseModel):
+    """A mapping that takes no other keys than its own, and cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Paper(Closed):
+    """The publication that the study reproduces."""
+
+    authors: tuple[f.Text, ...] = Field(min_length=1, description="names of the authors")
+    year: Annotated[int, Field(strict=True, ge=1970, le=2100)] = Field(description="year of publication")
+    identifier: f.Text = Field(description="report number, DOI or address")
+
+
+class Algorithm(Closed):
+    """A congestion control of the kernel, with its parameters by the catalogue's names."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, f.Number]
+
+    cca: f.CcaName = Field(description="the kernel's name of the congestion control")
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters given, by name."""
+        return dict(self.__pydantic_extra__)
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Algorithm:
+        faults = []
+        for name, value in self.parameters.items():
+            fault = _parameter_fault(self.cca, name, value)
+            if fault:
+                faults.append(InitErrorDetails(type=fault, loc=(name,), input=value))
+        if faults:
+            raise ValidationError.from_exception_data("Algorithm", faults)
+        return self
+
+
+def _parameter_fault(cca: str, name: str, value: float) -> Any:
+    """What is wrong with a parameter of a congestion control, or None."""
+    parameters = CCAS[cca].parameters
+    if name not in parameters:
+        return f.fault(*unknown(f"parameter of {cca}", name, parameters))
+    parameter = parameters[name]
+    scaled = parameter.scaled(value)
+    if not parameter.minimum <= scaled <= parameter.maximum:
+        return f.fault(f"{plain(value)} is out of range; allowed: {parameter.range_text}")
+    if scaled != int(scaled):
+        return f.fault(
+            f"{plain(value)} is not a multiple of 1/{parameter.per_unit}; values are never rounded"
+        )
+    return None
+
+
+class Hosts(Closed):
+    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+
+    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
+    txqueuelen: f.Count | None = Field(
+        default=None, description="packets that a host's interface queues (default 1000)"
+    )
+    window_meaning: Literal["effective", "requested"] | None = Field(
+        default=None,
+        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
+        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
+    )
+    sysctls: dict[f.SysctlName, f.SysctlValue] = Field(
+        default={}, description="net.* sysctls of senders and receivers"
+    )
+    offloads: tuple[f.OffloadName, ...] | None = Field(
+        default=None, description="offloads turned on (default none)"
+    )
+
+
+class Queue(Closed):
+    """The queue of a bottleneck."""
+
+    kind: f.QdiscName = Field(default="pfifo", description="qdisc by its tc name")
+    limit: f.Count = Field(description="packets it holds")
+
+
+class Direct(Closed):
+    """A cable between `client1` and `server`."""
+
+    kind: Literal["direct"] = Field(description="a cable between client1 and server")
+    rate: f.LinkRate = Field(description="rate of the cable")
+    rtt: f.Delay = Field(
+        default=Duration(100), description="round-trip time; no real cable has none (default 100 us)"
+    )
+
+
+class Delay(Closed):
+    """A sender and a receiver with a delay element between them."""
+
+    kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
+    rate: f.LinkRate = Field(description="rate of both links")
+    rtt: f.Delay = Field(description="round-trip time that the delay element adds")
+    delay_placement: Placement = Field(
+        default="split", description="direction that is delayed; split is half each"
+    )
+
+
+class Dumbbell(Closed):
+    """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
+
+    kind: Literal["dumbbell"] = Field(
+        description="senders, a switch as bottleneck, a delay element, receivers"
+    )
+    rate: f.LinkRate = Field(description="rate of the bottleneck and of every host")
+    rtt: f.Delay = Field(description="round-trip time that the delay element adds")
+    senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
+    receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
+        default=1, description="number of servers"
+    )
+    bottleneck_queue: Queue = Field(
+        default=Queue(kind="pfifo", limit=100),
+        description="queue of the switch's port (default pfifo, 100 packets)",
+    )
+    delay_placement: Placement = Field(
+        default="split", description="direction that is delayed; split is half each"
+    )
+
+
+TOPOLOGIES: dict[str, type[Closed]] = {"direct": Direct, "delay": Delay, "dumbbell": Dumbbell}
+
+
+def _topology_tag(given: Any) -> str | None:
+    kind = given.get("kind") if isinstance(given, dict) else None
+    return f"<{kind}>" if isinstance(kind, str) and kind in TOPOLOGIES else None
+
+
+Topology = Annotated[
+    Annotated[Direct, Tag("<direct>")]
+    | Annotated[Delay, Tag("<delay>")]
+    | Annotated[Dumbbell, Tag("<dumbbell>")],
+    Discriminator(_topology_tag, custom_error_type="topology", custom_error_message="unknown topology"),
+]
+
+
+def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the senders and of the receivers of a topology."""
+    count = (senders, receivers) if kind == "dumbbell" else (1, 1)
+    clients = tuple(f"client{number}" for number in range(1, count[0] + 1))
+    servers = tuple(f"server{number}" for number in range(1, count[1] + 1))
+    return clients, ("server",) if len(servers) == 1 else servers
+
+
+class Flow(Closed):
+    """TCP traffic from one host to another for a given time."""
+
+    name: f.Name = Field(description="name, unique in the experiment")
+    sender: f.NodeName = Field(alias="from", description="host that sends")
+    receiver: f.NodeName = Field(alias="to", description="host that receives")
+    algorithm: Annotated[
+        Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
+        Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
+    ] = Field(description="a name from `algorithms`, or a mapping like one of its entries")
+    window: f.Window | None = Field(
+        default=None, description="socket buffer of both ends (default: auto-tuning)"
+    )
+    duration: f.Length = Field(description="time for which it sends")
+    start: f.Delay = Field(
+        default=Duration(0), description="start after the beginning of the run (default 0 s)"
+    )
+    start_jitter: f.Delay = Field(
+        default=Duration(0),
+        description="largest random addition to `start`, drawn for each repetition (default 0 s)",
+    )
+    streams: f.Count = Field(default=1, description="parallel connections (default 1)")
+
+
+class Probes(Closed):
+    """What is observed while a run lasts; null turns a probe off."""
+
+    sockets: f.Interval | None = Field(
+        default=Duration(100_000), description="sampling of sockets (default 100 ms)"
+    )
+    queues: f.Interval | None = Field(
+        default=Duration(100_000), description="sampling of queues (default 100 ms)"
+    )
+    capture: tuple[f.FlowName, ...] = Field(
+        default=(), description="flows whose headers are captured at the sender"
+    )
+
+
+class Drop(Closed):
+    """One data packet dropped on purpose at the delay element, towards the receiver."""
+
+    at: f.Delay = Field(description="the first data packet after this time is the one")
+
+
+class Exclusion(Closed):
+    """Points of a sweep that are left out, with the reason."""
+
+    when: dict[f.FactorName, f.FactorValue] = Field(
+        min_length=1, description="factor values that must all match"
+    )
+    reason: f.Text = Field(description="why, for the report")
+
+
+class Sweep(Closed):
+    """The points at which an experiment is run: the product of all lists, and of the zipped rows."""
+
+    product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
+        default={}, description="every combination"
+    )
+    zipped: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
+        default={}, alias="zip", description="lists of equal length, taken side by side"
+    )
+    exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
+
+
+class Experiment(Closed):
+    """One experiment of the study at one point of its sweep, every reference replaced."""
+
+    id: f.ExperimentId = Field(description="name, unique in the study")
+    artifacts: tuple[f.Name, ...] = Field(min_length=1, description="figures and tables it yields")
+    topology: Topology = Field(description="the network")
+    hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
+    flows: tuple[Flow, ...] = Field(min_length=1, description="the traffic")
+    sweep: Sweep = Field(default=Sweep(), description="what is varied")
+    repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
+    probes: Probes = Field(default=Probes(), description="what is observed")
+    drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
+
+
+class Thinning(Closed):
+    """How a profile thins an experiment; it never adds a run or lengthens one."""
+
+    repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
+    duration: f.Length | None = Field(default=None, description="no flow sends for longer than this")
+    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
+        default={}, description="factor values that remain"
+    )
+
+
+class Profile(Thinning):
+    """A smaller version of the study; an experiment's own entry goes before the general one."""
+
+    experiments: dict[str, Thinning] = Field(default={}, description="entries for single experiments, by id")
+
+
+class Profiles(Closed):
+    """The thinned versions; `paper` always is the manifest as written."""
+
+    smoke: Profile = Field(default=Profile(), description="at most two minutes")
+    quick: Profile = Field(default=Profile(), description="the default")
+
+
+class Header(Closed):
+    """What a study says beside its experiments."""
+
+    format: Literal[1] = Field(description="version of this format")
+    study: f.Name = Field(description="name of the study")
+    title: f.Text = Field(description="one line")
+    paper: Paper | None = Field(default=None, description="the publication")
+    stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
+    seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
+    algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
+    hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
+    profiles: Profiles = Field(default=Profiles(), description="thinned versions")
+
+
+class Document(Header):
+    """A whole study manifest."""
+
+    experiments: tuple[Experiment, ...] = Field(min_length=1, description="the experiments")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles: how they thin an experiment, and the checks of what they name. A profile never adds anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from longfat.manifest.lint import drop_findings
+from longfat.manifest.models import Experiment, Profile, Profiles, Thinning
+from longfat.manifest.names import Finding, nearest, unknown
+from longfat.manifest.study import Point, SweptExperiment
+from longfat.manifest.sweep import base_value, same
+from longfat.runspec import Scalar
+from longfat.units import Duration
+
+PROFILES = (*Profiles.model_fields, "paper")
+
+Factors = Mapping[str, Sequence[Scalar]]
+"""The factors of an experiment with their values in base units."""
+
+
+def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
+    """What remains of an experiment under a profile; None, the paper's own, leaves all of it."""
+    if profile is None:
+        return swept
+    rule = _rule(swept, profile)
+    points = [point for point in swept.points if _kept(point.factors, rule.keep)]
+    return SweptExperiment(
+        id=swept.id,
+        artifacts=swept.artifacts,
+        repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
+        factors=swept.factors,
+        points=tuple(
+            Point(point.factors, point.labels, _shortened(point.experiment, rule.duration))
+            for point in points
+        ),
+        excluded=tuple(point for point in swept.excluded if _kept(point.factors, rule.keep)),
+    )
+
+
+def _rule(swept: SweptExperiment, profile: Profile) -> Thinning:
+    """The general entry with the experiment's own laid over it."""
+    own = profile.experiments.get(swept.id, Thinning())
+    general = {name: values for name, values in profile.keep.items() if name in swept.factors}
+    return Thinning.model_construct(
+        repetitions=own.repetitions or profile.repetitions,
+        duration=own.duration or profile.duration,
+        keep={**general, **own.keep},
+    )
+
+
+def _kept(factors: Mapping[str, Scalar], keep: Factors) -> bool:
+    return all(any(same(factors[name], base_value(given)) for given in keep[name]) for name in keep)
+
+
+def _shortened(experiment: Experiment, longest: Duration | None) -> Experiment:
+    if longest is None:
+        return experiment
+    flows = tuple(
+        flow.model_copy(update={"duration": min(flow.duration, longest)}) for flow in experiment.flows
+    )
+    return experiment.model_copy(update={"flows": flows})
+
+
+def profile_findings(
+    profile: Profile, factors: Mapping[str, Factors | None], experiments: Sequence[SweptExperiment]
+) -> list[Finding]:
+    """Names that do not exist, and thinning that leaves an experiment without a point or without its drop.
+
+    ``factors`` has all experiments of the study by id, with None for a sweep that cannot be read;
+    ``experiments`` has those without a fault.
+    """
+    found: list[Finding] = []
+    if None not in factors.values():
+        found += _keep_findings(profile, _together(factors))
+    for name, own in profile.experiments.items():
+        if name not in factors:
+            found.append(Finding(("experiments", name), *unknown("experiment", name, factors)))
+        elif (its := factors[name]) is not None:
+            found += [fault.below("experiments", name) for fault in _keep_findings(own, its)]
+    return found or [fault for swept in experiments for fault in _outcome_findings(profile, swept)]
+
+
+def _together(factors: Mapping[str, Factors | None]) -> Factors:
+    """All values that a factor has in some experiment: a general entry need not fit every one."""
+    result: dict[str, list[Scalar]] = {}
+    for its in factors.values():
+        for name, values in (its or {}).items():
+            result.setdefault(name, []).extend(values)
+    return result
+
+
+def _keep_findings(rule: Thinning, factors: Factors) -> Iterator[Finding]:
+    for name, kept in rule.keep.items():
+        if name not in factors:
+            yield Finding(("keep", name), *unknown("factor", name, factors))
+            continue
+        for index, given in enumerate(kept):
+            if not any(same(base_value(given), value) for value in factors[name]):
+                texts = [str(value) for value in dict.fromkeys(factors[name])]
+                message = f"{name} never is {given!r}; its values in base units: {', '.join(texts)}"
+                yield Finding(("keep", name, index), message, nearest(given, texts))
+
+
+def _outcome_findings(profile: Profile, swept: SweptExperiment) -> Iterator[Finding]:
+    rest = thinned(swept, profile)
+    if not rest.points:
+        yield Finding(("keep",), f"leaves no point of experiment {swept.id!r}")
+    drops = {fault.message: fault for point in rest.points for fault in drop_findings(point.experiment)}
+    for message in drops:
+        yield Finding(
+            ("duration",), f"experiment {swept.id!r} loses its drop: {message}", "give it its own duration"
+        )

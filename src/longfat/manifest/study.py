@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded study: the header and every experiment with the points of its sweep, all checked.
+
+Owns the shape that planning reads. Values are typed and concrete; nothing of YAML is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from longfat.manifest.models import Algorithm, Experiment, Header, Hosts
+from longfat.runspec import Scalar
+from longfat.units import Size
+
+
+@dataclass(frozen=True)
+class Point:
+    """One scenario: factor values in base units and as the manifest words them, and the experiment there."""
+
+    factors: dict[str, Scalar]
+    labels: dict[str, str]
+    experiment: Experiment
+
+
+@dataclass(frozen=True)
+class ExcludedPoint:
+    """A point that the study leaves out, with the manifest's reason."""
+
+    factors: dict[str, Scalar]
+    reason: str
+
+
+@dataclass(frozen=True)
+class SweptExperiment:
+    """An experiment with all points of its sweep. ``factors`` lists each factor's values in base units."""
+
+    id: str
+    artifacts: tuple[str, ...]
+    repetitions: int
+    factors: Mapping[str, Sequence[Scalar]]
+    points: tuple[Point, ...]
+    excluded: tuple[ExcludedPoint, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study. ``file`` is the manifest's path as it was given, for messages only."""
+
+    file: str
+    header: Header
+    experiments: tuple[SweptExperiment, ...]
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.header.study
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """All artifact ids, in the manifest's order."""
+        ids = (artifact for experiment in self.experiments for artifact in experiment.artifacts)
+        return tuple(dict.fromkeys(ids))
+
+    def algorithm(self, used: str | Algorithm) -> Algorithm:
+        """The algorithm that a flow names or spells out."""
+        return used if isinstance(used, Algorithm) else self.header.algorithms[used]
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """The settings of senders and receivers after study and experiment are put together."""
+
+    mtu: Size
+    txqueuelen: int
+    window_meaning: str
+    sysctls: dict[str, str]
+    offloads: tuple[str, ...]
+
+    def requested_window(self, window: Size) -> int:
+        """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
+        return window.value // 2 if self.window_meaning == "effective" else window.value
+
+
+def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
+    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults."""
+    layers = (experiment, study)
+    return HostSettings(
+        mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
+        # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
+        txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
+        window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
+        sysctls={**study.sysctls, **experiment.sysctls},
+        offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
+    )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a study to a plan: choice of profile, stack and artifacts, expansion, order.
+
+Pure: the same arguments give the same plan, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+from longfat.catalog.stacks import STACKS, Stack
+from longfat.errors import Problem, StudyError
+from longfat.manifest.names import unknown
+from longfat.manifest.profiles import PROFILES, thinned
+from longfat.manifest.study import Point, Study, SweptExperiment
+from longfat.plan.draw import digest
+from longfat.plan.model import Excluded, Plan, PlannedRun
+from longfat.plan.resolve import repeat, resolve
+
+_SLUG_LENGTH = 160  # leaves room for ".r<NN>.<id8>" and a suffix in a file name of 255 bytes
+
+
+def build_plan(
+    study: Study,
+    *,
+    profile: str = "quick",
+    stack: str | None = None,
+    seed: int | None = None,
+    only: Sequence[str] = (),
+    pins: Mapping[str, str],
+    manifest_sha256: str = "",
+    claims_sha256: str = "",
+) -> Plan:
+    """Expand a study into all its runs, in order.
+
+    ``only`` names artifacts or experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
+    the digests of kernel, image and laboratory code. Raises StudyError for unknown names, all at once.
+    """
+    stack = stack or study.header.stack
+    _check_names(study, profile, stack, only)
+    seed = study.header.seed if seed is None else seed
+    if seed < 0:
+        raise StudyError(f"seed {seed} is negative; allowed: 0 or more", where="--seed")
+    rule = None if profile == "paper" else getattr(study.header.profiles, profile)
+    chosen = [thinned(swept, rule) for swept in study.experiments if _chosen(swept, only)]
+    _check_slugs(study, chosen)
+    return Plan(
+        study=study.name,
+        profile=profile,
+        stack=stack,
+        seed=seed,
+        manifest_sha256=manifest_sha256,
+        claims_sha256=claims_sha256,
+        pins=dict(pins),
+        runs=_ordered(
+            [run for swept in chosen for run in _runs(swept, study, STACKS[stack], seed, pins)], seed
+        ),
+        excluded=tuple(
+            Excluded(swept.id, point.factors, point.reason) for swept in chosen for point in swept.excluded
+        ),
+    )
+
+
+def scenario_slug(experiment: str, labels: Mapping[str, str]) -> str:
+    """A readable name that is safe in file names: ``delay-9000.algorithm-reno.window-16mib``."""
+    parts = [experiment, *(f"{name}-{_plain(text)}" for name, text in labels.items())]
+    slug = ".".join(parts)
+    if len(slug) <= _SLUG_LENGTH:
+        return slug
+    return f"{slug[:_SLUG_LENGTH]}-{hashlib.sha256(slug.encode()).hexdigest()[:8]}"
+
+
+def _plain(text: str) -> str:
+    """Lower case without spaces; ``bit/s`` loses its slash and a ``%`` is spelt out."""
+    text = text.lower().replace("bit/s", "bit").replace("%", "pct").replace(" ", "")
+    return re.sub(r"[^a-z0-9.+_-]", "-", text) or "-"
+
+
+def _check_names(study: Study, profile: str, stack: str, only: Sequence[str]) -> None:
+    problems = []
+    if profile not in PROFILES:
+        problems.append(_unknown("--profile", "profile", profile, PROFILES))
+    if stack not in STACKS:
+        problems.append(_unknown("--stack", "stack", stack, STACKS))
+    known = [*study.artifacts, *(swept.id for swept in study.experiments)]
+    for name in only:
+        if name not in known:
+            problems.append(_unknown("--only", "artifact or experiment", name, known))
+    if problems:
+        raise StudyError("the plan cannot be made", problems=tuple(problems))
+
+
+def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mapping[str, object]) -> Problem:
+    message, hint = unknown(what, given, allowed)
+    return Problem(option, None, "", message, hint)
+
+
+def _chosen(swept: SweptExperiment, only: Sequence[str]) -> bool:
+    return not only or swept.id in only or any(artifact in only for artifact in swept.artifacts)
+
+
+def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
+    """Two scenarios of one name would share a folder: values that differ only in signs a name cannot have."""
+    seen: set[str] = set()
+    for swept in chosen:
+        for point in swept.points:
+            slug = scenario_slug(swept.id, point.labels)
+            if slug in seen:
+                hint = "give the factor values names that differ in letters or digits"
+                raise StudyError(f"two scenarios are both called {slug!r}", where=study.file, hint=hint)
+            seen.add(slug)
+
+
+def _runs(
+    swept: SweptExperiment, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]
+) -> list[PlannedRun]:
+    return [run for point in swept.points for run in _repetitions(swept, point, study, stack, seed, pins)]
+
+
+def _repetitions(
+    swept: SweptExperiment, point: Point, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]
+) -> list[PlannedRun]:
+    scenario = resolve(point.experiment, study, stack, pins)
+    runs = []
+    for repetition in range(1, swept.repetitions + 1):
+        spec = repeat(scenario, point.experiment, seed, repetition)
+        runs.append(
+            PlannedRun(
+                run_id=spec.run_id,
+                scenario=scenario_slug(swept.id, point.labels),
+                experiment=swept.id,
+                artifacts=swept.artifacts,
+                factors=point.factors,
+                repetition=repetition,
+                spec=spec,
+            )
+        )
+    return runs
+
+
+def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
+    """Complete blocks of repetitions; within a block a shuffle by seed, so that a drift hits all alike."""
+    return tuple(
+        sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario)))
+    )

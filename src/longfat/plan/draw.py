@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seeded random choices that are the same on every machine and under every version of Python.
+
+Each is a digest of what it is drawn for, so no choice depends on how many were drawn before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from longfat.runspec import canonical_json
+
+
+def digest(*parts: str | int) -> str:
+    """SHA-256 (hex) of the parts."""
+    return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()
+
+
+def seed_of(*parts: str | int) -> int:
+    """A seed of 48 bits: every JSON reader and Parquet's int64 keep it exactly."""
+    return int(digest(*parts)[:12], 16)
+
+
+def uniform(largest: int, *parts: str | int) -> int:
+    """A whole number from 0 to ``largest``, both included; 256 bits leave no bias worth naming."""
+    return int(digest(*parts), 16) % (largest + 1)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan will cost: wall time and disk, from a model of a few constants.
+
+An estimate for the user and for a progress bar's first minute; no result depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longfat.errors import StudyError
+from longfat.plan.model import Plan
+from longfat.runspec import Flow, RunSpec
+
+# Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
+FIXED_SECONDS = 1.0  # boot, topology and teardown
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+
+# What the files of a run hold; text is counted as it is written.
+FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
+BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
+BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv
+BYTES_PER_CAPTURED_PACKET = 200  # headers of a data packet, its share of ACKs, its row of outstanding data
+
+LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Cost of a plan: lock entries, distinct runs among them, seconds of wall time, bytes on disk."""
+
+    runs: int
+    distinct_runs: int
+    wall_seconds: float
+    disk_bytes: int
+
+
+def estimate(plan: Plan, jobs: int) -> Estimate:
+    """Cost of all distinct runs, ``jobs`` (1 or more) at a time. Raises StudyError for fewer jobs."""
+    if jobs < 1:
+        raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
+    specs = {run.run_id: run.spec for run in plan.runs}
+    seconds = [run_seconds(spec) for spec in specs.values()]
+    # Never shorter than the longest run: a run is not divided among cores.
+    wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
+    return Estimate(len(plan.runs), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
+
+
+def run_seconds(spec: RunSpec) -> float:
+    """Seconds of wall time of one run on one core."""
+    bottleneck_bits = _slowest_bps(spec) * spec.end_us / 1e6
+    most = bottleneck_bits / 8 / _mtu(spec)
+    packets = min(most, sum(_packets(flow, spec) for flow in spec.flows))
+    # All topologies are chains: a flow crosses every router.
+    hops = 1 + sum(node.role == "router" for node in spec.nodes)
+    return FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP
+
+
+def run_bytes(spec: RunSpec) -> int:
+    """Bytes that the folder of one run takes."""
+    total = float(FIXED_BYTES)
+    if spec.probes.socket_interval_us:
+        samples = sum(flow.streams * flow.duration_us for flow in spec.flows) / spec.probes.socket_interval_us
+        total += samples * BYTES_PER_SOCKET_SAMPLE
+    if spec.probes.queue_interval_us:
+        samples = 2 * len(spec.links) * spec.end_us / spec.probes.queue_interval_us
+        total += samples * BYTES_PER_QUEUE_SAMPLE
+    captured = [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
+    total += sum(_packets(flow, spec) for flow in captured) * BYTES_PER_CAPTURED_PACKET
+    return round(total)
+
+
+def _packets(flow: Flow, spec: RunSpec) -> float:
+    """Data packets of a flow that has the path to itself: the rate's, or the window's if that is less."""
+    bps = float(_slowest_bps(spec))
+    round_trip_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
+    if flow.window_bytes and round_trip_us:
+        window_bits = 8 * LINUX_DOUBLING * flow.window_bytes * flow.streams
+        bps = min(bps, window_bits * 1e6 / round_trip_us)
+    return bps * flow.duration_us / 1e6 / 8 / _mtu(spec)
+
+
+def _slowest_bps(spec: RunSpec) -> int:
+    rates = [end.egress.rate_bps for link in spec.links for end in (link.a, link.b)]
+    return min(rate for rate in rates if rate is not None)
+
+
+def _mtu(spec: RunSpec) -> int:
+    return min(link.mtu_bytes for link in spec.links)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing and reading of ``lock.json``. It must not decide what is in a plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from longfat.errors import RecordError, StudyError
+from longfat.plan.model import Plan
+
+
+def write_lock(plan: Plan, path: Path) -> None:
+    """Write the plan so that a reader sees the old lock or the new one, never a part.
+
+    Raises StudyError when the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(plan.to_json())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "choose a folder that can be written with --results"
+        raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
+
+
+def read_lock(path: Path) -> Plan:
+    """Read a lock, and check that each run has the digest of its spec.
+
+    Raises StudyError when there is none, RecordError when it is damaged or of another format.
+    """
+    try:
+        text = path.read_text(encoding="ascii")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StudyError(
+            f"the lock cannot be read: {reason}", where=str(path), hint="make one with `longfat plan STUDY`"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(path, "it is not ASCII text") from error
+    try:
+        plan = Plan.from_dict(json.loads(text))
+    except KeyError as error:
+        raise _damaged(path, f"{error} is missing") from error
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    if plan.to_json() != text:
+        raise _damaged(path, "it is not in canonical form")
+    return plan
+
+
+def _damaged(path: Path, reason: str) -> RecordError:
+    hint = "delete it and make it again with `longfat plan STUDY`; runs on disk are kept"
+    return RecordError(f"the lock is damaged: {reason}", where=str(path), hint=hint)

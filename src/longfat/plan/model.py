@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan: what ``lock.json`` holds. It must not know how the runs came about or how they are executed."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from longfat.runspec import RunSpec, Scalar, canonical_json
+
+LOCK_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One entry of the lock: a repetition (from 1) of a scenario. Quantities in ``factors`` are base units.
+
+    Entries of two experiments that need the same run share its ``run_id``.
+    """
+
+    run_id: str
+    scenario: str
+    experiment: str
+    artifacts: tuple[str, ...]
+    factors: dict[str, Scalar]
+    repetition: int
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A point that the manifest leaves out, with its reason."""
+
+    experiment: str
+    factors: dict[str, Scalar]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a study under one profile and one stack, in the order of their execution."""
+
+    study: str
+    profile: str
+    stack: str
+    seed: int
+    manifest_sha256: str
+    claims_sha256: str
+    pins: dict[str, str]
+    runs: tuple[PlannedRun, ...]
+    excluded: tuple[Excluded, ...] = field(default=())
+    format: int = LOCK_FORMAT
+
+    def to_json(self) -> str:
+        """The text of ``lock.json``: canonical JSON and a final newline."""
+        return canonical_json(dataclasses.asdict(self)) + "\n"
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """Build from the plain data of a lock. Raises KeyError, TypeError or ValueError on another shape."""
+        if data["format"] != LOCK_FORMAT:
+            raise ValueError(f"format {data['format']!r}, and this version reads {LOCK_FORMAT}")
+        runs = tuple(_planned_run(run) for run in data["runs"])
+        excluded = tuple(Excluded(**point) for point in data["excluded"])
+        return cls(**{**data, "runs": runs, "excluded": excluded})
+
+
+def _planned_run(data: dict[str, Any]) -> PlannedRun:
+    spec = RunSpec.from_dict(data["spec"])
+    if spec.run_id != data["run_id"]:
+        raise ValueError(
+            f"run {data['scenario']} no. {data['repetition']} does not have the digest of its spec"
+        )
+    return PlannedRun(**{**data, "artifacts": tuple(data["artifacts"]), "spec": spec})

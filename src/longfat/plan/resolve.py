@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a point of a study to the RunSpec of each of its repetitions.
+
+Owns the putting together of stack, hosts and algorithms into nodes and flows. It must not choose which
+points are run, nor in which order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from longfat.catalog.ccas import parameter_sysctls
+from longfat.catalog.stacks import RECEIVER_SETTINGS, Stack
+from longfat.errors import StudyError
+from longfat.manifest.models import Experiment, Probes
+from longfat.manifest.models import Flow as FlowModel
+from longfat.manifest.study import HostSettings, Study, host_settings
+from longfat.plan.draw import seed_of, uniform
+from longfat.plan.topologies import links, roles
+from longfat.runspec import Flow, Link, Node, Role, RunSpec
+from longfat.runspec import Probes as RunProbes
+from longfat.units import Duration
+
+_ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
+
+
+def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
+    """The run of a scenario before repetition: seed 0 and no jitter in the starts."""
+    hosts = host_settings(study.header.hosts, experiment.hosts)
+    flows = tuple(_flow(flow, study, hosts) for flow in experiment.flows)
+    return RunSpec(
+        nodes=tuple(
+            _node(name, role, experiment, study, stack, hosts)
+            for name, role in roles(experiment.topology).items()
+        ),
+        links=checked(links(experiment.topology, hosts, experiment.drops)),
+        flows=flows,
+        probes=_probes(experiment.probes),
+        seed=0,
+        pins=dict(pins),
+    )
+
+
+def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
+    """One repetition: its own seed, and starts moved by their jitter.
+
+    The seed comes from the study's seed, the repetition and everything that the scenario is, but neither
+    its name nor the pins: two experiments that need the same run share it, and a new kernel changes no start.
+    """
+    identity = dataclasses.replace(scenario, pins={}).to_json()
+    seed = seed_of(study_seed, identity, repetition)
+    flows = tuple(
+        dataclasses.replace(flow, start_us=flow.start_us + uniform(model.start_jitter.value, seed, flow.name))
+        for flow, model in zip(scenario.flows, experiment.flows, strict=True)
+    )
+    return dataclasses.replace(scenario, seed=seed, flows=flows)
+
+
+def _node(
+    name: str, role: Role, experiment: Experiment, study: Study, stack: Stack, hosts: HostSettings
+) -> Node:
+    """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
+    if role == "router":
+        return Node(name, role, dict(_ROUTER_SYSCTLS))
+    sysctls = {**stack.sysctls, **hosts.sysctls}
+    for flow in experiment.flows:
+        if flow.sender == name:
+            algorithm = study.algorithm(flow.algorithm)
+            sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
+    if role == "receiver" or any(flow.receiver == name for flow in experiment.flows):
+        sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
+    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments)
+
+
+def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
+    return Flow(
+        name=flow.name,
+        sender=flow.sender,
+        receiver=flow.receiver,
+        cca=study.algorithm(flow.algorithm).cca,
+        duration_us=flow.duration.value,
+        window_bytes=hosts.requested_window(flow.window) if flow.window else None,
+        start_us=flow.start.value,
+        streams=flow.streams,
+    )
+
+
+def _probes(probes: Probes) -> RunProbes:
+    return RunProbes(_us(probes.sockets), _us(probes.queues), probes.capture)
+
+
+def _us(interval: Duration | None) -> int | None:
+    return interval.value if interval else None
+
+
+def checked(every: tuple[Link, ...]) -> tuple[Link, ...]:
+    """The links as they are. Raises StudyError when an interface has both a rate and a delay."""
+    for link in every:
+        for end in (link.a, link.b):
+            if end.egress.rate_bps is not None and end.egress.delay_us:
+                raise StudyError(
+                    f"the egress of {end.node!r} has a rate and a delay; an interface has one of them"
+                )
+    return every

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies of a manifest as explicit nodes and links with what every interface does.
+
+Owns the placing of rate, queue, delay and drops. An interface has a rate or a delay, never both: a delay
+element's limit counts packets under way as well as waiting ones, so the two would disturb each other.
+"""
+
+from __future__ import annotations
+
+from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, end_hosts
+from longfat.manifest.study import HostSettings
+from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
+
+AnyTopology = Direct | Delay | Dumbbell
+
+# A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
+_SMALLEST_FRAME_BITS = 84 * 8
+
+
+def roles(topology: AnyTopology) -> dict[str, Role]:
+    """The nodes with their roles: senders, routers, receivers."""
+    senders, receivers = _end_hosts(topology)
+    routers = {"direct": (), "delay": ("delay",), "dumbbell": ("switch", "delay")}[topology.kind]
+    result: dict[str, Role] = dict.fromkeys(senders, "sender")
+    result.update(dict.fromkeys(routers, "router"))
+    result.update(dict.fromkeys(receivers, "receiver"))
+    return result
+
+
+def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
+    """The links from the senders to the receivers; ``a`` is the end nearer to the senders."""
+    mtu = hosts.mtu.value
+    shaped = Egress(topology.rate.value, queue=Queue("pfifo", hosts.txqueuelen))
+    if isinstance(topology, Direct):
+        back = _delayed(topology.rtt.value, topology)
+        return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
+    forward_us, reverse_us = _split(topology)
+    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    forward = _delayed(forward_us, topology, planned)
+    reverse = _delayed(reverse_us, topology)
+    senders, receivers = _end_hosts(topology)
+    outward = [Link(Interface("delay", forward), Interface(name, shaped), mtu) for name in receivers]
+    if isinstance(topology, Delay):
+        return (Link(Interface("client1", shaped), Interface("delay", reverse), mtu), *outward)
+    inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
+    queue = Queue(topology.bottleneck_queue.kind, topology.bottleneck_queue.limit)
+    port = Interface("switch", Egress(topology.rate.value, queue=queue))
+    return (*inward, Link(port, Interface("delay", reverse), mtu), *outward)
+
+
+def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if isinstance(topology, Dumbbell):
+        return end_hosts(topology.kind, topology.senders, topology.receivers)
+    return end_hosts(topology.kind)
+
+
+def _split(topology: Delay | Dumbbell) -> tuple[int, int]:
+    """Microseconds of delay towards the receivers and towards the senders."""
+    rtt = topology.rtt.value
+    if topology.delay_placement == "forward":
+        return rtt, 0
+    if topology.delay_placement == "reverse":
+        return 0, rtt
+    return rtt // 2, rtt // 2
+
+
+def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, ...] = ()) -> Egress:
+    """An unshaped egress that delays; it holds twice the smallest frames that can be under way."""
+    under_way = delay_us * topology.rate.value // 1_000_000 // _SMALLEST_FRAME_BITS
+    return Egress(queue=Queue("pfifo", max(1000, 2 * under_way)), delay_us=delay_us, drops=drops)

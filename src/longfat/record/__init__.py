@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw runs on disk: written once, checksummed, committed by atomic rename, verified when read."""

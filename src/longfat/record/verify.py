@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads run folders back, and believes only those whose every checksum holds.
+
+Owns what a valid record is and where the others go. Must not delete anything but the partial folders of
+processes that are gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.errors import RecordError
+from longfat.events import Event, EventSink, Kind, Level, discard
+from longfat.record.bundle import PARTIAL_PREFIX, RUN_FORMAT, SUMS, RunStatus, checksums
+
+DAMAGED = ".damaged"
+SUPERSEDED = ".superseded"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A committed run whose checksums hold. ``reason`` says why a ``failed`` one failed."""
+
+    folder: Path
+    run_id: str
+    status: RunStatus
+    reason: str | None
+    attempt: int
+
+
+def read_record(folder: Path) -> Record:
+    """Verify a committed run folder and read its ``run.json``.
+
+    Raises RecordError when a file is missing, altered or not listed, or is not what docs/formats.md says.
+    """
+    where = str(folder)
+    try:
+        declared = (folder / SUMS).read_text(encoding="utf-8")
+        found = checksums(folder)
+        if declared != found:
+            raise RecordError(_difference(declared, found), where=where)
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        identity = hashlib.sha256((folder / "spec.json").read_bytes()).hexdigest()
+        if run["format"] != RUN_FORMAT:
+            raise RecordError(f"run.json has format {run['format']!r}, not {RUN_FORMAT}", where=where)
+        if run["run_id"] != identity:
+            raise RecordError(f"run.json says {run['run_id']!r}, spec.json is {identity!r}", where=where)
+        if run["status"] not in ("ok", "failed"):
+            raise RecordError(f"run.json has status {run['status']!r}, not ok or failed", where=where)
+        return Record(folder, identity, run["status"], run["reason"], run["attempt"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
+
+
+def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
+    """All valid records under ``raw`` by run_id; of two with one run_id an ``ok`` one is taken.
+
+    A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing.
+    """
+    records: dict[str, Record] = {}
+    if not raw.is_dir():
+        return records
+    for folder in sorted(path for path in raw.iterdir() if path.is_dir() and path.name[0] != "."):
+        try:
+            record = read_record(folder)
+        except RecordError as error:
+            place = set_aside(folder, DAMAGED)
+            message = f"damaged record set aside as {place}: {error.message}"
+            events(Event(Kind.RECORD_SET_ASIDE, message, Level.WARNING, {"folder": folder.name}))
+            continue
+        known = records.get(record.run_id)
+        if known is None or known.status != "ok":
+            records[record.run_id] = record
+    return records
+
+
+def set_aside(folder: Path, place: str) -> Path:
+    """Move a run folder to ``raw/<place>/<name>.<n>``, with the first free number from 1; say where it is."""
+    target = folder.parent / place
+    target.mkdir(exist_ok=True)
+    number = 1
+    while (target / f"{folder.name}.{number}").exists():
+        number += 1
+    return folder.rename(target / f"{folder.name}.{number}")
+
+
+def remove_leftovers(raw: Path, events: EventSink = discard) -> None:
+    """Remove the partial folders of processes that no longer run."""
+    for folder in sorted(raw.glob(f"{PARTIAL_PREFIX}*")):
+        process = folder.name.rpartition("-")[2]
+        if process.isdigit() and not _is_running(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+            message = f"removed what an interrupted run left: {folder.name}"
+            events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _difference(declared: str, found: str) -> str:
+    """Name the first file in which the declared and the found checksums differ."""
+    listed = {line[66:]: line[:64] for line in declared.splitlines()}
+    present = {line[66:]: line[:64] for line in found.splitlines()}
+    for name in sorted({*listed, *present}):
+        if name not in present:
+            return f"{name} is missing"
+        if name not in listed:
+            return f"{name} is not listed in {SUMS}"
+        if listed[name] != present[name]:
+            return f"{name} has SHA-256 {present[name][:16]}..., not {listed[name][:16]}..."
+    return f"{SUMS} is not sorted or has a line twice"

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RunSpec: everything that can change the outcome of one run, and nothing that cannot.
+
+Standard library only: the same module is read on the planning host and inside the guest.
+Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
+Names of studies, scenarios and figures are not part of it: two figures that need the same run share it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Scalar = bool | int | float | str
+Role = Literal["sender", "receiver", "router"]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The packet queue of an interface: a qdisc kind of ``tc`` with its limit.
+
+    ``limit_packets`` is used by ``pfifo``, ``limit_bytes`` by ``bfifo`` and ``red``; ``parameters`` holds
+    further options of the qdisc by their ``tc`` names.
+    """
+
+    kind: str = "pfifo"
+    limit_packets: int | None = 1000
+    limit_bytes: int | None = None
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeliberateDrop:
+    """Drop exactly one data packet that leaves the interface: the first after ``at_us`` plus a fixed count."""
+
+    at_us: int
+
+
+@dataclass(frozen=True)
+class Egress:
+    """What an interface does with the packets it sends: queue, then rate, then delay.
+
+    ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
+    24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
+    A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
+    """
+
+    rate_bps: int | None = None
+    framing_bytes: int = 24
+    queue: Queue = field(default_factory=Queue)
+    delay_us: int = 0
+    drops: tuple[DeliberateDrop, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a link: the node that holds it and what it does on egress."""
+
+    node: str
+    egress: Egress = field(default_factory=Egress)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable between two interfaces with one MTU."""
+
+    a: Interface
+    b: Interface
+    mtu_bytes: int = 1500
+
+
+@dataclass(frozen=True)
+class Node:
+    """A host or router: its own network namespace, sysctls, offloads and route attributes.
+
+    ``offloads`` lists the ethtool feature names that are on (``tso gso gro``); all others are turned off.
+    ``initial_cwnd_segments`` goes into the routes (``ip route ... initcwnd``); None leaves the kernel's own.
+    """
+
+    name: str
+    role: Role
+    sysctls: dict[str, str] = field(default_factory=dict)
+    offloads: tuple[str, ...] = ()
+    initial_cwnd_segments: int | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
+
+    ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
+    None leaves auto-tuning on. ``start_us`` counts from the start of the measurement.
+    """
+
+    name: str
+    sender: str
+    receiver: str
+    cca: str
+    duration_us: int
+    window_bytes: int | None = None
+    start_us: int = 0
+    streams: int = 1
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What is observed while the flows run: sampling intervals, and flows captured at their sender."""
+
+    socket_interval_us: int | None = 100_000
+    queue_interval_us: int | None = 100_000
+    capture_flows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run, complete. ``pins`` holds the digests of kernel, image and lab code, and the backend's name."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    flows: tuple[Flow, ...]
+    probes: Probes
+    seed: int
+    memory_bytes: int = 1 << 30
+    pins: dict[str, str] = field(default_factory=dict)
+    format: int = 1
+
+    @property
+    def run_id(self) -> str:
+        """SHA-256 (hex) over the canonical JSON text: the run's identity."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @property
+    def end_us(self) -> int:
+        """Time in microseconds at which the last flow stops sending."""
+        return max(flow.start_us + flow.duration_us for flow in self.flows)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, ASCII."""
+        return canonical_json(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> RunSpec:
+        """Read what ``to_json`` wrote. Raises ValueError or TypeError on a text of another shape."""
+        spec: RunSpec = _build(cls, json.loads(text))
+        return spec
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RunSpec:
+        """Build from the plain dictionaries and lists of a lock. Raises TypeError on another shape."""
+        spec: RunSpec = _build(cls, data)
+        return spec
+
+
+def canonical_json(data: object) -> str:
+    """The one JSON text of ``data`` that digests are taken of."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _build(kind: Any, value: Any) -> Any:
+    """Turn plain JSON data into the dataclass, tuple or scalar that ``kind`` names."""
+    origin = typing.get_origin(kind)
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise TypeError(f"{kind.__name__} needs an object, not {value!r}")
+        hints = typing.get_type_hints(kind)
+        unknown = set(value) - set(hints)
+        if unknown:
+            raise TypeError(f"{kind.__name__} has no field {sorted(unknown)[0]!r}")
+        return kind(**{key: _build(hints[key], item) for key, item in value.items()})
+    if origin is tuple:
+        return tuple(_build(typing.get_args(kind)[0], item) for item in value)
+    if origin in (typing.Union, types.UnionType):
+        options = [option for option in typing.get_args(kind) if option is not type(None)]
+        return value if value is None or len(options) > 1 else _build(options[0], value)
+    return value

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs after ``run``: ``dataset``, ``analyse``, ``report``, ``reference``, and
+``reproduce``, which is all but the last.
+
+Owns their order and what is printed at the end. Must not compute anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from longfat.analysis.judge import Evidence, Verdict, judge
+from longfat.analysis.notebook import run_notebook
+from longfat.analysis.opened import draw_all
+from longfat.analysis.reference import ReferenceMatch, compare, write_reference
+from longfat.analysis.report import write_report
+from longfat.dataset.build import DatasetSummary, build_dataset
+from longfat.events import EventSink
+from longfat.execute.results import open_results
+from longfat.verbs.run import Machine, listen, results_path, run_study, stage
+from longfat.verbs.study import Choices, find_study, load_all, repository_root, study_name
+
+_COLOURS = {
+    "reproduced": "green",
+    "not_reproduced": "red",
+    "inconclusive": "yellow",
+    "not_testable": "bright_black",
+}
+
+
+def dataset(name: str, given: Path | None, console: Console) -> bool:
+    """Build the dataset from what is recorded; whether every run is valid."""
+    with open_results(results_path(find_study(name), given)) as results, listen(results, console) as events:
+        return _dataset(results.path, events)
+
+
+def analyse(name: str, given: Path | None, console: Console) -> bool:
+    """Judge the claims and draw the figures from the dataset."""
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results, listen(results, console) as events:
+        verdicts = _analyse(results.path, folder, events)
+    print_verdicts(verdicts, console)
+    return True
+
+
+def report(name: str, given: Path | None, console: Console) -> bool:
+    """Write ``report.html`` from verdicts and figures, and say where it is."""
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results:
+        path = write_report(results.path, folder)
+    console.print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
+    return True
+
+
+def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
+    """Run, tidy, judge, draw and report; whether every run is valid."""
+    folder = find_study(name)
+    load_all(folder)  # a fault in claims or figures is found before hours of runs
+    with open_results(results_path(folder, machine.results)) as results, listen(results, console) as events:
+        run_study(folder, choices, machine, results, events)
+        valid = _dataset(results.path, events)
+        verdicts = _analyse(results.path, folder, events)
+        stage(events, "writing the report")
+        path = write_report(results.path, folder)
+        match = compare(results.path, folder)
+    print_verdicts(verdicts, console)
+    print_match(match, console)
+    console.print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
+    return valid
+
+
+def reference(name: str, given: Path | None, console: Console) -> bool:
+    """Make dataset and verdicts the reference that later results are compared with."""
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results:
+        path = write_reference(results.path, folder)
+    console.print(f"reference: {path}", soft_wrap=True, markup=False, highlight=False)
+    return True
+
+
+def print_verdicts(verdicts: list[Verdict], console: Console) -> None:
+    """Print a table of the claims and a line that counts their verdicts."""
+    table = Table("claim", "verdict", "paper", "measured", title="verdicts")
+    for verdict in verdicts:
+        word = Text(verdict.verdict.replace("_", " "), style=_COLOURS[verdict.verdict])
+        table.add_row(Text(verdict.claim), word, Text(verdict.paper), Text(_measured(verdict)))
+    console.print(table)
+    counts = ((word, sum(verdict.verdict == word for verdict in verdicts)) for word in _COLOURS)
+    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts)
+    console.print(f"{len(verdicts)} claims: {summary}", highlight=False)
+
+
+def print_match(match: ReferenceMatch, console: Console) -> None:
+    """Say whether dataset and verdicts are those of the committed reference."""
+    console.print(f"reference: {match.status.replace('_', ' ')}", highlight=False)
+    for line in match.lines:
+        console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _dataset(results: Path, events: EventSink) -> bool:
+    stage(events, "building the dataset")
+    counts: DatasetSummary = build_dataset(results)
+    stage(
+        events,
+        f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing",
+    )
+    return counts.invalid == counts.failed == counts.missing == 0
+
+
+def _analyse(results: Path, folder: Path, events: EventSink) -> list[Verdict]:
+    stage(events, "judging the claims")
+    verdicts = judge(results, folder)
+    stage(events, "drawing the figures")
+    notebook = repository_root() / "analysis" / "notebooks" / f"{study_name(folder)}.ipynb"
+    if notebook.exists():
+        run_notebook(notebook, results, folder)
+    else:
+        draw_all(results, folder)
+    return verdicts
+
+
+def _measured(verdict: Verdict) -> str:
+    """The number that decided: of the first comparison that does not hold, else of the first."""
+    if not verdict.evidence:
+        return verdict.reason or ""
+    open_ = [evidence for evidence in verdict.evidence if evidence.outcome != "holds"]
+    return _number(open_[0] if open_ else verdict.evidence[0])
+
+
+def _number(evidence: Evidence) -> str:
+    if evidence.mean is None:
+        return evidence.reason or "no data"
+    text = f"{evidence.mean:.5g} {evidence.unit}".strip()
+    return f"{text} (n={evidence.n})" if evidence.n else text

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small RunSpecs and plans that the tests of several packages start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longfat.backends.fake import FakeBackend
+from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """The fields of a lock entry that execute reads."""
+
+    run_id: str
+    scenario: str
+    repetition: int
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The field of a plan that execute reads."""
+
+    runs: tuple[PlannedRun, ...]
+
+
+def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1 << 20) -> RunSpec:
+    """One flow of 1 s through a router with 15 ms each way at 1 Gbit/s, MTU 9000, one drop at 0.5 s."""
+    shaped = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
+    forward = Egress(delay_us=15_000, drops=(DeliberateDrop(500_000),))
+    return RunSpec(
+        nodes=(
+            Node("client1", "sender", {"net.ipv4.tcp_sack": "1"}),
+            Node("delay", "router"),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", Egress(delay_us=15_000)), 9000),
+            Link(Interface("delay", forward), Interface("server", shaped), 9000),
+        ),
+        flows=(Flow("stream1", "client1", "server", cca, 1_000_000, window_bytes),),
+        probes=Probes(capture_flows=("stream1",)),
+        seed=seed,
+        pins=FakeBackend().pins(),
+    )
+
+
+def plan_of(count: int) -> Plan:
+    """A plan of ``count`` runs that differ in their seed."""
+    specs = [delay_spec(seed) for seed in range(1, count + 1)]
+    return Plan(tuple(PlannedRun(spec.run_id, "one-flow", spec.seed, spec) for spec in specs))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one suite that each backend has to pass: what docs/formats.md promises of a run folder."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from conftest import delay_spec
+
+from longfat.backends.protocol import Backend
+from longfat.backends.registry import open_backend
+from longfat.runspec import RunSpec
+
+SOCKET_COLUMNS = (
+    "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
+    "retrans_total,lost_segments,bytes_acked,delivered_segments"
+)
+QUEUE_COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+
+
+@pytest.fixture(scope="module", params=["fake"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return open_backend(request.param, {})
+
+
+@pytest.fixture(scope="module")
+def spec(backend: Backend) -> RunSpec:
+    return dataclasses.replace(delay_spec(), pins=backend.pins())
+
+
+@pytest.fixture(scope="module")
+def folder(backend: Backend, spec: RunSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run of ``spec``, which no test writes to."""
+    path = tmp_path_factory.mktemp("run")
+    backend.run(spec, path)
+    return path
+
+
+def read_json(path: Path) -> object:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_pins_name_the_backend_and_all_that_takes_part(backend: Backend) -> None:
+    pins = backend.pins()
+    assert set(pins) == {"backend", "kernel", "image", "lab"}
+    assert pins["backend"] == backend.name
+    assert pins == backend.pins()
+
+
+def test_a_backend_survives_the_way_to_a_worker(backend: Backend) -> None:
+    copy = pickle.loads(pickle.dumps(backend))
+    assert copy.pins() == backend.pins()
+
+
+def test_a_backend_can_work_here_and_knows_reno(backend: Backend) -> None:
+    assert backend.capabilities().reasons == ()
+    assert "reno" in backend.capabilities().ccas
+
+
+def test_a_possible_run_is_not_refused(backend: Backend, spec: RunSpec) -> None:
+    assert backend.refuses(spec) == ()
+
+
+def test_an_unknown_algorithm_is_refused_with_the_nearest_name(backend: Backend, spec: RunSpec) -> None:
+    flow = dataclasses.replace(spec.flows[0], cca="renno")
+    (reason,) = backend.refuses(dataclasses.replace(spec, flows=(flow,)))
+    assert "no congestion control 'renno'" in reason
+    assert "did you mean 'reno'?" in reason
+
+
+def test_a_run_leaves_the_files_of_execute_alone(folder: Path) -> None:
+    assert not {"run.json", "spec.json", "SHA256SUMS"} & {path.name for path in folder.iterdir()}
+
+
+def test_the_outcome_is_ok_and_ends_after_the_last_flow(folder: Path, spec: RunSpec) -> None:
+    outcome = read_json(folder / "outcome.json")
+    assert isinstance(outcome, dict)
+    assert (outcome["status"], outcome["reason"]) == ("ok", None)
+    assert outcome["end_us"] >= spec.end_us
+
+
+def test_the_environment_names_kernel_algorithms_and_tools(folder: Path) -> None:
+    environment = read_json(folder / "environment.json")
+    assert isinstance(environment, dict)
+    assert set(environment) == {"kernel_release", "ccas", "tools"}
+    assert "reno" in environment["ccas"]
+
+
+def test_what_was_declared_is_read_back(folder: Path, spec: RunSpec) -> None:
+    achieved = read_json(folder / "achieved.json")
+    assert isinstance(achieved, dict)
+    assert achieved["nodes"]["client1"] == {"sysctls": {"net.ipv4.tcp_sack": "1"}, "offloads_on": []}
+    interfaces = {entry["interface"]: entry for entry in achieved["interfaces"]}
+    assert set(interfaces) == {"client1-eth0", "delay-eth0", "delay-eth1", "server-eth0"}
+    client = interfaces["client1-eth0"]
+    assert (client["node"], client["mtu_bytes"], client["rate_bps"]) == ("client1", 9000, 1_000_000_000)
+    assert (client["queue_kind"], client["limit_packets"], client["delay_us"]) == ("pfifo", 100, 0)
+    assert interfaces["delay-eth1"]["delay_us"] == 15_000
+    assert interfaces["delay-eth1"]["deliberate_drops"] == 1
+    assert achieved["flows"][0]["cca"] == "reno"
+    assert 30_000 <= achieved["flows"][0]["base_rtt_us"] <= 31_000
+    assert achieved["memory_pressure"] == 0
+
+
+def test_a_flow_reports_a_goodput_that_its_path_allows(folder: Path) -> None:
+    flows = read_json(folder / "flows.json")
+    assert isinstance(flows, list)
+    (flow,) = flows
+    assert (flow["flow"], flow["sender"], flow["receiver"]) == ("stream1", "client1", "server")
+    assert flow["bytes_received"] > 0
+    assert 0 < flow["goodput_bps"] < 1e9 * 8948 / 9038
+
+
+def test_sockets_are_sampled_from_start_to_end(folder: Path) -> None:
+    rows = read_csv(folder / "sockets.csv")
+    assert ",".join(rows[0]) == SOCKET_COLUMNS
+    assert len(rows) >= 9
+    assert {row["flow"] for row in rows} == {"stream1"}
+    assert all(int(row["cwnd_segments"]) >= 1 for row in rows)
+
+
+def test_queues_are_sampled_for_each_interface(folder: Path) -> None:
+    rows = read_csv(folder / "queues.csv")
+    assert ",".join(rows[0]) == QUEUE_COLUMNS
+    shaped = [row for row in rows if row["interface"] == "client1-eth0"]
+    assert {row["qdisc"] for row in shaped} == {"pfifo"}
+    assert int(shaped[-1]["sent_bytes"]) > int(shaped[0]["sent_bytes"])
+
+
+def test_a_captured_flow_has_its_capture_and_outstanding_data(folder: Path) -> None:
+    assert (folder / "captures" / "stream1.pcap").stat().st_size >= 24
+    rows = read_csv(folder / "outstanding" / "stream1.csv")
+    assert list(rows[0]) == ["t_us", "outstanding_bytes"]
+    assert max(int(row["outstanding_bytes"]) for row in rows) > 10 * 8948
+
+
+def test_counters_and_iperf_texts_are_kept(folder: Path, spec: RunSpec) -> None:
+    counters = read_json(folder / "counters.json")
+    assert isinstance(counters, dict)
+    assert set(counters) <= {node.name for node in spec.nodes}
+    assert counters["client1"]["Tcp.RetransSegs"] >= 1
+    assert (folder / "iperf" / "stream1.client.txt").read_text(encoding="utf-8")
+    assert (folder / "iperf" / "stream1.server.txt").read_text(encoding="utf-8")
+
+
+def test_the_same_run_gives_the_same_bytes(
+    backend: Backend, spec: RunSpec, folder: Path, tmp_path: Path
+) -> None:
+    backend.run(spec, tmp_path)
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    differing = [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()]
+    assert differing == []

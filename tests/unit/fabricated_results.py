@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a small study, fabricated: a manifest, its lock, and raw records with the fake backend's truth.
+
+Serves the tests of dataset and analysis; a record can be bent before it is committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.fake import FakeBackend
+from longfat.manifest.load import load_study
+from longfat.plan import PlannedRun, build_plan, write_lock
+from longfat.record.bundle import Bundle, RunFacts, run_folder_name
+
+MANIFEST = """\
+format: 1
+study: small
+title: A <small> study
+algorithms:
+  standard: {cca: reno}
+  highspeed: {cca: highspeed}
+hosts: {mtu: 9000 B, txqueuelen: 100}
+experiments:
+  - id: delay
+    artifacts: [fig-1]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: "${window}", duration: 1 s, start_jitter: 1 ms}
+    sweep:
+      product: {algorithm: [standard, highspeed], window: [1 MiB, 8 MiB]}
+    repetitions: 2
+  - id: one-drop
+    artifacts: [fig-2]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 3 s}
+    probes: {capture: [stream1]}
+    drops: [{at: 1500 ms}]
+"""
+
+CLAIMS = """\
+format: 1
+study: small
+claims:
+  - id: window-limits
+    artifact: fig-1
+    kind: ordering
+    statement: A larger window <gives> more.
+    paper: {value: 1 MiB < 8 MiB, where: figure 1}
+    test: {kind: order, of: {metric: goodput, experiment: delay}, by: window, descending: [8 MiB, 1 MiB], for_each: algorithm}
+  - id: halves
+    artifact: fig-2
+    kind: numeric
+    statement: A drop halves the window.
+    paper: {value: 0.5, where: figure 2}
+    test: {kind: value, of: {metric: drop_ratio, experiment: one-drop, at: 1500 ms}, equals: 0.5}
+"""
+
+FIGURES = """\
+format: 1
+study: small
+paper: {artifacts: 40, claims: 90}
+figures:
+  - artifact: fig-1
+    kind: bars
+    title: goodput
+    of: {metric: goodput, experiment: delay}
+    x: window
+    x_unit: MiB
+    series: algorithm
+    labels: {x: window (MiB), y: goodput (Mb/s)}
+    paper: {text: About 940 & no more., marks: [{value: 940, label: 940 Mb/s}]}
+  - artifact: fig-2
+    kind: timeseries
+    title: one drop
+    experiment: one-drop
+    labels: {x: time (s), y: outstanding data (bytes)}
+    paper: {text: no number stated}
+"""
+
+Bend = Callable[[PlannedRun, Path], None]
+
+
+def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES) -> Path:
+    """The study's folder with manifest, claims and figures."""
+    study = folder / "experiments" / "small"
+    study.mkdir(parents=True, exist_ok=True)
+    for name, text in (("study", MANIFEST), ("claims", claims), ("figures", figures)):
+        (study / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return study
+
+
+def write_results(
+    study: Path,
+    results: Path,
+    bend: Bend | None = None,
+    omit: Callable[[PlannedRun], bool] = lambda run: False,
+) -> None:
+    """Lock and records of every run of the study but the omitted; ``bend`` may change a record's files."""
+    backend = FakeBackend()
+    plan = build_plan(load_study(study / "study.yaml"), profile="paper", pins=backend.pins())
+    write_lock(plan, results / "lock.json")
+    for run in plan.runs:
+        if omit(run):
+            continue
+        name = run_folder_name(run.scenario, run.repetition, run.run_id)
+        with Bundle(results / "raw", name, run.spec) as bundle:
+            backend.run(run.spec, bundle.folder)
+            if bend:
+                bend(run, bundle.folder)
+            bundle.commit(RunFacts(run.run_id, "ok", None, 1, "fake", 0.0, "2000-01-01T00:00:00Z"))
+
+
+def change_json(path: Path, change: Callable[[Any], None]) -> None:
+    """Let ``change`` alter the data of a JSON file."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def bytes_of(folder: Path) -> Mapping[str, bytes]:
+    """All files of a folder by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}

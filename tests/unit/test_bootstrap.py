@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script ./just, run in a small copy of the checkout on a machine made of stub programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the script itself calls, and what Debian's essential packages always bring.
+ESSENTIAL = ["basename", "cat", "dirname", "env", "flock", "id", "mv", "chmod", "readlink", "sh", "sha256sum"]
+STUB = '#!/bin/sh\necho "$(basename "$0")" "$@" >>{log}\n{body}\n'
+PRESENT = "python3-venv module:json # the tests never make an environment\n"
+
+
+@dataclass
+class Machine:
+    """A checkout in a folder of its own and the only programs that are on its PATH."""
+
+    checkout: Path
+    programs: Path
+    log: Path
+
+    def needs(self, packages: str) -> None:
+        (self.checkout / "packages.txt").write_text(packages)
+
+    def install(self, name: str, body: str = "") -> None:
+        path = self.programs / name
+        path.unlink(missing_ok=True)
+        path.write_text(STUB.format(log=self.log, body=body))
+        path.chmod(0o755)
+
+    def set_up(self) -> None:
+        """Put a stub of just and its stamp where a finished set-up leaves them."""
+        binaries = self.checkout / ".venv/bin"
+        binaries.mkdir(parents=True)
+        (binaries / "python").symlink_to("/bin/sh")
+        (binaries / "just").write_text('#!/bin/sh\nprintf "%s\\n" "just got:" "$@"\n')
+        (binaries / "just").chmod(0o755)
+        sums = subprocess.run(
+            ["sha256sum", "just", "packages.txt", "requirements.lock"],
+            cwd=self.checkout,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        python = (binaries / "python").resolve()
+        (self.checkout / ".venv/stamp").write_text(f"{sums}{self.checkout} {python}\n")
+
+    def start(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.checkout / "just", *arguments],
+            env={"PATH": str(self.programs), "HOME": str(self.checkout), **(environment or {})},
+            capture_output=True,
+            text=True,
+        )
+
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A Debian machine whose normal user has neither root nor sudo."""
+    machine = Machine((tmp_path / "checkout").resolve(), tmp_path / "programs", tmp_path / "log")
+    machine.checkout.mkdir()
+    machine.programs.mkdir()
+    shutil.copy(ROOT / "just", machine.checkout)
+    (machine.checkout / "requirements.lock").write_text("")
+    machine.needs(PRESENT)
+    for name in ESSENTIAL:
+        found = shutil.which(name)
+        assert found is not None
+        (machine.programs / name).symlink_to(found)
+    (machine.programs / "python3").symlink_to(os.path.realpath(sys.executable))
+    machine.install("id", "case $1 in -u) echo 1000 ;; *) echo somebody ;; esac")
+    machine.install("apt-get")
+    machine.install("apt-cache", "exit 100")
+    return machine
+
+
+def test_a_machine_that_is_set_up_hands_every_argument_to_just(machine: Machine) -> None:
+    machine.set_up()
+    done = machine.start("plan", "a study", "--only", "")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "just got:",
+        "--justfile",
+        f"{machine.checkout}/Justfile",
+        "plan",
+        "a study",
+        "--only",
+        "",
+    ]
+    assert done.stderr == ""
+    assert machine.calls() == []
+
+
+def test_a_second_start_takes_less_than_half_a_second(machine: Machine) -> None:
+    machine.set_up()
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        machine.start("--version")
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.5
+
+
+@pytest.mark.parametrize("name", ["packages.txt", "requirements.lock"])
+def test_a_change_of_what_is_needed_sets_the_machine_up_again(machine: Machine, name: str) -> None:
+    stop_before_environment(machine)
+    machine.set_up()
+    with (machine.checkout / name).open("a") as file:
+        file.write("nonesuch nonesuch-program # only in this test\n")
+    assert "just got:" not in machine.start().stdout
+
+
+def test_a_moved_checkout_sets_the_machine_up_again(machine: Machine) -> None:
+    machine.set_up()
+    machine.needs("nonesuch nonesuch-program # only in this test\n")
+    moved = machine.checkout.rename(machine.checkout.with_name("moved"))
+    assert "just got:" not in Machine(moved, machine.programs, machine.log).start().stdout
+
+
+def test_a_user_without_root_or_sudo_learns_the_command_to_run_as_root(machine: Machine) -> None:
+    machine.needs("one /nonesuch/one # reason\ntwo nonesuch-two # reason\nthree sh # reason\n")
+    done = machine.start("test")
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "./just: packages are missing, and there is neither root nor sudo to install them. As root:",
+        "  apt-get update && apt-get install --no-install-recommends one two",
+    ]
+
+
+def test_sudo_is_used_only_after_saying_so(machine: Machine) -> None:
+    machine.needs("one nonesuch-one # reason\nextra ?/nonesuch/extra # reason\n")
+    machine.install("sudo")
+    machine.install("apt-cache", "exit 0")
+    done = machine.start("test")
+    install = "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends one extra"
+    assert done.stderr.splitlines()[:3] == [
+        "./just: missing packages: one extra",
+        "./just: running: sudo apt-get update",
+        f"./just: running: sudo {install}",
+    ]
+    assert [call for call in machine.calls() if call.startswith("sudo")] == [
+        "sudo apt-get update",
+        f"sudo {install}",
+    ]
+
+
+def test_a_package_that_does_not_bring_its_program_is_an_error(machine: Machine) -> None:
+    machine.needs("one nonesuch-one # reason\n")
+    machine.install("sudo")
+    done = machine.start("test")
+    assert done.returncode == 3
+    assert "were installed, but what they should bring is not there: one" in done.stderr
+
+
+def test_a_failed_installation_names_its_command(machine: Machine) -> None:
+    machine.needs("one nonesuch-one # reason\n")
+    machine.install("sudo", "exit 1")
+    done = machine.start("test")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == "./just: this command failed: sudo apt-get update"
+
+
+def test_what_is_only_wanted_does_not_ask_a_normal_user_for_root(machine: Machine) -> None:
+    machine.needs(f"{PRESENT}extra ?/nonesuch/extra # reason\n")
+    machine.install("sudo")
+    stop_before_environment(machine)
+    assert "making the virtual environment" in machine.start().stderr
+    assert "sudo" not in " ".join(machine.calls())
+
+
+def test_root_goes_on_without_a_wanted_package_that_the_archives_lack(machine: Machine) -> None:
+    machine.needs(f"{PRESENT}extra ?/nonesuch/extra # reason\n")
+    machine.install("id", "echo 0")
+    stop_before_environment(machine)
+    done = machine.start()
+    assert "./just: extra is not in this machine's archives: going on without it" in done.stderr
+    assert "making the virtual environment" in done.stderr
+    assert not any("install" in call for call in machine.calls())
+
+
+def test_another_system_learns_what_is_missing_and_of_the_container(machine: Machine) -> None:
+    machine.needs("one nonesuch-one # reason\n")
+    (machine.programs / "apt-get").unlink()
+    done = machine.start("test")
+    assert done.returncode == 3
+    assert (
+        "this system has no apt-get, and these Debian packages or their like are missing: one" in done.stderr
+    )
+    assert (
+        f"docker run --rm -it -v '{machine.checkout}':/longfat -w /longfat debian:bookworm ./just"
+        in done.stderr
+    )
+
+
+def test_a_python_that_is_too_old_is_named_with_what_is_needed(machine: Machine) -> None:
+    script = machine.checkout / "just"
+    script.write_text(script.read_text().replace("oldest=3.11", "oldest=3.99"))
+    machine.install("python3", "case $1 in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac")
+    done = machine.start("test")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == (
+        f"./just: {machine.programs}/python3 is Python 3.9.2, but Python 3.99 or newer is needed."
+    )
+    assert "docker run" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_checkout_that_is_not_ones_own_and_not_set_up_is_refused(machine: Machine) -> None:
+    machine.checkout.chmod(0o555)
+    done = machine.start("test")
+    machine.checkout.chmod(0o755)
+    assert done.returncode == 3
+    assert "is not set up, and somebody may not write there" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_environment_uses_the_package_from_the_checkout(machine: Machine) -> None:
+    source = machine.checkout / "src/longfat"
+    source.mkdir(parents=True)
+    (source / "__init__.py").write_text("")
+    (source / "__main__.py").write_text("import sys\nprint('longfat got', sys.argv[1:])\n")
+    machine.start()
+    done = subprocess.run(
+        [machine.checkout / ".venv/bin/longfat", "a b", "c"],
+        env={},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "longfat got ['a b', 'c']\n"
+    assert (machine.checkout / ".venv/stamp").exists()
+
+
+def stop_before_environment(machine: Machine) -> None:
+    """Let the script end where it would make the environment."""
+    script = machine.checkout / "just"
+    text = script.read_text()
+    assert '    "$python" -m venv --clear "$venv" ||' in text
+    script.write_text(text.replace('    "$python" -m venv --clear "$venv" ||', "    exit 9\n    true ||"))

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: exit statuses, messages, and what it leaves in the results folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from longfat.backends.fake import FakeBackend
+from longfat.cli import app
+from longfat.execute.results import open_results
+from longfat.record.verify import find_records
+
+SOURCE = Path(__file__).parents[2] / "src"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+STUDY = """
+format: 1
+study: tiny
+title: One flow with two windows
+stack: modern
+seed: 1
+algorithms:
+  reno: {cca: reno}
+hosts: {mtu: 1500 B, txqueuelen: 100}
+experiments:
+  - id: delay
+    artifacts: [fig-1]
+    topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
+    flows:
+      - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
+    sweep:
+      product: {window: [64 KiB, 1 MiB]}
+    repetitions: 2
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one study, ``tiny``."""
+    folder = tmp_path / "experiments" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+
+
+def test_a_study_is_found_by_its_name_and_by_its_path(root: Path) -> None:
+    for study in ("tiny", str(root / "experiments" / "tiny"), str(root / "experiments/tiny/study.yaml")):
+        result = call("plan", study)
+        assert result.exit_code == 0, result.output
+        assert "tiny, profile quick" in result.output
+
+
+def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None:
+    result = call("plan", "tiny", "--jobs", "2")
+    assert result.exit_code == 0
+    for text in ("distinct runs", "estimated time with 2 jobs", "estimated disk", " 4 "):
+        assert text in result.output
+    assert [path.name for path in root.iterdir()] == ["experiments"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("plan", "tinny"), "no study 'tinny'; there are tiny\n  hint: did you mean 'tiny'?"),
+        (("plan", "tiny", "--profile", "quik"), "unknown profile 'quik'"),
+        (("plan", "tiny", "--only", "fig-1,fig-2"), "unknown artifact or experiment 'fig-2'"),
+        (("plan", "tiny", "--backend", "virtul"), "unknown backend 'virtul', there are fake, virtual"),
+        (("run", "tiny", "--backend", "fak"), "did you mean 'fake'?"),
+        (("run", "tiny", "--jobs", "0"), "Invalid value for '--jobs'"),
+        (("rnu", "tiny"), "No such command 'rnu'"),
+    ],
+)
+def test_a_wrong_command_line_is_named_with_status_2(
+    root: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not list(root.glob("results/tiny/raw/*"))
+
+
+def test_a_wrong_manifest_is_named_with_status_2(root: Path) -> None:
+    (root / "experiments/tiny/study.yaml").write_text(STUDY.replace("100 Mbit/s", "100"), encoding="utf-8")
+    result = call("run", "tiny", "--backend", "fake")
+    assert result.exit_code == 2
+    assert "experiments[0].topology.rate" in result.stderr
+
+
+def test_check_names_the_problems_of_claims_and_figures_together(root: Path) -> None:
+    folder = root / "experiments" / "tiny"
+    (folder / "claims.yaml").write_text("format: 1\nstudy: tinny\nclaims: []\n", encoding="utf-8")
+    result = call("check", "tiny")
+    assert result.exit_code == 2
+    assert "claims and figures have" in result.stderr
+    assert "claims.yaml" in result.stderr
+    assert "figures.yaml" in result.stderr
+
+
+def test_run_records_every_run_and_the_next_start_repeats_none(root: Path) -> None:
+    result = call("run", "tiny", "--backend", "fake", "--jobs", "2")
+    assert result.exit_code == 0, result.output
+    assert "4 runs executed, 0 kept, 0 failed" in result.output
+    assert "[4/4] delay.window-" in result.output
+    results = root / "results" / "tiny"
+    lock = json.loads((results / "lock.json").read_text(encoding="ascii"))
+    assert {run["run_id"] for run in lock["runs"]} == set(find_records(results / "raw"))
+    kinds = [json.loads(line)["kind"] for line in (results / "events.jsonl").read_text().splitlines()]
+    assert kinds == ["stage_started", "runs_started", *["run_finished"] * 4, "runs_ended"]
+    again = call("run", "tiny", "--backend", "fake")
+    assert "0 runs executed, 4 kept, 0 failed" in again.output
+
+
+def test_another_plan_replaces_the_lock_and_keeps_the_records(root: Path) -> None:
+    call("run", "tiny", "--backend", "fake")
+    result = call("run", "tiny", "--backend", "fake", "--seed", "2", "--results", str(root / "results/tiny"))
+    assert result.exit_code == 0
+    results = root / "results" / "tiny"
+    assert json.loads((results / "lock.json").read_text(encoding="ascii"))["seed"] == 2
+    assert len(find_records(results / "raw")) == 8
+
+
+def test_a_failed_run_gives_status_4(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call("run", "tiny", "--backend", "fake", "--results", str(root / "other"))
+    first = json.loads((root / "other" / "lock.json").read_text(encoding="ascii"))["runs"][0]
+    backend = FakeBackend(faults={first["run_id"]: "crash"})
+    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings: backend)
+    result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
+    assert result.exit_code == 4
+    assert "3 runs executed, 0 kept, 1 failed" in result.output
+    assert "failed: the fake laboratory crashed" in result.output
+    assert "some runs failed or are invalid" in result.stderr
+
+
+def test_a_results_folder_in_use_gives_status_3(root: Path) -> None:
+    with open_results(root / "results" / "tiny"):
+        result = call("run", "tiny", "--backend", "fake")
+    assert result.exit_code == 3
+    assert f"the results folder is in use by process {os.getpid()}" in result.stderr
+
+
+def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: Path) -> None:
+    shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke", ignore=lambda *_: ["reference"])
+    result = call("reproduce", "_smoke", "--backend", "fake", "--jobs", "2")
+    assert result.exit_code == 0, result.output
+    assert "17 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
+    assert "4 claims: 4 reproduced, 0 not reproduced, 0 inconclusive, 0 not testable" in result.output
+    assert "reference: no reference" in result.output
+    results = root / "results" / "_smoke"
+    assert f"report: {results / 'report.html'}" in result.output
+    assert (results / "report.html").stat().st_size > 10_000
+    assert call("reference", "_smoke").exit_code == 0
+    for verb in ("dataset", "analyse", "report"):
+        assert call(verb, "_smoke").exit_code == 0
+    again = call("reproduce", "_smoke", "--backend", "fake")
+    assert "0 runs executed, 17 kept, 0 failed" in again.output
+    assert "reference: identical" in again.output
+
+
+def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
+    backend = FakeBackend(achieved_rate_factor=0.9)
+    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings: backend)
+    result = call("reproduce", "_smoke", "--backend", "fake", "--only", "outstanding")
+    assert result.exit_code == 4
+    assert "0 runs valid, 1 invalid, 0 failed, 0 missing" in result.output
+    assert (root / "results/_smoke/report.html").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_ends_with_status_130_and_continues_later(
+    root: Path, number: signal.Signals
+) -> None:
+    script = root / "slow.py"
+    script.write_text(
+        "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
+        "from longfat.verbs import run\n"
+        "run.open_backend = lambda name, settings: fake.FakeBackend(wall_seconds=0.5)\n"
+        "if __name__ == '__main__':\n"
+        "    sys.argv = ['longfat', 'run', 'tiny', '--backend', 'fake', '--jobs', '1']\n"
+        "    cli.main()\n",
+        encoding="utf-8",
+    )
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    process = subprocess.Popen([sys.executable, str(script)], env=environment, stderr=subprocess.PIPE)
+    raw = root / "results" / "tiny" / "raw"
+    deadline = time.monotonic() + 30
+    while not list(raw.glob("delay*")):
+        assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"interrupted; finished runs are kept" in errors
+    assert not list(raw.glob(".*"))
+    result = call("run", "tiny", "--backend", "fake")
+    assert result.exit_code == 0
+    assert len(find_records(raw)) == 4
+
+
+def test_the_schema_is_json() -> None:
+    result = call("schema")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["$schema"].startswith("https://json-schema.org/")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom longfat.cli import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        "print(sorted({'pydantic', 'pyarrow', 'distributed', 'matplotlib', 'numpy'} & set(sys.modules)))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each run of a plan ends in one record, whatever is killed, crashes or fills up on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import Plan, delay_spec, plan_of
+
+from longfat.backends.fake import FakeBackend, Fault
+from longfat.errors import RecordError, RigError
+from longfat.events import Event, Kind
+from longfat.execute.attempt import Attempt, attempt_run
+from longfat.execute.results import Results, open_results
+from longfat.execute.study import Summary, execute
+from longfat.record.verify import find_records
+
+STUDY = """
+import sys
+from pathlib import Path
+from conftest import plan_of
+from longfat.backends.fake import FakeBackend
+from longfat.execute.attempt import Attempt, attempt_run
+from longfat.execute.results import open_results
+from longfat.execute.study import execute
+
+if __name__ == "__main__":
+    with open_results(Path(sys.argv[1])) as results:
+        execute(plan_of(8), FakeBackend(wall_seconds=0.4), results, jobs=2)
+"""
+
+
+def run_plan(plan: Plan, backend: FakeBackend, path: Path, jobs: int = 2) -> tuple[Summary, list[Event]]:
+    events: list[Event] = []
+    with open_results(path) as results:
+        return execute(plan, backend, results, jobs=jobs, events=events.append), events
+
+
+def faulty(plan: Plan, fault: Fault, once: Path | None = None) -> FakeBackend:
+    """A fake that goes wrong in the second run of the plan."""
+    return FakeBackend(faults={plan.runs[1].run_id: fault}, once=once)
+
+
+def start_study(tmp_path: Path) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start a slow study of 8 runs in a process of its own; return when at least two runs are recorded."""
+    script, results = tmp_path / "study.py", tmp_path / "results"
+    script.write_text(STUDY)
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(results)],
+        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},
+    )
+    deadline = time.monotonic() + 30
+    while len(list((results / "raw").glob("one-flow*"))) < 2:
+        assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
+        time.sleep(0.02)
+    return process, results
+
+
+def children_of(process: int) -> list[str]:
+    """The process numbers of all children, whichever thread started them."""
+    tasks = Path("/proc", str(process), "task").iterdir()
+    return [pid for task in tasks for pid in (task / "children").read_text().split()]
+
+
+def test_every_run_is_recorded_once_and_not_repeated(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    twice = Plan((*plan.runs, plan.runs[0]))
+    summary, events = run_plan(twice, FakeBackend(), tmp_path)
+    assert summary == Summary(reused=0, executed=3, failed=0)
+    assert set(find_records(tmp_path / "raw")) == {run.run_id for run in plan.runs}
+    assert Counter(event.kind for event in events)[Kind.RUN_FINISHED] == 3
+    again, events = run_plan(twice, FakeBackend(), tmp_path)
+    assert again == Summary(reused=3, executed=0, failed=0)
+    assert [event.message for event in events] == ["0 runs executed, 3 kept, 0 failed"]
+
+
+def test_two_studies_at_once_do_not_contend_for_a_port(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        with contextlib.suppress(OSError):  # then another study has it already
+            listener.bind(("127.0.0.1", 8787))
+            listener.listen()
+        summary, _ = run_plan(plan_of(1), FakeBackend(), tmp_path)
+    assert summary == Summary(reused=0, executed=1, failed=0)
+
+
+def test_runs_start_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    plan = plan_of(4)
+    _, events = run_plan(plan, FakeBackend(), tmp_path, jobs=1)
+    finished = [event.facts["folder"] for event in events if event.kind is Kind.RUN_FINISHED]
+    assert finished == [f"one-flow.r{run.repetition:02d}.{run.run_id[:8]}" for run in plan.runs]
+
+
+def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    summary, events = run_plan(plan, faulty(plan, "crash", once=tmp_path), tmp_path)
+    assert summary == Summary(reused=0, executed=3, failed=0)
+    (retried,) = [event for event in events if event.kind is Kind.RUN_RETRIED]
+    assert "crashed and is tried again: the fake laboratory crashed" in retried.message
+    assert find_records(tmp_path / "raw")[plan.runs[1].run_id].attempt == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("crash", "the fake laboratory crashed, as it was told to"),
+        ("die", "the worker process died (killed, or out of memory)"),
+        ("report_failure", "the laboratory reports: iperf2 found no server"),
+    ],
+)
+def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(
+    tmp_path: Path, fault: Fault, reason: str
+) -> None:
+    plan = plan_of(3)
+    summary, _ = run_plan(plan, faulty(plan, fault), tmp_path)
+    assert summary == Summary(reused=0, executed=2, failed=1)
+    failed = find_records(tmp_path / "raw")[plan.runs[1].run_id]
+    assert (failed.status, failed.reason, failed.attempt) == ("failed", reason, 2)
+    summary, _ = run_plan(plan, FakeBackend(), tmp_path)
+    assert summary == Summary(reused=2, executed=1, failed=0)
+    assert (tmp_path / "raw" / ".superseded" / f"{failed.folder.name}.1" / "run.json").exists()
+
+
+def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    summary, _ = run_plan(plan, faulty(plan, "die", once=tmp_path), tmp_path)
+    assert summary == Summary(reused=0, executed=3, failed=0)
+    assert not list((tmp_path / "raw").glob(".partial-*"))
+
+
+def test_a_run_that_was_done_twice_keeps_its_first_record(tmp_path: Path) -> None:
+    run = plan_of(1).runs[0]
+    first = attempt_run(FakeBackend(), Attempt("a.r01.x", run.spec, 1, False), tmp_path)
+    before = (tmp_path / "a.r01.x" / "run.json").read_bytes()
+    again = attempt_run(faulty(plan_of(2), "crash"), Attempt("a.r01.x", run.spec, 2, True), tmp_path)
+    assert (first.reason, again.reason) == (None, None)
+    assert (tmp_path / "a.r01.x" / "run.json").read_bytes() == before
+    with pytest.raises(RecordError, match="recorded already"):
+        attempt_run(FakeBackend(), Attempt("a.r01.x", plan_of(2).runs[1].spec, 1, False), tmp_path)
+
+
+def test_a_damaged_record_is_executed_again(tmp_path: Path) -> None:
+    plan = plan_of(2)
+    run_plan(plan, FakeBackend(), tmp_path)
+    damaged = find_records(tmp_path / "raw")[plan.runs[0].run_id].folder
+    (damaged / "flows.json").write_text("[]")
+    summary, events = run_plan(plan, FakeBackend(), tmp_path)
+    assert summary == Summary(reused=1, executed=1, failed=0)
+    assert events[0].kind is Kind.RECORD_SET_ASIDE
+    assert (damaged / "flows.json").read_text() != "[]"
+
+
+def test_killing_everything_loses_only_the_runs_in_flight(tmp_path: Path) -> None:
+    process, results = start_study(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(0.5)  # its workers notice that they are orphans
+    before = {
+        record.run_id: (record.folder / "run.json").stat().st_mtime_ns
+        for record in find_records(results / "raw").values()
+    }
+    assert 2 <= len(before) < 8
+    summary, _ = run_plan(plan_of(8), FakeBackend(), results)
+    assert summary == Summary(reused=len(before), executed=8 - len(before), failed=0)
+    after = find_records(results / "raw")
+    assert {run_id: (after[run_id].folder / "run.json").stat().st_mtime_ns for run_id in before} == before
+    assert sorted(path.name for path in (results / "raw").iterdir()) == sorted(
+        record.folder.name for record in after.values()
+    )
+
+
+def test_an_interrupt_ends_the_workers_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    process, results = start_study(tmp_path)
+    workers = [
+        pid for pid in children_of(process.pid) if b"spawn_main" in Path("/proc", pid, "cmdline").read_bytes()
+    ]
+    assert len(workers) == 2
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) != 0
+    assert not list((results / "raw").glob(".*"))
+    assert 2 <= len(find_records(results / "raw")) < 8
+    assert not [pid for pid in workers if Path("/proc", pid, "exe").exists()]
+
+
+def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    with pytest.raises(RigError, match="cannot be written any more: No space left on device"):
+        run_plan(plan, faulty(plan, "disk_full"), tmp_path, jobs=1)
+    assert list(find_records(tmp_path / "raw")) == [plan.runs[0].run_id]
+    assert not list((tmp_path / "raw").glob(".*"))
+
+
+def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(2)
+    with open_results(tmp_path) as results:
+        sizes = iter([1 << 40])
+        monkeypatch.setattr(Results, "free_bytes", lambda self: next(sizes, 0))
+        with pytest.raises(RigError, match="the disk is full; last run: the fake laboratory crashed"):
+            execute(plan, faulty(plan, "crash"), results, jobs=1)
+
+
+def test_a_disk_too_small_for_the_plan_is_an_error_before_anything_starts(tmp_path: Path) -> None:
+    with (
+        open_results(tmp_path) as results,
+        pytest.raises(RigError, match=r"need about 1000000000 MB of disk, \d+ MB are free"),
+    ):
+        execute(plan_of(1), FakeBackend(), results, jobs=1, disk_bytes=10**15)
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
+def test_a_refused_run_stops_the_study_before_anything_starts(tmp_path: Path) -> None:
+    plan = plan_of(2)
+    flow = dataclasses.replace(delay_spec().flows[0], cca="cubi")
+    bad = dataclasses.replace(delay_spec(), flows=(flow,))
+    entry = dataclasses.replace(plan.runs[0], spec=bad, run_id=bad.run_id)
+    with pytest.raises(RigError, match=r"1 runs: no congestion control 'cubi'.*did you mean 'cubic'\?"):
+        run_plan(Plan((*plan.runs, entry)), FakeBackend(), tmp_path)
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
+def test_a_plan_for_other_digests_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="the plan was made for other digests than those of backend 'fake'"):
+        run_plan(plan_of(1), FakeBackend(achieved_rate_factor=0.9), tmp_path)
+
+
+def test_a_results_folder_serves_one_start_at_a_time(tmp_path: Path) -> None:
+    with (
+        open_results(tmp_path),
+        pytest.raises(RigError, match=f"in use by process {os.getpid()}") as caught,
+        open_results(tmp_path),
+    ):
+        raise AssertionError("a second start got the folder")
+    assert "--results" in str(caught.value)
+    with open_results(tmp_path) as results:
+        assert results.raw.is_dir()
+
+
+def test_a_results_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(RigError, match="cannot be written to: Not a directory"),
+        open_results(tmp_path / "file" / "results"),
+    ):
+        raise AssertionError("a folder below a file was opened")
+
+
+def test_run_json_says_how_the_run_was_executed(tmp_path: Path) -> None:
+    run_plan(plan_of(1), FakeBackend(), tmp_path)
+    (record,) = find_records(tmp_path / "raw").values()
+    run = json.loads((record.folder / "run.json").read_text())
+    assert set(run) == {
+        "format", "run_id", "status", "reason", "attempt", "backend", "wall_seconds", "started_utc"
+    }  # fmt: skip
+    assert (run["backend"], run["attempt"], run["status"]) == ("fake", 1, "ok")
+
+
+def test_an_unreachable_scheduler_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longfat.execute.workers._CONNECT_SECONDS", 0.2)
+    with (
+        open_results(tmp_path) as results,
+        pytest.raises(RigError, match="the Dask scheduler does not answer"),
+    ):
+        execute(plan_of(1), FakeBackend(), results, jobs=1, scheduler="tcp://127.0.0.1:9")

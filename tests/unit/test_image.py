@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The image: its recipe, its place in the cache folder, and how damage is found.
+
+mmdebstrap is replaced by a script, but in the tests marked ``virtual``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from longfat.builds import image
+from longfat.builds.apt_sources import AptSource, parse_listing, source_lines
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, load_image
+from longfat.builds.image_recipe import RECIPE_FILES, mmdebstrap_argv, read_recipe
+from longfat.errors import RigError
+
+STUB = """#!/bin/sh
+# Stands in for mmdebstrap: its last option before the sources is the target.
+for argument; do case $argument in *.tar) target=$argument ;; esac; done
+echo "$@" >>{log}
+echo "$SOURCE_DATE_EPOCH" >>{log}
+tar --create --file="$target" --directory={tree} .
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and a stub of mmdebstrap that makes a tiny userland and keeps a log."""
+    tree = tmp_path / "tree"
+    (tree / "usr/bin").mkdir(parents=True)
+    (tree / "usr/bin/python3").write_text("python")
+    (tree / "bin").symlink_to("usr/bin")
+    (tree / "dev").mkdir()
+    (tree / "dev/null").write_text("a device node would be here")
+    (tree / "var/lib/dpkg").mkdir(parents=True)
+    (tree / "var/lib/dpkg/status").write_text(
+        "Package: iperf\nVersion: 2.1.8\n more: text\n\nPackage: mount\nVersion: 2.38\n"
+    )
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "mmdebstrap").write_text(STUB.format(log=tmp_path / "log", tree=tree))
+    (programs / "mmdebstrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(image.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(image, "configured_sources", tuple)
+    return tmp_path / "cache"
+
+
+def copied_recipe(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECIPE_FOLDER, tmp_path / "images"))
+
+
+@pytest.mark.parametrize("name", RECIPE_FILES)
+def test_a_change_of_any_recipe_file_changes_the_recipe_digest(tmp_path: Path, name: str) -> None:
+    folder = copied_recipe(tmp_path)
+    before = read_recipe(folder).digest
+    with (folder / name).open("a") as file:
+        file.write("# another line\n")
+    assert read_recipe(folder).digest != before
+
+
+def test_a_change_of_the_readme_leaves_the_recipe_digest_alone(tmp_path: Path) -> None:
+    folder = copied_recipe(tmp_path)
+    (folder / "README.md").write_text("other words")
+    assert read_recipe(folder).digest == read_recipe(RECIPE_FOLDER).digest
+
+
+def test_a_missing_recipe_file_is_named(tmp_path: Path) -> None:
+    folder = copied_recipe(tmp_path)
+    (folder / "packages.txt").unlink()
+    with pytest.raises(RigError, match=r"packages\.txt: the image's recipe cannot be read: No such file"):
+        read_recipe(folder)
+
+
+def test_a_missing_key_of_the_recipe_is_named(tmp_path: Path) -> None:
+    folder = copied_recipe(tmp_path)
+    (folder / "recipe.toml").write_text('suite = "bookworm"\n')
+    with pytest.raises(RigError, match=r"recipe\.toml: the key 'variant' is missing"):
+        read_recipe(folder)
+
+
+def test_a_recipe_that_is_not_toml_is_an_error_with_its_line(tmp_path: Path) -> None:
+    folder = copied_recipe(tmp_path)
+    (folder / "recipe.toml").write_text("suite: bookworm\n")
+    with pytest.raises(RigError, match=r"recipe\.toml: not TOML: .*line 1"):
+        read_recipe(folder)
+
+
+def test_the_command_names_every_package_and_leaves_comments_out() -> None:
+    recipe = read_recipe(RECIPE_FOLDER)
+    argv = mmdebstrap_argv(recipe, mode="unshare", sources=["deb a b main"], target=Path("/x/image.tar"))
+    assert argv[:3] == ["mmdebstrap", "--mode=unshare", "--variant=essential"]
+    assert argv[-3:] == ["bookworm", "/x/image.tar", "deb a b main"]
+    assert "--include=ethtool,iperf,iproute2,mininet,mount,python3,tcpdump,tcptrace" in argv
+    assert "--dpkgopt=path-exclude=/usr/lib/*/gconv/*" in argv
+
+
+def test_another_debian_release_gives_its_mirror_but_the_suite_of_the_image() -> None:
+    listing = (
+        "http://mirror.example/debian/ trixie main Debian\n"
+        "http://mirror.example/debian/ trixie contrib Debian\n"
+        "http://mirror.example/debian/ trixie-updates main Debian\n"
+        "https://vendor.example/linux trixie main Vendor Inc.\n"
+        "http://secure.example/debian-security/ trixie-security main Debian\n"
+    )
+    assert [line.split("] ")[1] for line in source_lines("bookworm", parse_listing(listing))] == [
+        "http://mirror.example/debian bookworm main",
+        "http://mirror.example/debian bookworm-updates main",
+        "http://secure.example/debian-security bookworm-security main",
+    ]
+
+
+def test_a_machine_without_debian_sources_uses_the_public_archive() -> None:
+    ubuntu = AptSource("http://archive.ubuntu.com/ubuntu", "noble", "main", "Ubuntu")
+    assert [line.split("] ")[1] for line in source_lines("bookworm", [ubuntu])] == [
+        "http://mirror.example/debian bookworm main",
+        "http://mirror.example/debian bookworm-updates main",
+        "http://mirror.example/debian-security bookworm-security main",
+    ]
+
+
+def test_before_the_lists_are_fetched_a_debian_archive_is_known_by_its_layout() -> None:
+    vendor = "https://vendor.example/linux/debian/ bookworm stable \n"
+    listing = f"{vendor}http://mirror.example/debian/ bookworm main \n"
+    assert source_lines("bookworm", parse_listing(listing))[0].endswith(
+        "http://mirror.example/debian bookworm main"
+    )
+
+
+def test_packages_are_verified_with_the_keyring_of_debian() -> None:
+    keyring = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
+    assert all(keyring in line for line in source_lines("bookworm", ()))
+
+
+def test_an_image_is_built_once_and_then_found(cache: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    first = build_image(say=said.append)
+    second = build_image(say=said.append)
+    assert first == second
+    assert said == ["building the bookworm image with mmdebstrap (about 30 s)"]
+    arguments, epoch = (tmp_path / "log").read_text().rsplit("\n", 2)[:2]
+    assert "--mode=root" in arguments
+    assert epoch == str(read_recipe(RECIPE_FOLDER).source_date_epoch)
+    assert first.path.parent.parent == cache / "images"
+
+
+def test_an_image_is_unpacked_without_devices_and_lists_its_packages(cache: Path) -> None:
+    root = build_image().path
+    assert (root / "bin/python3").read_text() == "python"
+    assert list((root / "dev").iterdir()) == []
+    facts = json.loads((root.parent / "image.json").read_text())
+    assert facts["packages"] == {"iperf": "2.1.8", "mount": "2.38"}
+
+
+def test_another_recipe_is_another_image(cache: Path, tmp_path: Path) -> None:
+    folder = copied_recipe(tmp_path)
+    first = build_image(recipe_folder=folder)
+    (folder / "packages.txt").write_text("iperf\n")
+    assert build_image(recipe_folder=folder).path != first.path
+
+
+def damage(path: Path) -> None:
+    """Change one byte and nothing that a listing shows."""
+    times = path.stat()
+    path.write_bytes(b"Q" + path.read_bytes()[1:])
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_a_removed_file_is_noticed_at_use(cache: Path) -> None:
+    root = build_image().path
+    (root / "usr/bin/python3").unlink()
+    with pytest.raises(
+        RigError, match="the image is damaged: files of the unpacked image were changed"
+    ) as caught:
+        build_image()
+    assert caught.value.hint == f"rm -r {root.parent} && ./just image"
+
+
+def test_an_added_file_is_noticed_at_use(cache: Path) -> None:
+    root = build_image().path
+    (root / "usr/bin/sitecustomize.py").write_text("")
+    with pytest.raises(RigError, match="were changed, added or removed"):
+        build_image()
+
+
+def test_a_removed_root_folder_is_noticed_at_use(cache: Path) -> None:
+    shutil.rmtree(build_image().path)
+    with pytest.raises(RigError, match="were changed, added or removed"):
+        build_image()
+
+
+def test_changed_content_of_the_same_size_and_time_is_noticed_by_verify(cache: Path) -> None:
+    root = build_image(verify=True).path
+    damage(root / "usr/bin/python3")
+    assert build_image().path == root
+    with pytest.raises(RigError, match="a file of the unpacked image does not have the content"):
+        build_image(verify=True)
+
+
+def test_a_damaged_tar_file_is_noticed_by_verify(cache: Path) -> None:
+    damage(build_image().path.parent / "image.tar")
+    with pytest.raises(RigError, match=r"image\.tar does not have the digest it was built with"):
+        build_image(verify=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "image.json cannot be read"),
+        ("[]", "image.json cannot be read"),
+        ('{"format": 1}', "image.json cannot be read .KeyError..digest"),
+        ('{"format": 9}', "image.json is of format 9, not 1"),
+    ],
+)
+def test_a_damaged_description_is_noticed_at_use(cache: Path, text: str, message: str) -> None:
+    folder = build_image().path.parent
+    (folder / "image.json").write_text(text)
+    with pytest.raises(RigError, match=message):
+        load_image(folder)
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(cache: Path) -> None:
+    leftover = cache / "images" / f".partial-{read_recipe(RECIPE_FOLDER).digest}-killed"
+    leftover.mkdir(parents=True)
+    folder = build_image().path.parent
+    assert not leftover.exists()
+    assert sorted(path.name for path in cache.joinpath("images").iterdir()) == [
+        folder.name,
+        f"{folder.name}.lock",
+    ]
+
+
+def test_a_failed_build_tells_the_end_of_its_output_and_leaves_no_image(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "programs/mmdebstrap").write_text("#!/bin/sh\necho E: no such mirror >&2\nexit 25\n")
+    with pytest.raises(RigError, match="exit status 25 in mode root:\n  E: no such mirror"):
+        build_image()
+    assert [path.suffix for path in cache.joinpath("images").iterdir()] == [".lock"]
+
+
+def test_a_missing_mmdebstrap_is_named(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    with pytest.raises(RigError, match=r"mmdebstrap is not installed\n  hint: \./just installs it"):
+        build_image()
+
+
+def test_a_cache_folder_that_cannot_be_made_is_named(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "file/cache"))
+    with pytest.raises(RigError, match="cannot be kept in the cache folder: Not a directory"):
+        build_image()
+
+
+def test_a_normal_user_learns_everything_that_is_lacking(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image.os, "geteuid", lambda: 987_654)
+    monkeypatch.setattr(image.shutil, "which", lambda name: None)
+    with pytest.raises(RigError) as caught:
+        build_image()
+    assert caught.value.message == (
+        "a normal user cannot build the image here without the program newuidmap (package uidmap)"
+        " and a range for 987654 in /etc/subuid and a range for 987654 in /etc/subgid"
+    )
+    assert "usermod --add-subuids" in str(caught.value.hint)
+
+
+@pytest.fixture(scope="module")
+def real_image() -> ImageBuild:
+    """The image of the user's own cache folder, built on demand."""
+    return build_image()
+
+
+@pytest.mark.virtual
+def test_the_image_has_nothing_of_the_machine_that_built_it(real_image: ImageBuild) -> None:
+    etc = real_image.path / "etc"
+    assert (etc / "hostname").read_text() == "longfat\n"
+    assert (etc / "machine-id").read_bytes() == b""
+    assert (etc / "resolv.conf").read_bytes() == b""
+    assert list((etc / "apt").glob("sources.list*")) == []
+    assert list((real_image.path / "var/log").iterdir()) == []
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("name", ["lab", "code", "proc", "sys", "dev", "tmp", "run"])
+def test_the_image_has_empty_mount_points(real_image: ImageBuild, name: str) -> None:
+    assert list((real_image.path / name).iterdir()) == []
+
+
+@pytest.mark.virtual
+def test_every_program_of_a_run_is_in_the_image(real_image: ImageBuild) -> None:
+    programs = ["bin/iperf", "sbin/tc", "bin/ss", "sbin/ethtool", "bin/tcpdump", "bin/tcptrace", "bin/mnexec"]
+    assert [name for name in programs if not (real_image.path / "usr" / name).exists()] == []
+
+
+@pytest.mark.virtual
+def test_bytecode_in_the_image_is_never_compared_with_its_source(real_image: ImageBuild) -> None:
+    compiled = sorted(real_image.path.glob("usr/lib/python3*/**/*.pyc"))
+    assert {"net.cpython-311.pyc", "subprocess.cpython-311.pyc"} <= {path.name for path in compiled}
+    # PEP 552: bytes 4 to 8 are flags; 1 means "by hash", 2 would mean "check the source".
+    assert {path.read_bytes()[4:8] for path in compiled} == {b"\x01\x00\x00\x00"}
+
+
+@pytest.mark.virtual
+def test_the_image_is_checked_at_each_use_in_less_than_50_ms(real_image: ImageBuild) -> None:
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        load_image(real_image.path.parent)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.05
+
+
+@pytest.mark.virtual
+@pytest.mark.slow
+def test_a_second_build_gives_the_same_bytes(
+    real_image: ImageBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path))
+    packages = json.loads((real_image.path.parent / "image.json").read_text())["packages"]
+    second = build_image(verify=True)
+    if json.loads((second.path.parent / "image.json").read_text())["packages"] != packages:
+        pytest.skip("Debian has released newer packages since the image in the cache folder was built")
+    assert second.digest == real_image.digest

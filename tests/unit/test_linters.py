@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""House rules that no linter knows. `./just check` runs these after the linters."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__"}
+CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
+# Prose, data, formats without comments, and texts that are not the project's own.
+WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock"}
+WITHOUT_COMMENTS = {".md", ".json", ".ipynb", ".csv", ".png", ".pcap"}
+MAX_LINES = 400
+
+
+def project_files() -> list[Path]:
+    """Every file of the checkout that belongs to the project."""
+
+    def below(folder: Path) -> list[Path]:
+        found = []
+        for path in sorted(folder.iterdir()):
+            if path.name in PRIVATE or CACHES.fullmatch(path.name):
+                continue
+            found += below(path) if path.is_dir() else [path]
+        return found
+
+    return below(ROOT)
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+FILES = project_files()
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+MODULES = [path for path in PYTHON if path.is_relative_to(ROOT / "src")]
+
+
+def test_every_source_file_names_its_licence_at_its_top() -> None:
+    lacking = [
+        path
+        for path in FILES
+        if path.name not in WITHOUT_HEADER
+        and path.suffix not in WITHOUT_COMMENTS
+        and not path.is_relative_to(ROOT / "tests/data")
+        and not path.is_relative_to(ROOT / "kernels")
+        and "SPDX-License-Identifier: " not in "".join(path.read_text(encoding="utf-8").splitlines(True)[:3])
+    ]
+    assert names(lacking) == []
+
+
+def test_no_python_file_is_longer_than_a_reader_keeps_in_mind() -> None:
+    long = [path for path in PYTHON if len(path.read_text().splitlines()) > MAX_LINES]
+    assert names(long) == []
+
+
+def test_every_module_says_what_it_owns() -> None:
+    mute = [path for path in PYTHON if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert names(mute) == []
+
+
+def test_no_module_is_a_drawer_for_everything() -> None:
+    drawers = [
+        path for path in MODULES if path.stem in {"utils", "util", "helpers", "common", "misc", "manager"}
+    ]
+    assert names(drawers) == []
+
+
+def test_no_file_holds_a_path_of_somebodys_home() -> None:
+    home = re.compile(r"/(?:home|Users)/[a-z]\w+/|/root/\.")
+    found = [path for path in MODULES if home.search(path.read_text())]
+    assert names(found) == []
+
+
+def test_the_lock_file_has_hashes_and_no_addresses() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+    entries = re.findall(r"^[a-z0-9-]+==.*(?:\n {4}.*)*", text, flags=re.MULTILINE)
+    assert len(entries) > 20
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_every_dependency_is_in_the_lock_file() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    wanted = re.findall(r'^  "([A-Za-z][\w-]*)",$', project, flags=re.MULTILINE)
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
+    assert len(wanted) > 20
+    assert [name for name in wanted if name.lower().replace("_", "-") not in locked] == []
+
+
+@pytest.mark.parametrize("name", ["packages.txt", "images/packages.txt", "images/path-excludes.txt"])
+def test_a_list_is_sorted_and_has_no_entry_twice(name: str) -> None:
+    entries = [line.split()[0] for line in (ROOT / name).read_text().splitlines() if line[0] != "#"]
+    assert entries == sorted(set(entries))
+
+
+@pytest.mark.parametrize("name", ["packages.txt", "images/packages.txt"])
+def test_every_package_has_its_reason(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text().splitlines() if line[0] != "#"]
+    assert [line for line in lines if not re.search(r" # \S", line)] == []
+
+
+def test_every_recipe_of_the_justfile_has_a_group_and_a_doc_line() -> None:
+    lines = (ROOT / "Justfile").read_text().splitlines()
+    recipes = [number for number, line in enumerate(lines) if re.match(r"[a-z]+( [A-Z*]+)*:$", line)]
+    assert len(recipes) > 10
+    bare = [
+        lines[number]
+        for number in recipes
+        if lines[number - 1] != "[private]"
+        and not (lines[number - 1].startswith("[group('") and lines[number - 2].startswith("# "))
+    ]
+    assert bare == []
+
+
+def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in FILES
+        if path.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+        if not (path.parent / target).exists()
+    ]
+    assert broken == []

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planning: order, seeds, profiles, choice, and the resolution of every setting into a RunSpec."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import StudyError
+from longfat.manifest import Study, load_study
+from longfat.plan import Plan, build_plan
+from longfat.plan.build import scenario_slug
+
+STUDY = """\
+format: 1
+study: example
+title: An example
+stack: linux-2.4
+seed: 7
+algorithms:
+  standard: {cca: reno}
+  scalable: {cca: scalable, a: 0.02}
+hosts: {mtu: 9000 B, txqueuelen: 100, sysctls: {net.ipv4.tcp_sack: 1, net.ipv4.tcp_frto: 2}}
+experiments:
+  - id: first
+    artifacts: [fig-1, fig-2]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    hosts: {mtu: 1500 B, sysctls: {net.ipv4.tcp_sack: 0}}
+    flows:
+      - name: f1
+        from: client1
+        to: server
+        algorithm: "${algorithm}"
+        window: "${window}"
+        duration: 10 s
+        start: 1 s
+        start_jitter: 1 ms
+    sweep:
+      product: {algorithm: [standard, scalable], window: [512 KiB, 1 MiB, 2 MiB]}
+      exclude: [{when: {algorithm: scalable, window: 2 MiB}, reason: too large}]
+    repetitions: 4
+  - id: second
+    artifacts: [fig-3]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    hosts: {mtu: 1500 B, sysctls: {net.ipv4.tcp_sack: 0}}
+    flows:
+      - {name: f1, from: client1, to: server, algorithm: standard, window: 1 MiB, duration: 10 s,
+         start: 1 s, start_jitter: 1 ms}
+    repetitions: 4
+profiles:
+  quick:
+    repetitions: 3
+    keep: {window: [1 MiB, 2 MiB]}
+    experiments: {second: {repetitions: 1, duration: 2 s}}
+  smoke: {repetitions: 9, duration: 60 s}
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    return load_study(path)
+
+
+def paper(study: Study, seed: int | None = None) -> Plan:
+    return build_plan(study, profile="paper", seed=seed, pins={"kernel": "k1"})
+
+
+def test_the_same_study_gives_the_same_bytes(study: Study) -> None:
+    assert paper(study).to_json() == paper(study).to_json()
+
+
+def test_another_seed_gives_another_order_and_other_starts(study: Study) -> None:
+    one, other = paper(study), paper(study, seed=8)
+    assert [run.scenario for run in one.runs] != [run.scenario for run in other.runs]
+    assert {run.run_id for run in one.runs}.isdisjoint(run.run_id for run in other.runs)
+    assert other.seed == 8
+
+
+def test_runs_stand_in_complete_blocks_of_repetitions(study: Study) -> None:
+    runs = paper(study).runs
+    assert [run.repetition for run in runs] == [1] * 6 + [2] * 6 + [3] * 6 + [4] * 6
+    blocks = [[run.scenario for run in runs[start : start + 6]] for start in (0, 6, 12, 18)]
+    assert all(sorted(block) == sorted(blocks[0]) for block in blocks)
+    assert len({tuple(block) for block in blocks}) > 1
+
+
+def test_the_start_moves_within_the_jitter_and_differs_between_repetitions(study: Study) -> None:
+    starts = [run.spec.flows[0].start_us for run in paper(study).runs if run.experiment == "second"]
+    assert all(1_000_000 <= start <= 1_001_000 for start in starts)
+    assert len(set(starts)) == 4
+
+
+def test_two_experiments_that_need_the_same_run_share_it(study: Study) -> None:
+    runs = paper(study).runs
+    first = {run.run_id for run in runs if run.scenario == "first.algorithm-standard.window-1mib"}
+    second = {run.run_id for run in runs if run.experiment == "second"}
+    assert first == second
+    assert len(first) == 4
+
+
+def test_pins_change_the_run_but_not_its_seed(study: Study) -> None:
+    one = paper(study).runs[0]
+    other = build_plan(study, profile="paper", pins={"kernel": "k2"}).runs[0]
+    assert one.run_id != other.run_id
+    assert one.spec == replace(other.spec, pins={"kernel": "k1"})
+
+
+def test_a_lock_entry_carries_base_units_and_the_digest_of_its_spec(study: Study) -> None:
+    run = next(run for run in paper(study).runs if run.experiment == "first")
+    assert run.artifacts == ("fig-1", "fig-2")
+    assert run.run_id == run.spec.run_id
+    assert isinstance(run.factors["window"], int)
+    assert run.spec.pins == {"kernel": "k1"}
+
+
+def test_excluded_points_keep_their_reason(study: Study) -> None:
+    (excluded,) = paper(study).excluded
+    assert excluded.experiment == "first"
+    assert excluded.factors == {"algorithm": "scalable", "window": 2 << 20}
+    assert excluded.reason == "too large"
+
+
+def test_a_profile_thins_windows_repetitions_and_time(study: Study) -> None:
+    runs = build_plan(study, profile="quick", pins={}).runs
+    first = [run for run in runs if run.experiment == "first"]
+    second = [run for run in runs if run.experiment == "second"]
+    assert {run.factors["window"] for run in first} == {1 << 20, 2 << 20}
+    assert max(run.repetition for run in first) == 3
+    assert [run.spec.flows[0].duration_us for run in second] == [2_000_000]
+
+
+def test_a_profile_never_adds_repetitions_or_time(study: Study) -> None:
+    runs = build_plan(study, profile="smoke", pins={}).runs
+    assert max(run.repetition for run in runs) == 4
+    assert {run.spec.flows[0].duration_us for run in runs} == {10_000_000}
+
+
+def test_only_takes_artifacts_and_experiments(study: Study) -> None:
+    by_artifact = build_plan(study, only=["fig-2"], pins={})
+    by_id = build_plan(study, only=["first"], pins={})
+    assert {run.experiment for run in by_artifact.runs} == {"first"}
+    assert by_artifact == by_id
+
+
+def test_unknown_names_are_reported_together_with_the_nearest(study: Study) -> None:
+    with pytest.raises(StudyError) as caught:
+        build_plan(study, profile="quik", stack="linux-2", only=["fig-9", "secnd"], pins={})
+    assert [str(problem) for problem in caught.value.problems] == [
+        "--profile: unknown profile 'quik'; allowed: smoke, quick, paper (did you mean 'quick'?)",
+        "--stack: unknown stack 'linux-2'; allowed: modern, linux-2.4 (did you mean 'linux-2.4'?)",
+        "--only: unknown artifact or experiment 'fig-9'; allowed: fig-1, fig-2, fig-3, first, second"
+        " (did you mean 'fig-3'?)",
+        "--only: unknown artifact or experiment 'secnd'; allowed: fig-1, fig-2, fig-3, first, second"
+        " (did you mean 'second'?)",
+    ]
+
+
+def test_a_negative_seed_is_refused(study: Study) -> None:
+    with pytest.raises(StudyError, match="seed -1 is negative; allowed: 0 or more"):
+        build_plan(study, seed=-1, pins={})
+
+
+def test_settings_weigh_more_the_nearer_they_stand_to_the_flow(study: Study) -> None:
+    run = next(run for run in paper(study).runs if run.factors.get("algorithm") == "scalable")
+    sender, router, receiver = run.spec.nodes
+    assert sender.sysctls["net.ipv4.tcp_small_queues"] == "0"
+    assert sender.sysctls["net.ipv4.tcp_frto"] == "2"
+    assert sender.sysctls["net.ipv4.tcp_sack"] == "0"
+    assert sender.sysctls["net.ipv4.tcp_scalable_a_ppm"] == "20000"
+    assert sender.initial_cwnd_segments == 2
+    assert "net.ipv4.tcp_recv_fill" not in sender.sysctls
+    assert receiver.sysctls["net.ipv4.tcp_recv_fill"] == "1"
+    assert "net.ipv4.tcp_scalable_a_ppm" not in receiver.sysctls
+    assert router.sysctls == {"net.ipv4.ip_forward": "1"}
+
+
+def test_another_stack_replaces_the_studys_own(study: Study) -> None:
+    plan = build_plan(study, stack="modern", pins={})
+    sender = plan.runs[0].spec.nodes[0]
+    assert plan.stack == "modern"
+    assert sender.initial_cwnd_segments is None
+    assert "net.ipv4.tcp_small_queues" not in sender.sysctls
+    assert sender.sysctls["net.ipv4.tcp_sack"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("labels", "slug"),
+    [
+        ({}, "e"),
+        ({"window": "512 KiB"}, "e.window-512kib"),
+        ({"rate": "2.4 Gbit/s", "loss": "1 %"}, "e.rate-2.4gbit.loss-1pct"),
+        ({"path": "../a b"}, "e.path-..-ab"),
+    ],
+)
+def test_a_slug_is_readable_and_safe_in_a_file_name(labels: dict[str, str], slug: str) -> None:
+    assert scenario_slug("e", labels) == slug
+
+
+def test_a_long_slug_is_cut_and_stays_unique() -> None:
+    one, other = (scenario_slug("e", {"x": "y" * 300 + end}) for end in "ab")
+    assert one != other
+    assert len(one) < 200
+
+
+def test_scenarios_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    text = STUDY.replace("net.ipv4.tcp_sack: 0}", "net.ipv4.tcp_mem: '${window}'}", 1)
+    text = text.replace('window: "${window}"', "window: 1 MiB")
+    text = text[: text.index("profiles:")]
+    path.write_text(text.replace("[512 KiB, 1 MiB, 2 MiB]", "[1 1, '11', 2 MiB]", 1), encoding="utf-8")
+    study = load_study(path)
+    with pytest.raises(StudyError, match="two scenarios are both called") as caught:
+        build_plan(study, profile="paper", pins={})
+    assert "'first.algorithm-standard.window-11'" in caught.value.message

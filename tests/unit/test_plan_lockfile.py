@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lock: written whole, read back equal, refused when damaged; and the estimate of its cost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import RecordError, StudyError
+from longfat.manifest import load_study
+from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
+
+STUDY = """\
+format: 1
+study: example
+title: An example
+algorithms: {standard: {cca: reno}}
+hosts: {mtu: 1500 B}
+experiments:
+  - id: first
+    artifacts: [fig-1]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    flows: [{name: f1, from: client1, to: server, algorithm: standard, window: "${window}", duration: 10 s}]
+    sweep: {product: {window: [16 MiB, 375 kB]}, exclude: []}
+    probes: {capture: [f1]}
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    return build_plan(load_study(path), pins={"kernel": "k"}, manifest_sha256="aa", claims_sha256="bb")
+
+
+def test_a_lock_reads_back_as_the_plan_it_was(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "results" / "lock.json"
+    write_lock(plan, path)
+    assert read_lock(path) == plan
+    assert read_lock(path).to_json() == path.read_text(encoding="ascii")
+
+
+def test_nothing_but_the_lock_is_left_behind(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "results" / "lock.json"
+    write_lock(plan, path)
+    write_lock(plan, path)
+    assert [entry.name for entry in path.parent.iterdir()] == ["lock.json"]
+
+
+def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
+    data = json.loads(plan.to_json())
+    assert sorted(data) == sorted(
+        [
+            "format",
+            "study",
+            "profile",
+            "stack",
+            "seed",
+            "manifest_sha256",
+            "claims_sha256",
+            "pins",
+            "runs",
+            "excluded",
+        ]
+    )
+    assert sorted(data["runs"][0]) == sorted(
+        ["run_id", "scenario", "experiment", "artifacts", "factors", "repetition", "spec"]
+    )
+
+
+def test_a_missing_lock_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="the lock cannot be read: no such file") as caught:
+        read_lock(tmp_path / "lock.json")
+    assert "longfat plan" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"format":1', '"format":2', "format 2, and this version reads 1"),
+        ('"duration_us":10000000', '"duration_us":10000001', "does not have the digest of its spec"),
+        ('"seed":1,"stack"', '"stack"', "argument: 'seed'"),
+        ('"scenario":', '"scenery":', "scenery"),
+        ('"study":"example"', '"study": "example"', "it is not in canonical form"),
+        ("}\n", "", "the lock is damaged"),
+        ("{", "[1]\n{", "the lock is damaged"),
+        ("k", "\u00e9", "it is not ASCII text"),
+    ],
+)
+def test_a_damaged_lock_is_refused(plan: Plan, tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = tmp_path / "lock.json"
+    assert old in plan.to_json()
+    path.write_text(plan.to_json().replace(old, new), encoding="utf-8")
+    with pytest.raises(RecordError, match="the lock is damaged") as caught:
+        read_lock(path)
+    assert reason in str(caught.value)
+
+
+def test_a_lock_that_lacks_a_key_is_refused(plan: Plan, tmp_path: Path) -> None:
+    data = json.loads(plan.to_json())
+    del data["excluded"]
+    path = tmp_path / "lock.json"
+    path.write_text(json.dumps(data), encoding="ascii")
+    with pytest.raises(RecordError, match="the lock is damaged: 'excluded' is missing"):
+        read_lock(path)
+
+
+def test_a_folder_that_cannot_be_made_is_a_study_error(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="ascii")
+    with pytest.raises(StudyError, match="the lock cannot be written: file exists"):
+        write_lock(plan, tmp_path / "file" / "lock.json")
+
+
+def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
+    # 16 MiB fills the path: 833,333 packets over two hops at 4 us; 375 kB in 30 ms is a tenth of it.
+    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(2 * 1.0 + 1.1 * 833_333 * 2 * 4e-6, rel=1e-3)
+
+
+def test_an_estimate_is_no_shorter_than_the_longest_run(plan: Plan) -> None:
+    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(1.0 + 833_333 * 2 * 4e-6, rel=1e-3)
+
+
+def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:
+    doubled = Plan(**{**vars(plan), "runs": plan.runs * 2})
+    once, twice = estimate(plan, jobs=1), estimate(doubled, jobs=1)
+    assert (twice.runs, twice.distinct_runs) == (4, 2)
+    assert twice.wall_seconds == once.wall_seconds
+    assert twice.disk_bytes == once.disk_bytes
+
+
+def test_an_estimate_needs_a_job(plan: Plan) -> None:
+    with pytest.raises(StudyError, match="0 jobs cannot run anything; allowed: 1 or more"):
+        estimate(plan, jobs=0)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies become explicit links: where rate, queue, delay and drops stand."""
+
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import StudyError
+from longfat.manifest import load_study
+from longfat.plan import build_plan
+from longfat.plan.resolve import checked
+from longfat.runspec import Egress, Interface, Link, RunSpec
+
+STUDY = """\
+format: 1
+study: example
+title: An example
+algorithms: {{standard: {{cca: reno}}}}
+hosts: {{mtu: 9000 B, txqueuelen: 50}}
+experiments:
+  - id: first
+    artifacts: [fig-1]
+    topology: {topology}
+    flows: [{{name: f1, from: client1, to: {to}, algorithm: standard, duration: 10 s}}]
+    drops: {drops}
+"""
+
+
+def spec(tmp_path: Path, topology: str, *, to: str = "server", drops: str = "[]") -> RunSpec:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.format(topology=topology, to=to, drops=drops), encoding="utf-8")
+    (run,) = build_plan(load_study(path), pins={}).runs
+    return run.spec
+
+
+def egresses(found: RunSpec) -> dict[tuple[str, str], Egress]:
+    """What each node does with the packets it sends to another."""
+    towards = {}
+    for link in found.links:
+        towards[link.a.node, link.b.node] = link.a.egress
+        towards[link.b.node, link.a.node] = link.b.egress
+    return towards
+
+
+def test_direct_shapes_the_sender_and_delays_the_answers(tmp_path: Path) -> None:
+    found = spec(tmp_path, "{kind: direct, rate: 1 Gbit/s}")
+    client, server = egresses(found)["client1", "server"], egresses(found)["server", "client1"]
+    assert [node.name for node in found.nodes] == ["client1", "server"]
+    assert (client.rate_bps, client.framing_bytes, client.delay_us) == (10**9, 24, 0)
+    assert (client.queue.kind, client.queue.limit_packets) == ("pfifo", 50)
+    assert (server.rate_bps, server.delay_us) == (None, 100)
+    assert found.links[0].mtu_bytes == 9000
+
+
+@pytest.mark.parametrize(
+    ("placement", "forward", "reverse"),
+    [("split", 15_000, 15_000), ("forward", 30_000, 0), ("reverse", 0, 30_000)],
+)
+def test_delay_stands_on_the_router_alone(tmp_path: Path, placement: str, forward: int, reverse: int) -> None:
+    topology = f"{{kind: delay, rate: 1 Gbit/s, rtt: 30 ms, delay_placement: {placement}}}"
+    found = spec(tmp_path, topology, drops="[{at: 3 s}]")
+    sent = egresses(found)
+    assert [(node.name, node.role) for node in found.nodes] == [
+        ("client1", "sender"),
+        ("delay", "router"),
+        ("server", "receiver"),
+    ]
+    assert (sent["delay", "server"].delay_us, sent["delay", "client1"].delay_us) == (forward, reverse)
+    assert sent["delay", "server"].rate_bps is None
+    assert sent["client1", "delay"].rate_bps == sent["server", "delay"].rate_bps == 10**9
+    assert [drop.at_us for drop in sent["delay", "server"].drops] == [3_000_000]
+    assert not sent["delay", "client1"].drops
+
+
+def test_the_delay_element_holds_more_than_can_be_under_way(tmp_path: Path) -> None:
+    sent = egresses(spec(tmp_path, "{kind: delay, rate: 1 Gbit/s, rtt: 30 ms}"))
+    smallest_frames_in_15_ms = 10**9 * 0.015 / 8 / 84
+    limit = sent["delay", "server"].queue.limit_packets
+    assert limit is not None
+    assert limit > smallest_frames_in_15_ms
+
+
+def test_dumbbell_has_its_bottleneck_at_the_switch(tmp_path: Path) -> None:
+    topology = "{kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {limit: 70}}"
+    found = spec(tmp_path, topology)
+    sent = egresses(found)
+    assert [node.name for node in found.nodes] == ["client1", "client2", "switch", "delay", "server"]
+    assert sent["client1", "switch"].queue.limit_packets == 50
+    assert sent["client2", "switch"].rate_bps == 10**9
+    assert (sent["switch", "delay"].rate_bps, sent["switch", "delay"].queue.limit_packets) == (10**9, 70)
+    assert sent["switch", "client1"].rate_bps is None
+    assert sent["delay", "server"].delay_us == sent["delay", "switch"].delay_us == 15_000
+
+
+def test_several_receivers_are_numbered_and_share_the_delay_element(tmp_path: Path) -> None:
+    topology = "{kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 1, receivers: 2}"
+    found = spec(tmp_path, topology, to="server2")
+    assert [node.name for node in found.nodes if node.role == "receiver"] == ["server1", "server2"]
+    assert egresses(found)["delay", "server2"].delay_us == 15_000
+    assert egresses(found)["switch", "delay"].queue.limit_packets == 100
+
+
+@pytest.mark.parametrize("kind", ["direct", "delay", "dumbbell, senders: 3"])
+def test_no_interface_has_both_a_rate_and_a_delay(tmp_path: Path, kind: str) -> None:
+    found = egresses(spec(tmp_path, f"{{kind: {kind}, rate: 1 Gbit/s, rtt: 30 ms}}"))
+    assert all(egress.rate_bps is None or egress.delay_us == 0 for egress in found.values())
+    assert any(egress.delay_us for egress in found.values())
+
+
+def test_an_interface_with_a_rate_and_a_delay_is_refused() -> None:
+    link = Link(Interface("client1", Egress(rate_bps=10**9, delay_us=1)), Interface("server"))
+    with pytest.raises(StudyError, match="the egress of 'client1' has a rate and a delay"):
+        checked((link,))
