@@ -29,7 +29,13 @@ experiments:
     artifacts: [fig-1]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows:
-      - {name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: "${window}", duration: 1 s, start_jitter: 1 ms}
+      - name: stream1
+        from: client1
+        to: server
+        algorithm: "${algorithm}"
+        window: "${window}"
+        duration: 1 s
+        start_jitter: 1 ms
     sweep:
       product: {algorithm: [standard, highspeed], window: [1 MiB, 8 MiB]}
     repetitions: 2
@@ -51,7 +57,12 @@ claims:
     kind: ordering
     statement: A larger window <gives> more.
     paper: {value: 1 MiB < 8 MiB, where: figure 1}
-    test: {kind: order, of: {metric: goodput, experiment: delay}, by: window, descending: [8 MiB, 1 MiB], for_each: algorithm}
+    test:
+      kind: order
+      of: {metric: goodput, experiment: delay}
+      by: window
+      descending: [8 MiB, 1 MiB]
+      for_each: algorithm
   - id: halves
     artifact: fig-2
     kind: numeric

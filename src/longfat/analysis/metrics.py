@@ -167,7 +167,8 @@ def per_rtt(
     """
     cut = _cut(series, since_us, until_us)
     start = float(cut.t_us[0]) if since_us is None else since_us
-    end = float(cut.t_us[-1]) if until_us is None else min(until_us, float(cut.t_us[-1]))
+    last = float(series.t_us[-1])
+    end = last if until_us is None else min(until_us, last)
     count = int((end - start) // rtt_us)
     if rtt_us <= 0 or count < LEAST_INTERVALS:
         raise NoValue(f"the window holds {max(count, 0)} RTTs, at least {LEAST_INTERVALS} are needed")

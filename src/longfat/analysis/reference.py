@@ -64,7 +64,7 @@ def write_reference(results: Path, study_dir: Path) -> Path:
     facts = _facts(results)
     if facts["not_ok"]:
         raise StudyError(
-            f"{facts['not_ok']} runs are not ok; a reference needs all of them",
+            f"runs that are not ok: {facts['not_ok']}; a reference needs every run",
             hint="see dataset/exclusions.csv",
         )
     folder = study_dir / REFERENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import resource
 import socket
 import struct
 from pathlib import Path
@@ -22,6 +23,7 @@ from longfat.lab.topology import Port, Topology, lay_out
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
+OPEN_FILES = 512  # more than a laboratory of fifty nodes and a hundred flows needs
 GLOBAL_SYSCTLS = frozenset(
     f"net.core.{limit}" for limit in ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "netdev_max_backlog")
 )
@@ -39,6 +41,9 @@ class Network:
         self.spec = spec
         self.topology: Topology = lay_out(spec)
         self._scratch = scratch
+        # Mininet would raise the limit on open files, and mnexec closes each that could be open one by one.
+        Mininet.inited = True
+        resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
         self._net = Mininet(build=False, controller=None)
         self._hosts: dict[str, Host] = {}
 

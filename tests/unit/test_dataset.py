@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dataset: from lock and raw records to Parquet tables and back."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from fabricated_results import bytes_of, change_json, write_results, write_study
+
+from longfat.dataset import columns
+from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
+from longfat.dataset.load import load_dataset
+from longfat.errors import RigError
+from longfat.plan import PlannedRun
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path)
+
+
+def test_every_valid_run_is_counted_and_has_its_flows(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    assert build_dataset(tmp_path) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
+    dataset = load_dataset(tmp_path)
+    assert all(len(dataset.flows[run.run_id]) == 1 for run in dataset.runs)
+    small = next(run for run in dataset.runs if run.factors.get("window") == 1 << 20)
+    # The fake's truth: the window of 1 MiB over 30 ms.
+    assert dataset.flows[small.run_id][0]["goodput_bps"] == pytest.approx((1 << 20) * 8 / 0.030, rel=1e-4)
+
+
+def test_the_tables_have_exactly_the_declared_columns(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    schemas = {
+        "flows": columns.FLOWS,
+        "sockets": columns.SOCKETS,
+        "queues": columns.QUEUES,
+        "outstanding": columns.OUTSTANDING,
+    }
+    for name, schema in schemas.items():
+        assert pq.read_schema(tmp_path / "dataset" / f"{name}.parquet").equals(schema), name
+    runs = pq.read_schema(tmp_path / "dataset" / "runs.parquet")
+    assert runs.names[-2:] == ["factor_algorithm", "factor_window"]
+    assert runs.field("factor_window").type == "int64"
+
+
+def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    write_results(study, first)
+    write_results(study, second)
+    build_dataset(first)
+    build_dataset(second)
+    assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
+    build_dataset(first)
+    assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
+
+
+def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(
+    study: Path, tmp_path: Path
+) -> None:
+    write_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop")
+    assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
+    with (tmp_path / "dataset" / "exclusions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["scenario"], row["status"]) for row in rows] == [("one-drop", "missing")]
+    assert "not run yet" in rows[0]["reason"]
+
+
+def test_a_run_with_a_wrong_rate_is_invalid_but_its_flows_are_kept(study: Path, tmp_path: Path) -> None:
+    def bend(run: PlannedRun, folder: Path) -> None:
+        if run.experiment == "one-drop":
+            change_json(folder / "achieved.json", lambda data: data["interfaces"][0].update(rate_bps=9))
+
+    write_results(study, tmp_path, bend)
+    assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=1, failed=0, missing=0)
+    dataset = load_dataset(tmp_path)
+    bad = next(run for run in dataset.runs if run.status == "invalid")
+    assert bad.reason == "rate_bps of client1-eth0 is 9 bit/s, declared 1000000000 bit/s"
+    assert bad.run_id in dataset.flows
+
+
+def test_a_file_of_another_shape_makes_the_run_invalid_and_is_named(study: Path, tmp_path: Path) -> None:
+    def bend(run: PlannedRun, folder: Path) -> None:
+        if run.experiment == "one-drop":
+            (folder / "sockets.csv").write_text("t_us,flow\n1,stream1\n", encoding="utf-8")
+
+    write_results(study, tmp_path, bend)
+    assert build_dataset(tmp_path).invalid == 1
+    bad = next(run for run in load_dataset(tmp_path).runs if run.status == "invalid")
+    assert bad.reason is not None
+    assert bad.reason.startswith("sockets.csv: ")
+
+
+def test_a_damaged_record_counts_as_missing(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    victim = next((tmp_path / "raw").glob("one-drop*"))
+    (victim / "flows.json").write_text("[]", encoding="utf-8")
+    assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
+
+
+def test_two_entries_with_one_run_id_share_rows_but_are_two_runs(study: Path, tmp_path: Path) -> None:
+    text = (study / "study.yaml").read_text(encoding="utf-8")
+    start = text.index("  - id: one-drop")
+    (study / "study.yaml").write_text(
+        text + text[start:].replace("one-drop", "again").replace("fig-2", "fig-3"), encoding="utf-8"
+    )
+    write_results(study, tmp_path, omit=lambda run: run.experiment == "again")
+    build_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
+    twins = [run for run in dataset.runs if run.experiment in ("one-drop", "again")]
+    if twins[0].run_id == twins[1].run_id:
+        assert len(dataset.flows[twins[0].run_id]) == 1
+        assert [run.status for run in twins] == ["ok", "ok"]
+    else:
+        assert sorted(run.status for run in twins) == ["missing", "ok"]
+
+
+def test_no_half_written_dataset_is_left_beside_the_new_one(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    build_dataset(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir() if "dataset" in path.name) == ["dataset"]
+
+
+def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="the dataset cannot be read"):
+        load_dataset(tmp_path)
+    with pytest.raises(RigError, match="no dataset"):
+        dataset_digests(tmp_path)
+
+
+def test_a_truncated_table_is_a_clear_error(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    path = tmp_path / "dataset" / "runs.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(RigError, match="the dataset cannot be read"):
+        load_dataset(tmp_path)
+
+
+def test_the_dataset_can_be_rebuilt_from_raw_alone(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    before = dataset_digests(tmp_path)
+    shutil.rmtree(tmp_path / "dataset")
+    build_dataset(tmp_path)
+    assert dataset_digests(tmp_path) == before
+
+
+def test_outstanding_data_of_a_captured_flow_reads_back_in_time_order(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
+    run = next(run for run in dataset.runs if run.experiment == "one-drop")
+    series = dataset.outstanding(run.run_id, "stream1")
+    assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
+    assert (series.t_us[1:] > series.t_us[:-1]).all()
+    assert len(dataset.outstanding(run.run_id, "stream9").t_us) == 0
+
+
+def test_a_factor_of_numbers_and_texts_becomes_a_text_column() -> None:
+    schema = columns.runs_schema([{"queue": 100, "on": True}, {"queue": "red", "on": False}])
+    assert schema.field("factor_queue").type == "string"
+    assert schema.field("factor_on").type == "bool"
+    assert columns.factor_value(100, schema.field("factor_queue").type) == "100"
+    assert columns.runs_schema([{"x": 1}, {"x": 0.5}]).field("factor_x").type == "double"

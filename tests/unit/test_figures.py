@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures: their data, their bytes, and the notebook that draws them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fabricated_results import FIGURES, bytes_of, write_results, write_study
+
+from longfat.analysis.draw import curve_data, draw, envelope
+from longfat.analysis.figures import Bars, TimeSeries, load_figures
+from longfat.analysis.judge import judge
+from longfat.analysis.notebook import run_notebook
+from longfat.analysis.opened import OpenedStudy, draw_all
+from longfat.analysis.style import look, order
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import Series
+from longfat.errors import RigError, StudyError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
+    folder = tmp_path_factory.mktemp("figures")
+    study = write_study(folder)
+    write_results(study, folder)
+    build_dataset(folder)
+    judge(folder, study)
+    return OpenedStudy(folder, study)
+
+
+def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
+    spec = opened.figures.figure("fig-1")
+    assert isinstance(spec, Bars)
+    drawing = draw(opened.dataset, spec)
+    assert drawing.data.columns == (
+        "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high"
+    )  # fmt: skip
+    assert [(row[0], row[1], row[2]) for row in drawing.data.rows] == [
+        (1 << 20, "standard", 2),
+        (8 << 20, "standard", 2),
+        (1 << 20, "highspeed", 2),
+        (8 << 20, "highspeed", 2),
+    ]
+    axes = drawing.figure.axes[0]
+    assert [patch.get_height() for patch in axes.patches] == [row[3] for row in drawing.data.rows]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "n = 2" in legend.get_title().get_text()
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
+
+
+def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
+    axes = draw(opened.dataset, opened.figures.figure("fig-1")).figure.axes[0]
+    assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
+    assert "940 Mb/s" in [text.get_text() for text in axes.texts]
+
+
+def test_saved_files_are_equal_bytes_each_time_and_the_data_stands_beside(opened: OpenedStudy) -> None:
+    assert draw_all(opened.results, opened.study_dir) == ("fig-1", "fig-2")
+    first = bytes_of(opened.results / "figures")
+    draw_all(opened.results, opened.study_dir)
+    assert bytes_of(opened.results / "figures") == first
+    assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "png", "svg")]
+    rows = list(csv.reader(first["fig-2.csv"].decode().splitlines()))
+    assert rows[0] == ["scenario", "repetition", "t_s", "outstanding_bytes"]
+    assert rows[1][:3] == ["one-drop", "1", "0.0"]
+
+
+def test_an_invalid_or_missing_run_leaves_an_empty_figure_that_says_so(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    write_results(study, tmp_path, omit=lambda run: True)
+    build_dataset(tmp_path)
+    opened = OpenedStudy(tmp_path, study)
+    for artifact in ("fig-1", "fig-2"):
+        drawing = opened.show(artifact)
+        assert drawing.data.rows == ()
+        assert "no valid run" in [text.get_text() for text in drawing.figure.axes[0].texts]
+
+
+def test_an_unknown_artifact_is_answered_with_the_nearest(opened: OpenedStudy) -> None:
+    with pytest.raises(StudyError, match="unknown artifact 'fig-3'; allowed: fig-1, fig-2"):
+        opened.show("fig-3")
+
+
+def test_an_envelope_keeps_the_extremes_and_the_order() -> None:
+    t_us = np.arange(100_000, dtype=float)
+    values = np.where(t_us == 54_321, 1e6, np.sin(t_us))
+    thin = envelope(Series(t_us, values), 100)
+    assert len(thin.t_us) <= 400
+    assert thin.values.max() == 1e6
+    assert (np.diff(thin.t_us) > 0).all()
+    assert (thin.t_us[0], thin.t_us[-1]) == (0, 99_999)
+
+
+def test_a_window_of_time_cuts_the_curve(opened: OpenedStudy) -> None:
+    text = FIGURES.replace("experiment: one-drop\n", "experiment: one-drop\n    since: 1 s\n    until: 2 s\n")
+    spec = load_figures(write_study(opened.results / "cut", figures=text) / "figures.yaml").figure("fig-2")
+    assert isinstance(spec, TimeSeries)
+    times = [row[2] for row in curve_data(opened.dataset, spec).rows]
+    assert (min(times), max(times)) == (1.02, 1.98)
+
+
+def test_an_algorithm_has_one_look_and_its_kernel_name_the_same() -> None:
+    assert look("standard") == look("reno")
+    assert len({look(name) for name in ("standard", "highspeed", "scalable", "cubic")}) == 4
+    assert sorted(["scalable", "aaa", "standard"], key=order) == ["standard", "scalable", "aaa"]
+
+
+def test_faulty_figures_are_refused_with_all_their_problems(tmp_path: Path) -> None:
+    text = (
+        FIGURES.replace("kind: timeseries", "kind: curve")
+        .replace("x: window\n", "x: windwo\n")
+        .replace("x_unit: MiB", "x_unit: MIB")
+    )
+    study = write_study(tmp_path, figures=text)
+    with pytest.raises(StudyError) as caught:
+        load_figures(study / "figures.yaml")
+    message = str(caught.value)
+    assert "figures.yaml has 2 problems" in message
+    assert "unknown kind of figure 'curve'; allowed: bars, timeseries, table" in message
+    assert "unknown unit 'MIB'" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("experiment: one-drop", "experiment: two-drop", "unknown experiment 'two-drop'"),
+        ("x: window\n", "x: windwo\n", "unknown factor 'windwo'"),
+        ("artifact: fig-2", "artifact: fig-1", "figure 'fig-1' is given twice"),
+        ("study: small", "study: large", "'large' is not the study in this folder, 'small'"),
+        ("metric: goodput", "metric: linearity", "metric 'linearity' needs since, until"),
+    ],
+)
+def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, message: str) -> None:
+    study = write_study(tmp_path, figures=FIGURES.replace(old, new))
+    with pytest.raises(StudyError) as caught:
+        load_figures(study / "figures.yaml")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("study", ["sandia-2003", "_smoke"])
+def test_the_figures_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
+    figures = load_figures(ROOT / "experiments" / study / "figures.yaml").figures
+    assert len(figures) > 0
+
+
+def notebooks() -> list[Path]:
+    return sorted((ROOT / "analysis" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_a_notebook_is_thin_and_committed_without_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert cells[0]["source"][0].rstrip().endswith(("?", "sentence"))
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
+    assert all(len(cell["source"]) <= 15 for cell in code)
+    assert code[-1]["source"] == ["study.verdicts()"]
+
+
+def test_the_notebook_of_a_study_shows_each_of_its_figures() -> None:
+    text = (ROOT / "analysis" / "notebooks" / "sandia-2003.ipynb").read_text(encoding="utf-8")
+    figures = load_figures(ROOT / "experiments" / "sandia-2003" / "figures.yaml").figures
+    assert all(f'show(\\"{figure.artifact}\\")' in text for figure in figures)
+
+
+def notebook(folder: Path, *code: str) -> Path:
+    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**empty, "id": f"c{n}", "source": text} for n, text in enumerate(code)]
+    path = folder / "small.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(
+    opened: OpenedStudy, tmp_path: Path
+) -> None:
+    opening = 'from longfat.analysis.opened import open_study\nstudy = open_study("small")'
+    source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
+    before = source.read_bytes()
+    done = run_notebook(source, opened.results, opened.study_dir)
+    assert done == opened.results / "notebook.ipynb"
+    outputs = [cell["outputs"] for cell in json.loads(done.read_text(encoding="utf-8"))["cells"]]
+    assert "image/png" in outputs[1][0]["data"]
+    assert "window-limits  reproduced" in "".join(outputs[2][0]["data"]["text/plain"])
+    assert source.read_bytes() == before
+    assert (opened.results / "figures" / "fig-1.svg").exists()
+
+
+def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(
+    opened: OpenedStudy, tmp_path: Path
+) -> None:
+    (tmp_path / "results").mkdir()
+    with pytest.raises(RigError, match=r"a cell of the notebook failed: .*no such thing"):
+        run_notebook(
+            notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.study_dir
+        )
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "small.ipynb"
+    path.write_text("not JSON", encoding="utf-8")
+    with pytest.raises(StudyError, match="the notebook cannot be read"):
+        run_notebook(path, tmp_path, tmp_path)

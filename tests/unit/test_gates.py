@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The validity gates, each met and missed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.backends.fake import FakeBackend
+from longfat.dataset.gates import GATES, Evidence, misses
+from longfat.dataset.route import ports, route
+from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+
+SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
+SPEC = RunSpec(
+    nodes=(
+        Node("client1", "sender", {"net.ipv4.tcp_rmem": "4096 87380 4194304"}, offloads=("tso",)),
+        Node("delay", "router"),
+        Node("server", "receiver"),
+    ),
+    links=(
+        Link(Interface("client1", SHAPED), Interface("delay", Egress(delay_us=15_000)), 9000),
+        Link(
+            Interface("delay", Egress(delay_us=15_000, drops=(DeliberateDrop(500_000),))),
+            Interface("server", SHAPED),
+            9000,
+        ),
+    ),
+    flows=(Flow("stream1", "client1", "server", "reno", 1_000_000, 1 << 21),),
+    probes=Probes(capture_flows=("stream1",)),
+    seed=1,
+)
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    folder = tmp_path_factory.mktemp("run")
+    FakeBackend().run(SPEC, folder)
+    return _json(folder / "achieved.json"), _json(folder / "flows.json")
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+Truth = tuple[dict[str, Any], list[dict[str, Any]]]
+
+
+def test_a_run_that_achieved_what_was_declared_has_no_miss(truth: Truth) -> None:
+    assert misses(Evidence(SPEC, *truth)) == ()
+
+
+def _node(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["nodes"]["client1"]
+    return found
+
+
+BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    (
+        "sysctl",
+        lambda a: _node(a)["sysctls"].update({"net.ipv4.tcp_rmem": "4096 1 2"}),
+        "sysctl net.ipv4.tcp_rmem of client1 is '4096 1 2', declared '4096 87380 4194304'",
+    ),
+    (
+        "sysctl not there",
+        lambda a: _node(a)["sysctls"].clear(),
+        "sysctl net.ipv4.tcp_rmem of client1 is None, declared '4096 87380 4194304'",
+    ),
+    (
+        "offload",
+        lambda a: _node(a).update(offloads_on=["gro", "tso"]),
+        "offloads on at client1 are ['gro', 'tso'], declared ['tso']",
+    ),
+    (
+        "mtu",
+        lambda a: a["interfaces"][0].update(mtu_bytes=1500),
+        "MTU of client1-eth0 is 1500 B, declared 9000 B",
+    ),
+    (
+        "rate",
+        lambda a: a["interfaces"][0].update(rate_bps=None),
+        "rate_bps of client1-eth0 is 0 bit/s, declared 1000000000 bit/s",
+    ),
+    (
+        "rate where none is declared",
+        lambda a: a["interfaces"][1].update(rate_bps=8),
+        "rate_bps of delay-eth0 is 8 bit/s, declared 0 bit/s",
+    ),
+    (
+        "delay",
+        lambda a: a["interfaces"][1].update(delay_us=10_000),
+        "delay_us of delay-eth0 is 10000 us, declared 15000 us",
+    ),
+    (
+        "queue kind",
+        lambda a: a["interfaces"][0].update(queue_kind="fq_codel"),
+        "queue of client1-eth0 is fq_codel, declared pfifo",
+    ),
+    (
+        "queue limit",
+        lambda a: a["interfaces"][0].update(limit_packets=1000),
+        "limit_packets of client1-eth0 is 1000, declared 100",
+    ),
+    (
+        "rtt too short",
+        lambda a: a["flows"][0].update(base_rtt_us=29_999),
+        "base RTT of stream1 is 29999 us, declared 30000 us (at most 32645 us)",
+    ),
+    (
+        "rtt too long",
+        lambda a: a["flows"][0].update(base_rtt_us=32_700),
+        "base RTT of stream1 is 32700 us, declared 30000 us (at most 32645 us)",
+    ),
+    (
+        "rtt unknown",
+        lambda a: a["flows"][0].update(base_rtt_us=None),
+        "base RTT of stream1 is None us, declared 30000 us (at most 32645 us)",
+    ),
+    ("cca", lambda a: a["flows"][0].update(cca="cubic"), "algorithm of stream1 is cubic, declared reno"),
+    (
+        "drop outside a bottleneck",
+        lambda a: a["interfaces"][2].update(drops=3),
+        "delay-eth1 dropped 3 packets, declared without a bottleneck: 0",
+    ),
+    (
+        "deliberate drop that did not happen",
+        lambda a: a["interfaces"][2].update(deliberate_drops=0),
+        "deliberate drops at delay-eth1 are 0, declared 1",
+    ),
+    (
+        "deliberate drop that was not declared",
+        lambda a: a["interfaces"][0].update(deliberate_drops=1),
+        "deliberate drops at client1-eth0 are 1, declared 0",
+    ),
+    (
+        "memory",
+        lambda a: a.update(memory_pressure=2),
+        "TCP came under memory pressure 2 times, allowed 0",
+    ),
+    (
+        "capture loss",
+        lambda a: a["capture"]["stream1"].update(dropped=7),
+        "the capture of stream1 lost 7 packets, allowed 0",
+    ),
+    ("no capture", lambda a: a["capture"].clear(), "flow stream1 was not captured, declared captured"),
+    ("no interface", lambda a: a["interfaces"].pop(), "interface server-eth0 was not read back"),
+    ("no flow", lambda a: a["flows"].clear(), "flow stream1 was not reported"),
+]
+
+
+@pytest.mark.parametrize(("name", "bend", "reason"), BENT, ids=[case[0] for case in BENT])
+def test_each_miss_has_a_reason_with_both_values(
+    truth: Truth, name: str, bend: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    achieved = copy.deepcopy(truth[0])
+    bend(achieved)
+    assert misses(Evidence(SPEC, achieved, truth[1])) == (reason,)
+
+
+def test_white_space_in_a_sysctl_does_not_matter(truth: Truth) -> None:
+    achieved = copy.deepcopy(truth[0])
+    _node(achieved)["sysctls"]["net.ipv4.tcp_rmem"] = "4096\t87380\t4194304"
+    assert misses(Evidence(SPEC, achieved, truth[1])) == ()
+
+
+def test_a_shaped_interface_may_drop(truth: Truth) -> None:
+    achieved = copy.deepcopy(truth[0])
+    achieved["interfaces"][0]["drops"] = 50
+    assert misses(Evidence(SPEC, achieved, truth[1])) == ()
+
+
+def test_goodput_above_what_the_rate_allows_is_a_miss_at_each_shaped_interface(truth: Truth) -> None:
+    reports = copy.deepcopy(truth[1])
+    reports[0]["bytes_received"] = 126_000_000  # 1008 Mbit/s, and 990 are possible
+    assert misses(Evidence(SPEC, truth[0], reports)) == (
+        "goodput over client1-eth0 is 1008000000 bit/s, its rate allows 991370 kbit/s".replace(
+            "991370 kbit/s", "991369772 bit/s"
+        ),
+    )
+
+
+def test_several_misses_are_all_given(truth: Truth) -> None:
+    achieved = copy.deepcopy(truth[0])
+    achieved["memory_pressure"] = 1
+    achieved["flows"][0]["cca"] = "cubic"
+    assert len(misses(Evidence(SPEC, achieved, truth[1]))) == 2
+
+
+def test_what_cannot_be_read_is_a_reason_and_no_crash(truth: Truth) -> None:
+    reasons = misses(Evidence(SPEC, {"nodes": {}}, truth[1]))
+    assert any("cannot read what was achieved: KeyError('interfaces')" in reason for reason in reasons)
+    assert len(reasons) >= len(GATES) / 2
+
+
+def test_a_route_takes_the_fewest_links_and_interfaces_are_counted_per_node() -> None:
+    assert [port.name for port in ports(SPEC)] == ["client1-eth0", "delay-eth0", "delay-eth1", "server-eth0"]
+    assert [port.name for port in route(SPEC, "client1", "server")] == ["client1-eth0", "delay-eth1"]
+    assert [port.name for port in route(SPEC, "server", "client1")] == ["server-eth0", "delay-eth0"]
+    assert route(SPEC, "client1", "nowhere") == ()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report page and the comparison with a committed reference."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fabricated_results import change_json, write_results, write_study
+
+from longfat.analysis.judge import Evidence, judge
+from longfat.analysis.opened import draw_all
+from longfat.analysis.reference import compare, write_reference
+from longfat.analysis.report import measured, write_report
+from longfat.dataset.build import build_dataset
+from longfat.errors import RigError, StudyError
+from longfat.plan import PlannedRun
+
+
+def analysed(folder: Path, **options: object) -> Path:
+    study = write_study(folder)
+    write_results(study, folder, **options)  # type: ignore[arg-type]
+    build_dataset(folder)
+    judge(folder, study)
+    return study
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+
+    def bend(run: PlannedRun, record: Path) -> None:
+        if run.experiment == "one-drop":
+            change_json(record / "achieved.json", lambda data: data.update(memory_pressure=3))
+
+    study = analysed(
+        folder, bend=bend, omit=lambda run: run.scenario.startswith("delay") and run.repetition == 2
+    )
+    draw_all(folder, study)
+    first = write_report(folder, study).read_bytes()
+    assert write_report(folder, study).read_bytes() == first
+    return first.decode()
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[1]))
+
+
+def test_the_page_needs_nothing_but_itself(page: str) -> None:
+    links = re.findall(r'(?:src|href)="([^"]{0,30})', page)
+    assert links
+    assert all(link.startswith(("#", "data:image/svg+xml;base64,")) for link in links)
+    assert "<script" not in page
+    assert "http://" not in page
+
+
+def test_the_page_begins_with_the_counts_and_the_setting(page: str) -> None:
+    text = text_of(page)
+    assert "0 claims reproduced 0 claims not reproduced 2 claims inconclusive 0 claims not testable" in text
+    assert "4 runs ok 1 run invalid 0 runs failed 4 runs missing" in text
+    assert "paper profile modern stack fake backend" in text
+
+
+def test_verdicts_are_worded_and_have_their_reasons(page: str) -> None:
+    text = text_of(page)
+    assert "0 of 1 repetitions are complete, at least 1 are needed: run invalid (1 x)" in text
+    assert 'class="verdict inconclusive">inconclusive<' in page
+
+
+def test_text_of_the_study_is_escaped(page: str) -> None:
+    assert "A &lt;small&gt; study" in page
+    assert "A larger window &lt;gives&gt; more." in page
+    assert "About 940 &amp; no more." in page
+    assert "<small>" not in page
+
+
+def test_each_figure_stands_beside_what_the_paper_states(page: str) -> None:
+    assert page.count("data:image/svg+xml;base64,") == 2
+    text = text_of(page)
+    assert "fig-1: goodput The paper states About 940 &amp; no more. 940 Mb/s" in text
+    assert "fig-2: one drop The paper states no number stated" in text
+
+
+def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> None:
+    text = text_of(page)
+    assert "2 of the paper's 40 figures and tables, 2 of its 90 claims" in text.replace("&#39;", "'")
+    assert "client1-eth0 to delay: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
+    assert "one packet dropped at 1.5 s" in text
+    assert "TCP came under memory pressure 3 times, allowed 0" in text
+    assert re.search(r"lock [0-9a-f]{64}", text)
+    assert re.search(r"dataset, flows [0-9a-f]{64}", text)
+
+
+def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    assert "fig-1 has not been drawn" in write_report(tmp_path, study).read_text(encoding="utf-8")
+
+
+def test_a_report_without_verdicts_is_a_clear_error(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    (tmp_path / "verdicts.json").unlink()
+    with pytest.raises(RigError, match="the verdicts cannot be read"):
+        write_report(tmp_path, study)
+
+
+def test_a_measurement_is_shown_with_spread_and_n() -> None:
+    full = Evidence("goodput", "Mb/s", "", "holds", 948.25, 1.5, 3, 944.5, 951.97)
+    assert measured(full) == "948.2 Mb/s (95 %: 944.5 to 952.0; sd 1.500; n = 3)"
+    assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3,655,000 bytes (n = 1)"
+    assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.750 (computed)"
+    assert measured(Evidence("x", "", "", "no_data", reason="run missing")) == "run missing"
+
+
+def test_equal_results_are_identical_to_the_reference_they_made(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    assert compare(tmp_path, study).status == "no_reference"
+    path = write_reference(tmp_path, study)
+    assert path.parent == study / "reference"
+    match = compare(tmp_path, study)
+    assert match.status == "identical"
+    assert "all verdicts match" in match.lines[0]
+
+
+def test_a_changed_number_differs_from_the_reference_and_the_table_is_named(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    write_reference(tmp_path, study)
+
+    def bend(run: PlannedRun, record: Path) -> None:
+        change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=1.0))
+
+    again = tmp_path / "again"
+    write_results(study, again, bend)
+    build_dataset(again)
+    judge(again, study)
+    match = compare(again, study)
+    assert match.status == "differs"
+    assert match.lines[0].startswith("table flows is ")
+    assert "claim window-limits is not_reproduced, the reference has reproduced" in match.lines
+
+
+def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    path = write_reference(tmp_path, study)
+    data = json.loads(path.read_text(encoding="ascii"))
+    data["key"]["kernel"] = "0123456789abcdef"
+    path.write_text(json.dumps(data), encoding="ascii")
+    match = compare(tmp_path, study)
+    assert match.status == "no_reference"
+    assert "kernel is none, the reference has 0123456789ab" in match.lines
+
+
+def test_results_with_excluded_runs_make_no_reference(tmp_path: Path) -> None:
+    study = analysed(tmp_path, omit=lambda run: run.experiment == "one-drop")
+    with pytest.raises(StudyError, match="runs that are not ok: 1; a reference needs every run"):
+        write_reference(tmp_path, study)
+
+
+def test_a_damaged_reference_is_a_clear_error(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    write_reference(tmp_path, study).write_text("{}", encoding="ascii")
+    with pytest.raises(StudyError, match="the reference cannot be read"):
+        compare(tmp_path, study)
