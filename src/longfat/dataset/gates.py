@@ -92,14 +92,18 @@ def mtu_holds(evidence: Evidence) -> Iterator[str]:
             yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
 
 
+READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
+"""tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
+
+
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
-    """Shaper rate and delay of each interface read back equal; None and 0 both mean that there is none."""
+    """Shaper rate and delay of each interface read back equal, but for the slack of the reading; None and 0 mean none."""
     for port, found in evidence.present_ports():
         for key, unit, declared in (
             ("rate_bps", "bit/s", port.egress.rate_bps),
             ("delay_us", "us", port.egress.delay_us),
         ):
-            if (found[key] or 0) != (declared or 0):
+            if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
                 yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
 
 

@@ -20,20 +20,27 @@ DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its 
 
 
 def egress_commands(interface: str, egress: Egress, mtu_bytes: int) -> list[str]:
-    """Lines for ``tc -batch`` that give ``interface`` the egress."""
+    """Lines for ``tc -batch`` that give ``interface`` the egress.
+
+    The hook of a deliberate drop is made here and stays: adding or removing clsact deactivates the device for a
+    moment, which empties its qdiscs without counting a drop (qdisc_graft in net/sched/sch_api.c).
+    """
+    hook = [f"qdisc add dev {interface} clsact"] if egress.drops else []
     if egress.rate_bps is not None:
         burst = mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes + BURST_SLACK_BYTES
         return [
+            *hook,
             f"qdisc add dev {interface} root handle 1: stab overhead {egress.framing_bytes} linklayer ethernet"
             f" tbf rate {egress.rate_bps}bit burst {burst} limit {burst}",
             f"qdisc add dev {interface} parent 1:1 handle 10: {_queue(egress)}",
         ]
     if egress.delay_us:
         return [
+            *hook,
             f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us"
             f" limit {DELAY_LIMIT_PACKETS}"
         ]
-    return []
+    return hook
 
 
 def _queue(egress: Egress) -> str:
@@ -48,17 +55,15 @@ def _queue(egress: Egress) -> str:
     return " ".join(words)
 
 
-def drop_filter_commands(interface: str) -> list[str]:
-    """Lines for ``tc -batch``: from now on drop one data packet in ``DROP_AFTER_PACKETS`` that leaves."""
-    return [
-        f"qdisc add dev {interface} clsact",
-        f"filter add dev {interface} egress pref 1 matchall action pass random determ drop {DROP_AFTER_PACKETS}",
-    ]
+def drop_filter(interface: str) -> str:
+    """Line for ``tc -batch``: from now on drop one in ``DROP_AFTER_PACKETS`` of the packets that leave."""
+    action = f"action pass random determ drop {DROP_AFTER_PACKETS}"
+    return f"filter add dev {interface} egress pref 1 protocol ip matchall {action}"
 
 
-def drop_filter_removal(interface: str) -> list[str]:
-    """Lines for ``tc -batch`` that end the deliberate drop; the filter must not live for a second drop."""
-    return [f"qdisc del dev {interface} clsact"]
+def drop_filter_removal(interface: str) -> str:
+    """Line for ``tc -batch`` that ends the deliberate drop; the filter must not live for a second drop."""
+    return f"filter del dev {interface} egress pref 1"
 
 
 def achieved_egress(qdiscs: list[dict[str, Any]], interface: str) -> dict[str, Any]:

@@ -164,12 +164,12 @@ class Measurement:
         happened: dict[str, int] = {}
 
         def begin(node: str, interface: str) -> None:
-            network.batch(node, "tc", qdisc.drop_filter_commands(interface))
+            network.batch(node, "tc", [qdisc.drop_filter(interface)])
 
         def end(node: str, interface: str) -> None:
             drops = network.filter_drops(node, interface)
             happened[interface] = happened.get(interface, 0) + drops
-            network.batch(node, "tc", qdisc.drop_filter_removal(interface))
+            network.batch(node, "tc", [qdisc.drop_filter_removal(interface)])
 
         for port in network.topology.all_ports():
             for drop in port.egress.drops:
