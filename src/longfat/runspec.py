@@ -94,7 +94,7 @@ class Flow:
     """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
-    None leaves auto-tuning on. ``start_us`` counts from the start of the measurement.
+    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. ``start_us`` counts from the start of the measurement.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Flow:
     cca: str
     duration_us: int
     window_bytes: int | None = None
+    send_window_bytes: int | None = None
     start_us: int = 0
     streams: int = 1
 
@@ -164,7 +165,7 @@ def canonical_json(data: object) -> str:
 def _build(kind: Any, value: Any) -> Any:
     """Turn plain JSON data into the dataclass, tuple or scalar that ``kind`` names."""
     origin = typing.get_origin(kind)
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         if not isinstance(value, dict):
             raise TypeError(f"{kind.__name__} needs an object, not {value!r}")
         hints = typing.get_type_hints(kind)

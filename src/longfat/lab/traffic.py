@@ -12,7 +12,7 @@ BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default i
 def server_command(flow: Flow, port: int) -> list[str]:
     """The receiving iperf2: leaves after the flow's connections have closed."""
     command = ["iperf", "-s", "-p", str(port), "-l", str(BLOCK_BYTES), "-P", str(flow.streams), "-y", "C"]
-    return command + _window(flow)
+    return command + _window(flow.window_bytes)
 
 
 def client_command(flow: Flow, address: str, port: int) -> list[str]:
@@ -20,11 +20,11 @@ def client_command(flow: Flow, address: str, port: int) -> list[str]:
     seconds = f"{flow.duration_us / 1e6:g}"
     command = ["iperf", "-c", address, "-p", str(port), "-t", seconds, "-l", str(BLOCK_BYTES)]
     command += ["-Z", flow.cca, "-P", str(flow.streams), "-y", "C"]
-    return command + _window(flow)
+    return command + _window(flow.send_window_bytes or flow.window_bytes)
 
 
-def _window(flow: Flow) -> list[str]:
-    return [] if flow.window_bytes is None else ["-w", str(flow.window_bytes)]
+def _window(requested_bytes: int | None) -> list[str]:
+    return [] if requested_bytes is None else ["-w", str(requested_bytes)]
 
 
 def parse_report(text: str, streams: int) -> tuple[int, int]:

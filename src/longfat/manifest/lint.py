@@ -32,9 +32,10 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     for index, flow in enumerate(experiment.flows):
         if flow.sender == flow.receiver:
             yield Finding(("flows", index, "to"), f"{flow.name!r} goes from {flow.sender!r} to itself")
-        if flow.window and settings.window_meaning == "effective" and flow.window.value % 2:
-            message = f"{flow.window} cannot be halved, and an effective window is requested by its half"
-            yield Finding(("flows", index, "window"), message, "use an even number of bytes")
+        for key, window in (("window", flow.window), ("send_window", flow.send_window)):
+            if window and settings.window_meaning == "effective" and window.value % 2:
+                message = f"{window} cannot be halved, and an effective window is requested by its half"
+                yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
 def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:

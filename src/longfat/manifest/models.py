@@ -181,6 +181,9 @@ class Flow(Closed):
     window: f.Window | None = Field(
         default=None, description="socket buffer of both ends (default: auto-tuning)"
     )
+    send_window: f.Window | None = Field(
+        default=None, description="socket buffer of the sending end alone (default: that of `window`)"
+    )
     duration: f.Length = Field(description="time for which it sends")
     start: f.Delay = Field(
         default=Duration(0), description="start after the beginning of the run (default 0 s)"

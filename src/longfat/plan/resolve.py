@@ -81,6 +81,7 @@ def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
         cca=study.algorithm(flow.algorithm).cca,
         duration_us=flow.duration.value,
         window_bytes=hosts.requested_window(flow.window) if flow.window else None,
+        send_window_bytes=hosts.requested_window(flow.send_window) if flow.send_window else None,
         start_us=flow.start.value,
         streams=flow.streams,
     )
