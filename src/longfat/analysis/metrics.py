@@ -55,14 +55,20 @@ def before_drop_bytes(series: Series, at_us: float, rtt_us: float) -> float:
     return plateau_bytes(series, at_us - rtt_us, at_us)
 
 
-def after_drop_bytes(series: Series, at_us: float, rtt_us: float) -> float:
-    """Outstanding data in bytes after a drop: the smallest median of an RTT within ten RTTs of ``at_us``.
+def recovered_us(series: Series, at_us: float, rtt_us: float) -> float:
+    """When a flow is back at its own pace after a drop, in microseconds: an RTT after the emptiest moment.
 
-    Medians of whole RTTs pass over the moment at the end of recovery at which a cumulative acknowledgement
-    takes everything out and the next burst puts it back.
+    The acknowledgement that ends recovery covers all that was sent since the loss, so outstanding data falls
+    to nearly nothing and takes an RTT to fill the reduced window. Sought within ten RTTs of ``at_us``.
     """
-    _, levels = per_rtt(series, rtt_us, at_us, at_us + RECOVERY_RTTS * rtt_us)
-    return float(levels.min())
+    recovery = _cut(series, at_us, at_us + RECOVERY_RTTS * rtt_us)
+    return float(recovery.t_us[int(recovery.values.argmin())]) + rtt_us
+
+
+def after_drop_bytes(series: Series, at_us: float, rtt_us: float) -> float:
+    """Outstanding data in bytes after a drop: the median over the first RTT after recovery."""
+    since_us = recovered_us(series, at_us, rtt_us)
+    return plateau_bytes(series, since_us, since_us + rtt_us)
 
 
 def drop_ratio(series: Series, at_us: float, rtt_us: float) -> float:
@@ -118,12 +124,11 @@ def linearity(series: Series, rtt_us: float, since_us: float, until_us: float) -
 def regrowth_percent(series: Series, rtt_us: float, at_us: float) -> float:
     """Growth in percent per RTT after a drop: slope of a straight line through the logarithm of the levels.
 
-    Taken from the smallest level within ten RTTs of the drop to the last below 98 % of the level before it:
-    there something else than its congestion window may hold the sender.
+    Taken from the end of recovery to the last RTT below 98 % of the level before the drop: there something
+    else than its congestion window may hold the sender.
     """
     target = REGROWN * before_drop_bytes(series, at_us, rtt_us)
-    _, levels = per_rtt(series, rtt_us, at_us, np.inf)
-    levels = levels[int(levels[:RECOVERY_RTTS].argmin()) :]
+    _, levels = per_rtt(series, rtt_us, recovered_us(series, at_us, rtt_us), np.inf)
     reached = np.flatnonzero(levels >= target)
     levels = levels[: reached[0]] if len(reached) else levels
     if len(levels) < LEAST_INTERVALS or levels.min() <= 0:
