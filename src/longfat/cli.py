@@ -169,7 +169,7 @@ def kernel() -> None:
     with _outcome() as console:
         from longfat.builds.kernel import build_kernel
 
-        _say(console, "kernel", build_kernel().path)
+        _say(console, "kernel", build_kernel(say=console.print).path)
 
 
 @build.command()

@@ -32,9 +32,7 @@ class LongfatError(Exception):
         return (_rebuild, (type(self), self.message, self.where, self.hint))
 
 
-def _rebuild(
-    cls: type[LongfatError], message: str, where: str | None, hint: str | None
-) -> LongfatError:
+def _rebuild(cls: type[LongfatError], message: str, where: str | None, hint: str | None) -> LongfatError:
     return cls(message, where=where, hint=hint)
 
 

@@ -94,7 +94,8 @@ class Flow:
     """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
-    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. ``start_us`` counts from the start of the measurement.
+    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. ``start_us`` counts
+    from the start of the measurement.
     """
 
     name: str

@@ -153,9 +153,7 @@ def test_counters_and_iperf_texts_are_kept(folder: Path, spec: RunSpec) -> None:
     assert (folder / "iperf" / "stream1.server.txt").read_text(encoding="utf-8")
 
 
-def test_the_same_run_gives_the_same_bytes(
-    backend: Backend, spec: RunSpec, folder: Path, tmp_path: Path
-) -> None:
+def test_the_same_run_gives_the_same_bytes(backend: Backend, spec: RunSpec, folder: Path, tmp_path: Path) -> None:
     backend.run(spec, tmp_path)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())

@@ -55,9 +55,7 @@ class Machine:
         python = (binaries / "python").resolve()
         (self.checkout / ".venv/stamp").write_text(f"{sums}{self.checkout} {python}\n")
 
-    def start(
-        self, *arguments: str, environment: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.checkout / "just", *arguments],
             env={"PATH": str(self.programs), "HOME": str(self.checkout), **(environment or {})},
@@ -198,13 +196,8 @@ def test_another_system_learns_what_is_missing_and_of_the_container(machine: Mac
     (machine.programs / "apt-get").unlink()
     done = machine.start("test")
     assert done.returncode == 3
-    assert (
-        "this system has no apt-get, and these Debian packages or their like are missing: one" in done.stderr
-    )
-    assert (
-        f"docker run --rm -it -v '{machine.checkout}':/longfat -w /longfat debian:bookworm ./just"
-        in done.stderr
-    )
+    assert "this system has no apt-get, and these Debian packages or their like are missing: one" in done.stderr
+    assert f"docker run --rm -it -v '{machine.checkout}':/longfat -w /longfat debian:bookworm ./just" in done.stderr
 
 
 def test_a_python_that_is_too_old_is_named_with_what_is_needed(machine: Machine) -> None:

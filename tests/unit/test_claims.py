@@ -41,9 +41,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def bend(run: PlannedRun, record: Path) -> None:
         # HighSpeed gets 10 % less; repetitions differ by 0.1 %.
         factor = (0.9 if run.factors.get("algorithm") == "highspeed" else 1) * (1 - run.repetition / 1000)
-        change_json(
-            record / "flows.json", lambda data: data[0].update(goodput_bps=data[0]["goodput_bps"] * factor)
-        )
+        change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=data[0]["goodput_bps"] * factor))
 
     write_results(write_study(folder), folder, bend)
     build_dataset(folder)
@@ -134,10 +132,7 @@ def test_a_missing_run_leaves_one_repetition_and_the_claim_open(tmp_path: Path) 
     build_dataset(tmp_path)
     verdicts = {verdict.claim: verdict for verdict in judge(tmp_path, study)}
     assert verdicts["halves"].verdict == "inconclusive"
-    assert (
-        verdicts["halves"].reason
-        == "0 of 1 repetitions are complete, at least 1 are needed: run missing (1 x)"
-    )
+    assert verdicts["halves"].reason == "0 of 1 repetitions are complete, at least 1 are needed: run missing (1 x)"
     assert verdicts["window-limits"].verdict == "inconclusive"
     assert "1 of 2 repetitions are complete, at least 2 are needed" in str(verdicts["window-limits"].reason)
 

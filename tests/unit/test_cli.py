@@ -84,9 +84,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("rnu", "tiny"), "No such command 'rnu'"),
     ],
 )
-def test_a_wrong_command_line_is_named_with_status_2(
-    root: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_a_wrong_command_line_is_named_with_status_2(root: Path, arguments: tuple[str, ...], message: str) -> None:
     result = call(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -170,9 +168,7 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     assert "reference: identical" in again.output
 
 
-def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
     backend = FakeBackend(achieved_rate_factor=0.9)
     monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings: backend)
@@ -183,9 +179,7 @@ def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_command_ends_with_status_130_and_continues_later(
-    root: Path, number: signal.Signals
-) -> None:
+def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: Path, number: signal.Signals) -> None:
     script = root / "slow.py"
     script.write_text(
         "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"

@@ -60,9 +60,7 @@ def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
 
 
-def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(
-    study: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(study: Path, tmp_path: Path) -> None:
     write_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop")
     assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
     with (tmp_path / "dataset" / "exclusions.csv").open(encoding="utf-8") as file:

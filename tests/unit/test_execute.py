@@ -183,9 +183,7 @@ def test_killing_everything_loses_only_the_runs_in_flight(tmp_path: Path) -> Non
 
 def test_an_interrupt_ends_the_workers_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     process, results = start_study(tmp_path)
-    workers = [
-        pid for pid in children_of(process.pid) if b"spawn_main" in Path("/proc", pid, "cmdline").read_bytes()
-    ]
+    workers = [pid for pid in children_of(process.pid) if b"spawn_main" in Path("/proc", pid, "cmdline").read_bytes()]
     assert len(workers) == 2
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) != 0
@@ -202,9 +200,7 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "raw").glob(".*"))
 
 
-def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(2)
     with open_results(tmp_path) as results:
         sizes = iter([1 << 40])

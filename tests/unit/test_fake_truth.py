@@ -62,9 +62,7 @@ def test_outstanding_data_doubles_to_the_pipe_and_halves_at_the_drop() -> None:
 def test_a_flow_without_any_limit_is_refused() -> None:
     free = Link(Interface("client1", Egress()), Interface("server", Egress(delay_us=100)), 1500)
     spec = dataclasses.replace(delay_spec(window_bytes=None), links=(free,))
-    assert FakeBackend().refuses(spec) == (
-        "flow 'stream1': neither a rate nor a window over an RTT limits it",
-    )
+    assert FakeBackend().refuses(spec) == ("flow 'stream1': neither a rate nor a window over an RTT limits it",)
 
 
 def test_a_flow_without_a_route_is_refused() -> None:

@@ -178,9 +178,7 @@ def notebook(folder: Path, *code: str) -> Path:
     return path
 
 
-def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(
-    opened: OpenedStudy, tmp_path: Path
-) -> None:
+def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened: OpenedStudy, tmp_path: Path) -> None:
     opening = 'from longfat.analysis.opened import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
     before = source.read_bytes()
@@ -193,14 +191,10 @@ def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(
     assert (opened.results / "figures" / "fig-1.svg").exists()
 
 
-def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(
-    opened: OpenedStudy, tmp_path: Path
-) -> None:
+def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     with pytest.raises(RigError, match=r"a cell of the notebook failed: .*no such thing"):
-        run_notebook(
-            notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.study_dir
-        )
+        run_notebook(notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.study_dir)
     assert list((tmp_path / "results").iterdir()) == []
 
 

@@ -129,9 +129,7 @@ def test_a_machine_without_debian_sources_uses_the_public_archive() -> None:
 def test_before_the_lists_are_fetched_a_debian_archive_is_known_by_its_layout() -> None:
     vendor = "https://vendor.example/linux/debian/ bookworm stable \n"
     listing = f"{vendor}http://mirror.example/debian/ bookworm main \n"
-    assert source_lines("bookworm", parse_listing(listing))[0].endswith(
-        "http://mirror.example/debian bookworm main"
-    )
+    assert source_lines("bookworm", parse_listing(listing))[0].endswith("http://mirror.example/debian bookworm main")
 
 
 def test_packages_are_verified_with_the_keyring_of_debian() -> None:
@@ -176,9 +174,7 @@ def damage(path: Path) -> None:
 def test_a_removed_file_is_noticed_at_use(cache: Path) -> None:
     root = build_image().path
     (root / "usr/bin/python3").unlink()
-    with pytest.raises(
-        RigError, match="the image is damaged: files of the unpacked image were changed"
-    ) as caught:
+    with pytest.raises(RigError, match="the image is damaged: files of the unpacked image were changed") as caught:
         build_image()
     assert caught.value.hint == f"rm -r {root.parent} && ./just image"
 
@@ -261,9 +257,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named(
         build_image()
 
 
-def test_a_normal_user_learns_everything_that_is_lacking(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_normal_user_learns_everything_that_is_lacking(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image.os, "geteuid", lambda: 987_654)
     monkeypatch.setattr(image.shutil, "which", lambda name: None)
     with pytest.raises(RigError) as caught:

@@ -65,9 +65,7 @@ def test_every_module_says_what_it_owns() -> None:
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:
-    drawers = [
-        path for path in MODULES if path.stem in {"utils", "util", "helpers", "common", "misc", "manager"}
-    ]
+    drawers = [path for path in MODULES if path.stem in {"utils", "util", "helpers", "common", "misc", "manager"}]
     assert names(drawers) == []
 
 

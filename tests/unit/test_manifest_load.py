@@ -270,14 +270,10 @@ def test_names_of_experiments_and_flows_are_unique(tmp_path: Path) -> None:
 
 
 def test_two_flows_of_one_host_cannot_have_different_parameters(tmp_path: Path) -> None:
-    line = (
-        "      - {name: f2, from: client1, to: server, algorithm: {cca: scalable, a: 0.5}, duration: 1 s}\n"
-    )
+    line = "      - {name: f2, from: client1, to: server, algorithm: {cca: scalable, a: 0.5}, duration: 1 s}\n"
     (problem,) = problems(tmp_path, changed(("    sweep:", f"{line}    sweep:")))
     assert problem.key == "experiments[0].flows[1].algorithm"
-    assert (
-        "needs net.ipv4.tcp_scalable_a_ppm = 500000 on 'client1', where 'f1' needs 20000" in problem.message
-    )
+    assert "needs net.ipv4.tcp_scalable_a_ppm = 500000 on 'client1', where 'f1' needs 20000" in problem.message
 
 
 def test_an_effective_window_of_odd_size_is_refused_and_a_requested_one_is_not(tmp_path: Path) -> None:

@@ -39,12 +39,9 @@ def test_windows_are_requested_by_half() -> None:
 
 
 def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
-    plan = build_plan(
-        study("sandia-2003"), profile="smoke", only=["fig-1", "fig-2", "fig-3", "fig-4"], pins={}
-    )
+    plan = build_plan(study("sandia-2003"), profile="smoke", only=["fig-1", "fig-2", "fig-3", "fig-4"], pins={})
     drops = {
-        run.artifacts[0]: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops]
-        for run in plan.runs
+        run.artifacts[0]: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops] for run in plan.runs
     }
     assert drops == {"fig-1": [], "fig-2": [3_000_000], "fig-3": [1_000_000], "fig-4": [1_400_000]}
 

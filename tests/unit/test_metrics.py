@@ -131,9 +131,7 @@ def test_t_falls_towards_that_of_thirty_degrees_and_stays_there() -> None:
         statistics.t_95(0)
 
 
-@given(
-    st.lists(st.floats(1, 1e6), min_size=2, max_size=9), st.lists(st.floats(1, 1e6), min_size=2, max_size=9)
-)
+@given(st.lists(st.floats(1, 1e6), min_size=2, max_size=9), st.lists(st.floats(1, 1e6), min_size=2, max_size=9))
 def test_the_interval_of_a_difference_holds_zero_exactly_when_intervals_overlap(
     one: list[float], other: list[float]
 ) -> None:

@@ -67,9 +67,7 @@ def test_an_abandoned_bundle_leaves_nothing(tmp_path: Path) -> None:
         ("SHA256SUMS", None, "cannot be read: FileNotFoundError"),
     ],
 )
-def test_a_damaged_record_says_what_is_wrong(
-    tmp_path: Path, name: str, text: str | None, problem: str
-) -> None:
+def test_a_damaged_record_says_what_is_wrong(tmp_path: Path, name: str, text: str | None, problem: str) -> None:
     folder = commit_run(tmp_path)
     if text is None:
         (folder / name).unlink()

@@ -35,9 +35,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         if run.experiment == "one-drop":
             change_json(record / "achieved.json", lambda data: data.update(memory_pressure=3))
 
-    study = analysed(
-        folder, bend=bend, omit=lambda run: run.scenario.startswith("delay") and run.repetition == 2
-    )
+    study = analysed(folder, bend=bend, omit=lambda run: run.scenario.startswith("delay") and run.repetition == 2)
     draw_all(folder, study)
     first = write_report(folder, study).read_bytes()
     assert write_report(folder, study).read_bytes() == first

@@ -139,8 +139,7 @@ def quantity_findings(quantity: Quantity, path: Path, study: Study | None) -> It
         yield Finding((*path, "flow"), *unknown("flow", quantity.flow, flows))
     conditions = quantity.selection().where
     if not strange and not any(
-        all(condition.holds(point.factors.get(name)) for name, condition in conditions)
-        for point in experiment.points
+        all(condition.holds(point.factors.get(name)) for name, condition in conditions) for point in experiment.points
     ):
         yield Finding((*path, "where"), f"no run of experiment {experiment.id!r} meets these conditions")
 

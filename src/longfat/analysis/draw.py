@@ -68,9 +68,7 @@ def draw(dataset: Dataset, spec: Bars | TimeSeries | Table) -> Drawing:
             data = table_data(spec)
             _draw_table(axes, data)
         if not data.rows:
-            axes.text(
-                0.5, 0.5, "no valid run", transform=axes.transAxes, ha="center", va="center", color="#777777"
-            )
+            axes.text(0.5, 0.5, "no valid run", transform=axes.transAxes, ha="center", va="center", color="#777777")
         return Drawing(spec.artifact, figure, data)
 
 
@@ -109,9 +107,7 @@ def bars_data(dataset: Dataset, spec: Bars) -> FigureData:
                 found = measure(dataset, one, least=1)
             except NoValue:
                 continue
-            numbers = [
-                value and significant(value) for value in (found.mean, found.sd, found.low, found.high)
-            ]
+            numbers = [value and significant(value) for value in (found.mean, found.sd, found.low, found.high)]
             rows.append((x, name, found.n, *numbers))
     # The lock is shuffled: series stand in an order of their own.
     rows.sort(key=lambda row: style.order(str(row[1])))
@@ -180,14 +176,10 @@ def _draw_bars(axes: Axes, spec: Bars, data: FigureData) -> None:
         means = [row[3] for row in own.values()]
         reach = [[row[3] - row[5] for row in own.values()], [row[6] - row[3] for row in own.values()]]
         colour, _ = style.look(name, place)
-        axes.bar(
-            at, means, width * 0.92, label=name, color=colour, yerr=reach, capsize=2, error_kw={"lw": 0.8}
-        )
+        axes.bar(at, means, width * 0.92, label=name, color=colour, yerr=reach, capsize=2, error_kw={"lw": 0.8})
         if len(counts) > 1:
             for x, row in zip(at, own.values(), strict=True):
-                axes.text(
-                    x, 0, f"n={row[2]}", rotation=90, ha="center", va="bottom", fontsize=6, color="white"
-                )
+                axes.text(x, 0, f"n={row[2]}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
     axes.set_xticks(range(len(xs)), [_tick(x, spec.x_unit) for x in xs])
     axes.grid(axis="x", visible=False)
     axes.set_xlabel(spec.labels.x)

@@ -140,9 +140,7 @@ def _known_kind(given: Any) -> Any:
 
 
 AnyFigure = Annotated[
-    Annotated[Bars, Tag("<bars>")]
-    | Annotated[TimeSeries, Tag("<timeseries>")]
-    | Annotated[Table, Tag("<table>")],
+    Annotated[Bars, Tag("<bars>")] | Annotated[TimeSeries, Tag("<timeseries>")] | Annotated[Table, Tag("<table>")],
     Discriminator(lambda given: f"<{given['kind'] if isinstance(given, Mapping) else given.kind}>"),
     BeforeValidator(_known_kind),
 ]

@@ -274,8 +274,7 @@ def _compared(
     except (NoValue, ValueError) as error:
         return Evidence(what, unit, limit, "no_data", reason=str(error))
     mean, sd, lowest, highest = (
-        None if number is None else significant(number)
-        for number in (value.mean, value.sd, value.low, value.high)
+        None if number is None else significant(number) for number in (value.mean, value.sd, value.low, value.high)
     )
     assert lowest is not None and highest is not None
     outcome: Outcome

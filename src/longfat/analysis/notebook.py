@@ -49,9 +49,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             last = str(error).strip().splitlines()[-1]
             hint = f"open {notebook} with {RESULTS_VARIABLE}={results} to see the cell"
-            raise RigError(
-                f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint
-            ) from error
+            raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
     target = results / EXECUTED
     draft = target.with_name(f".{EXECUTED}-{os.getpid()}")
     nbformat.write(document, draft)  # type: ignore[no-untyped-call]

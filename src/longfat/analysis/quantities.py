@@ -204,9 +204,7 @@ def measure(dataset: Dataset, selection: Selection, least: int | None = None) ->
         if known is not None:
             known.append(value)
     scenarios = len({run.scenario for run in runs})
-    complete = [
-        sum(known) / len(known) for known in values.values() if known is not None and len(known) == scenarios
-    ]
+    complete = [sum(known) / len(known) for known in values.values() if known is not None and len(known) == scenarios]
     least = METRICS[selection.metric].least if least is None else least
     if len(complete) < least:
         raise NoValue(_shortage(len(complete), len(values), least, faults))

@@ -150,8 +150,7 @@ def _setting(name: str, runs: list[PlannedRun]) -> Setting:
         experiment=name,
         artifacts=", ".join(runs[0].artifacts),
         runs=len(runs),
-        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items())
-        or "none",
+        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()) or "none",
         network=tuple(_port_text(port) for port in ports(spec)),
         flows=tuple(
             f"{flow.name}: {flow.sender} to {flow.receiver}, {flow.duration_us / 1e6:g} s, {flow.streams} TCP"

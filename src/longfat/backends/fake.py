@@ -95,9 +95,7 @@ class FakeBackend:
         for flow in spec.flows:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
-            files[f"iperf/{flow.name}.server.txt"] = (
-                f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
-            )
+            files[f"iperf/{flow.name}.server.txt"] = f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
             if flow.name in spec.probes.capture_flows:
                 files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
         for name, text in files.items():
@@ -119,12 +117,10 @@ class FakeBackend:
 
     def _achieved(self, spec: RunSpec) -> dict[str, object]:
         nodes = {
-            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)}
-            for node in spec.nodes
+            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
         }
         flows = [
-            {"flow": flow.name, "cca": flow.cca, "base_rtt_us": truth.base_rtt_us(spec, flow)}
-            for flow in spec.flows
+            {"flow": flow.name, "cca": flow.cca, "base_rtt_us": truth.base_rtt_us(spec, flow)} for flow in spec.flows
         ]
         interfaces = []
         for name, hop in _interfaces(spec):

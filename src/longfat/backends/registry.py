@@ -14,20 +14,22 @@ from typing import Any
 from longfat.backends.protocol import Backend
 from longfat.errors import StudyError
 
+Say = Callable[[str], None]
 
-def _open_fake(settings: Mapping[str, Any]) -> Backend:
+
+def _open_fake(settings: Mapping[str, Any], say: Say) -> Backend:
     from longfat.backends.fake import FakeBackend
 
     return FakeBackend(**settings)
 
 
-def _open_virtual(settings: Mapping[str, Any]) -> Backend:
+def _open_virtual(settings: Mapping[str, Any], say: Say) -> Backend:
     from longfat.backends.virtual import open_virtual
 
-    return open_virtual(**settings)
+    return open_virtual(say=say, **settings)
 
 
-_OPENERS: dict[str, Callable[[Mapping[str, Any]], Backend]] = {"fake": _open_fake, "virtual": _open_virtual}
+_OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {"fake": _open_fake, "virtual": _open_virtual}
 
 
 def backend_names() -> tuple[str, ...]:
@@ -45,10 +47,12 @@ def require_backend(name: str) -> None:
         )
 
 
-def open_backend(name: str, settings: Mapping[str, Any]) -> Backend:
+def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line: None) -> Backend:
     """The backend called ``name``, with keyword arguments of its own in ``settings``.
+
+    ``say`` is told, in one line each, what takes time and what the user should know.
 
     Raises StudyError on an unknown name, RigError when the backend cannot be made ready.
     """
     require_backend(name)
-    return _OPENERS[name](settings)
+    return _OPENERS[name](settings, say)

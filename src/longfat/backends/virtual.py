@@ -15,7 +15,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +25,6 @@ from pathlib import Path
 from longfat.backends.protocol import Capabilities, refused_ccas
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
-from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.runspec import RunSpec
 
@@ -79,7 +77,12 @@ class VirtualBackend:
             lab = Path(name)
             (lab / "raw").mkdir()
             (lab / "spec.json").write_text(spec.to_json())
-            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py", f"/{lab.relative_to(self.jail)}"])
+            self.boot(
+                lab,
+                spec.memory_bytes,
+                spec.seed,
+                ["/code/longfat/lab/guest.py", f"/{lab.relative_to(self.jail)}"],
+            )
             if not (lab / "raw" / "outcome.json").is_file():
                 raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
             for path in sorted((lab / "raw").iterdir()):
@@ -192,7 +195,7 @@ def scratch_folder(jail: Path) -> Path:
     return folder
 
 
-def open_virtual(say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> VirtualBackend:
+def open_virtual(say: Callable[[str], None] = lambda line: None) -> VirtualBackend:
     """The backend with its kernel and image, built now if they are not there yet. Raises RigError."""
     kernel, image = build_kernel(say=say), build_image(say=say)
     jail = image.path.parents[2]

@@ -42,9 +42,7 @@ def configured_sources() -> tuple[AptSource, ...]:
 def parse_listing(listing: str) -> tuple[AptSource, ...]:
     """Read what ``apt-get indextargets`` prints: URI, release, component and origin in each line."""
     rows = (line.split(" ", 3) for line in listing.splitlines() if line.count(" ") >= 2)
-    return tuple(
-        AptSource(row[0].rstrip("/"), row[1], row[2], row[3] if len(row) > 3 else "") for row in rows
-    )
+    return tuple(AptSource(row[0].rstrip("/"), row[1], row[2], row[3] if len(row) > 3 else "") for row in rows)
 
 
 def source_lines(suite: str, configured: Iterable[AptSource]) -> tuple[str, ...]:

@@ -135,9 +135,7 @@ def _build(recipe: ImageRecipe, folder: Path) -> None:
             "content_sha256": _content_digest(partial / "root"),
             "packages": _installed(partial / "root" / "var/lib/dpkg/status"),
         }
-        (partial / "image.json").write_text(
-            json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-        )
+        (partial / "image.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         partial.rename(folder)
     except OSError as error:
         raise RigError(

@@ -74,9 +74,7 @@ def build_kernel(
         fcntl.flock(lock, fcntl.LOCK_EX)
         source = find_source(settings, folder, say)
         if source.version != settings["pinned"]:
-            say(
-                f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}"
-            )
+            say(f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}")
         digest = build_digest(source, kernels_folder)
         target = folder / digest[:32]
         if not target.exists():
@@ -99,9 +97,7 @@ def patches(kernels_folder: Path) -> list[Path]:
     paths = [kernels_folder / "patches" / name for name in names]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise RigError(
-            f"patches named in the series are missing: {', '.join(missing)}", where=str(kernels_folder)
-        )
+        raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(kernels_folder))
     return paths
 
 
@@ -260,9 +256,7 @@ def _load(target: Path, digest: str, *, pinned: bool) -> KernelBuild:
 
 
 def _damaged(target: Path, what: str) -> RigError:
-    return RigError(
-        f"the kernel is damaged: {what}", where=str(target), hint=f"rm -r {target} && ./just kernel"
-    )
+    return RigError(f"the kernel is damaged: {what}", where=str(target), hint=f"rm -r {target} && ./just kernel")
 
 
 def _sha256(path: Path) -> str:

@@ -46,9 +46,7 @@ _PPM = 1_000_000
 
 # The two sysctls are the project's own switches: net/ipv4/tcp_scalable.c has both values as constants.
 _SCALABLE = {
-    "a": Parameter(
-        "net.ipv4.tcp_scalable_a_ppm", _PPM, 1, _PPM, 10_000, "increase for each segment acknowledged"
-    ),
+    "a": Parameter("net.ipv4.tcp_scalable_a_ppm", _PPM, 1, _PPM, 10_000, "increase for each segment acknowledged"),
     "b": Parameter("net.ipv4.tcp_scalable_b_ppm", _PPM, 1, _PPM - 1, 125_000, "share given up on a loss"),
 }
 

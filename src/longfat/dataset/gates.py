@@ -56,9 +56,7 @@ def everything_was_read_back(evidence: Evidence) -> Iterator[str]:
     """Each declared node, interface and flow must be there; the other gates rely on it."""
     nodes = evidence.achieved["nodes"]
     reported = {report["flow"] for report in evidence.reports}
-    yield from (
-        f"node {node.name} was not read back" for node in evidence.spec.nodes if node.name not in nodes
-    )
+    yield from (f"node {node.name} was not read back" for node in evidence.spec.nodes if node.name not in nodes)
     for port in ports(evidence.spec):
         if port.name not in evidence.interfaces:
             yield f"interface {port.name} was not read back"
@@ -97,7 +95,7 @@ READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
 
 
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
-    """Shaper rate and delay of each interface read back equal, but for the slack of the reading; None and 0 mean none."""
+    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
     for port, found in evidence.present_ports():
         for key, unit, declared in (
             ("rate_bps", "bit/s", port.egress.rate_bps),

@@ -93,9 +93,7 @@ def load_dataset(results: Path) -> Dataset:
 def _run(row: Mapping[str, Any]) -> Run:
     prefix = columns.FACTOR_PREFIX
     factors = {
-        key.removeprefix(prefix): value
-        for key, value in row.items()
-        if key.startswith(prefix) and value is not None
+        key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix) and value is not None
     }
     fixed = {key: row[key] for key in ("run_id", "experiment", "scenario", "repetition", "stack", "status")}
     return Run(**fixed, artifacts=tuple(row["artifacts"]), reason=row["reason"], factors=factors)

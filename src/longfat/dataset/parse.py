@@ -50,9 +50,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     )
 
 
-def _flows(
-    path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table
-) -> pa.Table:
+def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table) -> pa.Table:
     declared = {flow.name: flow for flow in spec.flows}
     rows = []
     try:
@@ -118,9 +116,7 @@ def _read_csv(path: Path, schema: pa.Schema, run_id: str, flow: str | None = Non
     except (OSError, pa.ArrowInvalid) as error:
         raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
     if table.column_names != expected:
-        raise RecordError(
-            f"the columns are {','.join(table.column_names)}, not {','.join(expected)}", where=str(path)
-        )
+        raise RecordError(f"the columns are {','.join(table.column_names)}, not {','.join(expected)}", where=str(path))
     for place, name in enumerate(schema.names):
         if name in given:
             table = table.add_column(place, name, pa.repeat(pa.scalar(given[name]), table.num_rows))

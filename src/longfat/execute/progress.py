@@ -65,9 +65,7 @@ class Display:
 
     def print(self, message: str, level: Level) -> None:
         """Print a line above the bar."""
-        self.progress.console.print(
-            f"[{_COLOURS[level]}]{escape(message)}[/]", highlight=False, soft_wrap=True
-        )
+        self.progress.console.print(f"[{_COLOURS[level]}]{escape(message)}[/]", highlight=False, soft_wrap=True)
 
 
 def time_left(seconds: float) -> str:

@@ -103,9 +103,7 @@ def _guarded(dispatch: _Dispatch, jobs: int, scheduler: str | None) -> int:
 class _Dispatch:
     """Keeps the workers busy with attempts until none is left; ``done`` counts runs, not attempts."""
 
-    def __init__(
-        self, missing: Sequence[Attempt], backend: Backend, results: Results, events: EventSink
-    ) -> None:
+    def __init__(self, missing: Sequence[Attempt], backend: Backend, results: Results, events: EventSink) -> None:
         self.waiting = deque(missing)
         self.total = len(missing)
         self.backend = backend
@@ -165,9 +163,7 @@ def _ask(backend: Backend, plan: Plan) -> None:
     specs = {run.run_id: run.spec for run in plan.runs}
     pins = backend.pins()
     if any(spec.pins != pins for spec in specs.values()):
-        raise RigError(
-            f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again"
-        )
+        raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
     counts = Counter(reason for spec in specs.values() for reason in backend.refuses(spec))
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]

@@ -35,9 +35,7 @@ def outstanding_data(pcap: Path, folder: Path, origin_us: int) -> list[tuple[int
     Raises ValueError when the capture holds no connection.
     """
     folder.mkdir()
-    subprocess.run(
-        ["tcptrace", "-N", "-y", "-n", str(pcap.resolve())], cwd=folder, check=True, capture_output=True
-    )
+    subprocess.run(["tcptrace", "-N", "-y", "-n", str(pcap.resolve())], cwd=folder, check=True, capture_output=True)
     graphs = sorted(folder.glob("*_owin.xpl"))
     if not graphs:
         raise ValueError(f"tcptrace found no connection in {pcap.name}")

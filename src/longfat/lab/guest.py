@@ -69,5 +69,10 @@ def execute() -> None:
 
 if __name__ == "__main__":
     # The interpreter starts isolated and without site: name the three folders that are needed.
-    sys.path[:] = ["/code", "/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload", "/usr/lib/python3/dist-packages"]
+    sys.path[:] = [
+        "/code",
+        "/usr/lib/python3.11",
+        "/usr/lib/python3.11/lib-dynload",
+        "/usr/lib/python3/dist-packages",
+    ]
     main(sys.argv[1])

@@ -90,9 +90,7 @@ class Network:
         for node in self.spec.nodes:
             sysctls = {name: read_sysctl(name) for name in node.sysctls if name in GLOBAL_SYSCTLS}
             with inside(self.pid(node.name)):
-                sysctls.update(
-                    (name, read_sysctl(name)) for name in node.sysctls if name not in GLOBAL_SYSCTLS
-                )
+                sysctls.update((name, read_sysctl(name)) for name in node.sysctls if name not in GLOBAL_SYSCTLS)
                 on = sorted({name for port in self._ports(node) for name in offloads.offloads_on(port.name)})
             nodes[node.name] = {"sysctls": sysctls, "offloads_on": on}
             qdiscs = self.qdiscs(node.name)
@@ -170,13 +168,9 @@ class Network:
         lines = [f"route add {r.subnet} via {r.via}{window}" for r in self.topology.routes[node.name]]
         for port in self._ports(node):
             end = 2 if port.address.endswith(".1") else 1
-            lines.append(
-                f"neigh add {port.peer_address} dev {port.name} lladdr {hardware_address(port.link, end)}"
-            )
+            lines.append(f"neigh add {port.peer_address} dev {port.name} lladdr {hardware_address(port.link, end)}")
             if window:
-                lines.append(
-                    f"route replace 10.0.{port.link}.0/30 dev {port.name} src {port.address}{window}"
-                )
+                lines.append(f"route replace 10.0.{port.link}.0/30 dev {port.name} src {port.address}{window}")
         return lines
 
 

@@ -37,8 +37,7 @@ def egress_commands(interface: str, egress: Egress, mtu_bytes: int) -> list[str]
     if egress.delay_us:
         return [
             *hook,
-            f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us"
-            f" limit {DELAY_LIMIT_PACKETS}"
+            f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us limit {DELAY_LIMIT_PACKETS}",
         ]
     return hook
 

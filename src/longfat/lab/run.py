@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -81,7 +82,7 @@ class Measurement:
 
         clients: dict[str, subprocess.Popen[bytes]] = {}
         for flow in self.spec.flows:
-            self._at(flow.start_us, lambda flow=flow: clients.update(self._start_client(network, cleanup, flow)))
+            self._at(flow.start_us, partial(self._start_client, network, cleanup, flow, clients))
         deliberate = self._plan_drops(network)
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
@@ -99,7 +100,11 @@ class Measurement:
             for node in self.spec.nodes
         }
         achieved["flows"] = [
-            {"flow": f.name, "cca": self.flow_ccas.get(f.name), "base_rtt_us": self.flow_min_rtt_us.get(f.name)}
+            {
+                "flow": f.name,
+                "cca": self.flow_ccas.get(f.name),
+                "base_rtt_us": self.flow_min_rtt_us.get(f.name),
+            }
             for f in self.spec.flows
         ]
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
@@ -118,12 +123,12 @@ class Measurement:
         return started(cleanup, network.start(flow.receiver, command, self._output(cleanup, flow, "server")))
 
     def _start_client(
-        self, network: Network, cleanup: ExitStack, flow: Flow
-    ) -> dict[str, subprocess.Popen[bytes]]:
+        self, network: Network, cleanup: ExitStack, flow: Flow, clients: dict[str, subprocess.Popen[bytes]]
+    ) -> None:
         address = network.topology.address(flow.receiver)
         command = traffic.client_command(flow, address, self.ports[flow.name])
         process = network.start(flow.sender, command, self._output(cleanup, flow, "client"))
-        return {flow.name: started(cleanup, process)}
+        clients[flow.name] = started(cleanup, process)
 
     def _flow_result(self, flow: Flow) -> dict[str, Any]:
         iperf = self.folder / "iperf"
@@ -173,7 +178,7 @@ class Measurement:
 
         for port in network.topology.all_ports():
             for drop in port.egress.drops:
-                self._at(drop.at_us, lambda p=port: begin(p.node, p.name))
+                self._at(drop.at_us, partial(begin, port.node, port.name))
                 self._watch_drop(drop.at_us, network, port.node, port.name, end)
         return happened
 
@@ -316,8 +321,7 @@ def read_counters(network: Network, node: str) -> dict[str, int]:
             for names, values in zip(lines[::2], lines[1::2], strict=True):
                 group, *keys = names.split()
                 counters.update(
-                    (f"{group[:-1]}.{key}", int(value))
-                    for key, value in zip(keys, values.split()[1:], strict=True)
+                    (f"{group[:-1]}.{key}", int(value)) for key, value in zip(keys, values.split()[1:], strict=True)
                 )
     return counters
 

@@ -53,9 +53,7 @@ def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Find
         return Finding(path, f"{shown(given)} is not {_SHAPES[kind]}")
     if kind == "literal_error":
         allowed = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
-        return Finding(
-            path, f"{shown(given)} is not allowed; allowed: {', '.join(allowed)}", nearest(given, allowed)
-        )
+        return Finding(path, f"{shown(given)} is not allowed; allowed: {', '.join(allowed)}", nearest(given, allowed))
     if kind == "too_short":
         return Finding(path, "is empty; give at least one")
     if kind in ("greater_than_equal", "less_than_equal"):

@@ -15,9 +15,7 @@ from longfat.manifest.study import host_settings
 from longfat.units import Duration
 
 
-def experiment_findings(
-    experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
-) -> list[Finding]:
+def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
     """What is wrong among the keys of an experiment whose single values are all right."""
     return [
         *_flow_findings(experiment, hosts),

@@ -80,9 +80,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
         findings += [finding.below("experiments", index) for finding in found]
         if experiment:
             swept.append(experiment)
-    factors = {
-        raw["id"]: _factors(raw) for raw in raws if isinstance(raw, dict) and isinstance(raw.get("id"), str)
-    }
+    factors = {raw["id"]: _factors(raw) for raw in raws if isinstance(raw, dict) and isinstance(raw.get("id"), str)}
     profiles = data.get("profiles")
     for name in Profiles.model_fields:
         raw_profile = profiles.get(name) if isinstance(profiles, dict) else None
@@ -115,11 +113,7 @@ class _Around:
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they cannot be told."""
         flows = raw.get("flows")
-        names = (
-            [flow.get("name") for flow in flows if isinstance(flow, dict)]
-            if isinstance(flows, list)
-            else None
-        )
+        names = [flow.get("name") for flow in flows if isinstance(flow, dict)] if isinstance(flows, list) else None
         return {"node": _nodes(raw.get("topology")), "flow": names, "algorithm": self.names}
 
 

@@ -69,9 +69,7 @@ def _parameter_fault(cca: str, name: str, value: float) -> Any:
     if not parameter.minimum <= scaled <= parameter.maximum:
         return f.fault(f"{plain(value)} is out of range; allowed: {parameter.range_text}")
     if scaled != int(scaled):
-        return f.fault(
-            f"{plain(value)} is not a multiple of 1/{parameter.per_unit}; values are never rounded"
-        )
+        return f.fault(f"{plain(value)} is not a multiple of 1/{parameter.per_unit}; values are never rounded")
     return None
 
 
@@ -87,12 +85,8 @@ class Hosts(Closed):
         description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
         "requested because Linux doubles it (socket(7)); requested: passed on as it is",
     )
-    sysctls: dict[f.SysctlName, f.SysctlValue] = Field(
-        default={}, description="net.* sysctls of senders and receivers"
-    )
-    offloads: tuple[f.OffloadName, ...] | None = Field(
-        default=None, description="offloads turned on (default none)"
-    )
+    sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
+    offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
 
 
 class Queue(Closed):
@@ -107,9 +101,7 @@ class Direct(Closed):
 
     kind: Literal["direct"] = Field(description="a cable between client1 and server")
     rate: f.LinkRate = Field(description="rate of the cable")
-    rtt: f.Delay = Field(
-        default=Duration(100), description="round-trip time; no real cable has none (default 100 us)"
-    )
+    rtt: f.Delay = Field(default=Duration(100), description="round-trip time; no real cable has none (default 100 us)")
 
 
 class Delay(Closed):
@@ -118,30 +110,22 @@ class Delay(Closed):
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
     rate: f.LinkRate = Field(description="rate of both links")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
-    delay_placement: Placement = Field(
-        default="split", description="direction that is delayed; split is half each"
-    )
+    delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
 
 class Dumbbell(Closed):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
 
-    kind: Literal["dumbbell"] = Field(
-        description="senders, a switch as bottleneck, a delay element, receivers"
-    )
+    kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
     rate: f.LinkRate = Field(description="rate of the bottleneck and of every host")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
-    receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
-        default=1, description="number of servers"
-    )
+    receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")
     bottleneck_queue: Queue = Field(
         default=Queue(kind="pfifo", limit=100),
         description="queue of the switch's port (default pfifo, 100 packets)",
     )
-    delay_placement: Placement = Field(
-        default="split", description="direction that is delayed; split is half each"
-    )
+    delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
 
 TOPOLOGIES: dict[str, type[Closed]] = {"direct": Direct, "delay": Delay, "dumbbell": Dumbbell}
@@ -153,9 +137,7 @@ def _topology_tag(given: Any) -> str | None:
 
 
 Topology = Annotated[
-    Annotated[Direct, Tag("<direct>")]
-    | Annotated[Delay, Tag("<delay>")]
-    | Annotated[Dumbbell, Tag("<dumbbell>")],
+    Annotated[Direct, Tag("<direct>")] | Annotated[Delay, Tag("<delay>")] | Annotated[Dumbbell, Tag("<dumbbell>")],
     Discriminator(_topology_tag, custom_error_type="topology", custom_error_message="unknown topology"),
 ]
 
@@ -178,16 +160,12 @@ class Flow(Closed):
         Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
         Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
     ] = Field(description="a name from `algorithms`, or a mapping like one of its entries")
-    window: f.Window | None = Field(
-        default=None, description="socket buffer of both ends (default: auto-tuning)"
-    )
+    window: f.Window | None = Field(default=None, description="socket buffer of both ends (default: auto-tuning)")
     send_window: f.Window | None = Field(
         default=None, description="socket buffer of the sending end alone (default: that of `window`)"
     )
     duration: f.Length = Field(description="time for which it sends")
-    start: f.Delay = Field(
-        default=Duration(0), description="start after the beginning of the run (default 0 s)"
-    )
+    start: f.Delay = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
     start_jitter: f.Delay = Field(
         default=Duration(0),
         description="largest random addition to `start`, drawn for each repetition (default 0 s)",
@@ -198,15 +176,9 @@ class Flow(Closed):
 class Probes(Closed):
     """What is observed while a run lasts; null turns a probe off."""
 
-    sockets: f.Interval | None = Field(
-        default=Duration(100_000), description="sampling of sockets (default 100 ms)"
-    )
-    queues: f.Interval | None = Field(
-        default=Duration(100_000), description="sampling of queues (default 100 ms)"
-    )
-    capture: tuple[f.FlowName, ...] = Field(
-        default=(), description="flows whose headers are captured at the sender"
-    )
+    sockets: f.Interval | None = Field(default=Duration(100_000), description="sampling of sockets (default 100 ms)")
+    queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
+    capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
 
 
 class Drop(Closed):
@@ -218,18 +190,14 @@ class Drop(Closed):
 class Exclusion(Closed):
     """Points of a sweep that are left out, with the reason."""
 
-    when: dict[f.FactorName, f.FactorValue] = Field(
-        min_length=1, description="factor values that must all match"
-    )
+    when: dict[f.FactorName, f.FactorValue] = Field(min_length=1, description="factor values that must all match")
     reason: f.Text = Field(description="why, for the report")
 
 
 class Sweep(Closed):
     """The points at which an experiment is run: the product of all lists, and of the zipped rows."""
 
-    product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
-        default={}, description="every combination"
-    )
+    product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="every combination")
     zipped: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
         default={}, alias="zip", description="lists of equal length, taken side by side"
     )
@@ -255,9 +223,7 @@ class Thinning(Closed):
 
     repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
     duration: f.Length | None = Field(default=None, description="no flow sends for longer than this")
-    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
-        default={}, description="factor values that remain"
-    )
+    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
 
 
 class Profile(Thinning):

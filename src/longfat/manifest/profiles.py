@@ -31,8 +31,7 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
         repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
         factors=swept.factors,
         points=tuple(
-            Point(point.factors, point.labels, _shortened(point.experiment, rule.duration))
-            for point in points
+            Point(point.factors, point.labels, _shortened(point.experiment, rule.duration)) for point in points
         ),
         excluded=tuple(point for point in swept.excluded if _kept(point.factors, rule.keep)),
     )
@@ -56,9 +55,7 @@ def _kept(factors: Mapping[str, Scalar], keep: Factors) -> bool:
 def _shortened(experiment: Experiment, longest: Duration | None) -> Experiment:
     if longest is None:
         return experiment
-    flows = tuple(
-        flow.model_copy(update={"duration": min(flow.duration, longest)}) for flow in experiment.flows
-    )
+    flows = tuple(flow.model_copy(update={"duration": min(flow.duration, longest)}) for flow in experiment.flows)
     return experiment.model_copy(update={"flows": flows})
 
 
@@ -108,6 +105,4 @@ def _outcome_findings(profile: Profile, swept: SweptExperiment) -> Iterator[Find
         yield Finding(("keep",), f"leaves no point of experiment {swept.id!r}")
     drops = {fault.message: fault for point in rest.points for fault in drop_findings(point.experiment)}
     for message in drops:
-        yield Finding(
-            ("duration",), f"experiment {swept.id!r} loses its drop: {message}", "give it its own duration"
-        )
+        yield Finding(("duration",), f"experiment {swept.id!r} loses its drop: {message}", "give it its own duration")

@@ -68,8 +68,7 @@ def reference() -> str:
 def _units() -> str:
     kinds: tuple[type[Quantity], ...] = (Duration, Size, Rate, Ratio)
     lines = [
-        f"| {kind.dimension} | {', '.join(f'`{unit}`' for unit in kind.units)} | `{kind.example}` |"
-        for kind in kinds
+        f"| {kind.dimension} | {', '.join(f'`{unit}`' for unit in kind.units)} | `{kind.example}` |" for kind in kinds
     ]
     return "\n".join(["## Units", "", "| dimension | units | example |", "|---|---|---|", *lines, ""])
 
@@ -86,8 +85,7 @@ def _catalogue() -> str:
     lines = ["## Congestion controls", "", "| `cca` | source | parameters |", "|---|---|---|"]
     for cca in CCAS.values():
         parameters = "; ".join(
-            f"`{name}` {parameter.range_text}: {parameter.meaning}"
-            for name, parameter in cca.parameters.items()
+            f"`{name}` {parameter.range_text}: {parameter.meaning}" for name, parameter in cca.parameters.items()
         )
         lines.append(f"| `{cca.name}` | {cca.source} | {parameters} |")
     lines += ["", "## Queue kinds and offloads", ""]

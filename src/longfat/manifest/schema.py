@@ -44,7 +44,5 @@ def json_schema() -> dict[str, Any]:
 
 def _or_reference(value: dict[str, Any]) -> dict[str, Any]:
     """The same property, or a reference to a factor; description and default stay outermost."""
-    outer: dict[str, Any] = {
-        key: value.pop(key) for key in ("description", "default", "title") if key in value
-    }
+    outer: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "title") if key in value}
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}

@@ -38,9 +38,7 @@ class Source:
 
     def problem(self, finding: Finding) -> Problem:
         """The finding with file and line."""
-        return Problem(
-            self.file, self.line(finding.path), key_text(finding.path), finding.message, finding.hint
-        )
+        return Problem(self.file, self.line(finding.path), key_text(finding.path), finding.message, finding.hint)
 
 
 class _Loader(yaml.SafeLoader):

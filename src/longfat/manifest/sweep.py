@@ -56,8 +56,7 @@ def factor_levels(sweep: Sweep) -> dict[str, tuple[Level, ...]]:
     """The values of every factor, in the manifest's order."""
     return {
         name: tuple(
-            Level(base_value(given), given, ("sweep", group, name, index))
-            for index, given in enumerate(values)
+            Level(base_value(given), given, ("sweep", group, name, index)) for index, given in enumerate(values)
         )
         for group, factors in (("product", sweep.product), ("zip", sweep.zipped))
         for name, values in factors.items()
@@ -173,9 +172,7 @@ def _vain_exclusions(sweep: Sweep) -> list[Finding]:
     """Exclusions that match no point, and a sweep that has none left."""
     cells = grid(sweep)
     found = [
-        Finding(
-            ("sweep", "exclude", index, "when"), "matches no point of the sweep", "mend it or leave it out"
-        )
+        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "mend it or leave it out")
         for index, exclusion in enumerate(sweep.exclude)
         if not any(_meets(cell, exclusion.when) for cell in cells)
     ]

@@ -54,12 +54,8 @@ def build_plan(
         manifest_sha256=manifest_sha256,
         claims_sha256=claims_sha256,
         pins=dict(pins),
-        runs=_ordered(
-            [run for swept in chosen for run in _runs(swept, study, STACKS[stack], seed, pins)], seed
-        ),
-        excluded=tuple(
-            Excluded(swept.id, point.factors, point.reason) for swept in chosen for point in swept.excluded
-        ),
+        runs=_ordered([run for swept in chosen for run in _runs(swept, study, STACKS[stack], seed, pins)], seed),
+        excluded=tuple(Excluded(swept.id, point.factors, point.reason) for swept in chosen for point in swept.excluded),
     )
 
 
@@ -113,9 +109,7 @@ def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
             seen.add(slug)
 
 
-def _runs(
-    swept: SweptExperiment, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]
-) -> list[PlannedRun]:
+def _runs(swept: SweptExperiment, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]) -> list[PlannedRun]:
     return [run for point in swept.points for run in _repetitions(swept, point, study, stack, seed, pins)]
 
 
@@ -142,6 +136,4 @@ def _repetitions(
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
     """Complete blocks of repetitions; within a block a shuffle by seed, so that a drift hits all alike."""
-    return tuple(
-        sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario)))
-    )
+    return tuple(sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario))))

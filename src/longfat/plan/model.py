@@ -69,7 +69,5 @@ class Plan:
 def _planned_run(data: dict[str, Any]) -> PlannedRun:
     spec = RunSpec.from_dict(data["spec"])
     if spec.run_id != data["run_id"]:
-        raise ValueError(
-            f"run {data['scenario']} no. {data['repetition']} does not have the digest of its spec"
-        )
+        raise ValueError(f"run {data['scenario']} no. {data['repetition']} does not have the digest of its spec")
     return PlannedRun(**{**data, "artifacts": tuple(data["artifacts"]), "spec": spec})

@@ -31,8 +31,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     flows = tuple(_flow(flow, study, hosts) for flow in experiment.flows)
     return RunSpec(
         nodes=tuple(
-            _node(name, role, experiment, study, stack, hosts)
-            for name, role in roles(experiment.topology).items()
+            _node(name, role, experiment, study, stack, hosts) for name, role in roles(experiment.topology).items()
         ),
         links=checked(links(experiment.topology, hosts, experiment.drops)),
         flows=flows,
@@ -57,9 +56,7 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
     return dataclasses.replace(scenario, seed=seed, flows=flows)
 
 
-def _node(
-    name: str, role: Role, experiment: Experiment, study: Study, stack: Stack, hosts: HostSettings
-) -> Node:
+def _node(name: str, role: Role, experiment: Experiment, study: Study, stack: Stack, hosts: HostSettings) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
     if role == "router":
         return Node(name, role, dict(_ROUTER_SYSCTLS))
@@ -100,7 +97,5 @@ def checked(every: tuple[Link, ...]) -> tuple[Link, ...]:
     for link in every:
         for end in (link.a, link.b):
             if end.egress.rate_bps is not None and end.egress.delay_us:
-                raise StudyError(
-                    f"the egress of {end.node!r} has a rate and a delay; an interface has one of them"
-                )
+                raise StudyError(f"the egress of {end.node!r} has a rate and a delay; an interface has one of them")
     return every

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -49,15 +50,13 @@ def run(name: str, choices: Choices, machine: Machine, console: Console) -> bool
         return run_study(folder, choices, machine, results, events).failed == 0
 
 
-def run_study(
-    folder: Path, choices: Choices, machine: Machine, results: Results, events: EventSink
-) -> Summary:
+def run_study(folder: Path, choices: Choices, machine: Machine, results: Results, events: EventSink) -> Summary:
     """Resolve the plan for the backend, make it the results folder's lock, and execute it."""
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
     resolve(folder, choices, {"backend": machine.backend})
     stage(events, f"preparing backend {machine.backend}")
-    backend = open_backend(machine.backend, {})
+    backend = open_backend(machine.backend, {}, say=partial(stage, events))
     plan = resolve(folder, choices, backend.pins())
     jobs = job_count(machine.jobs)
     write_lock(plan, results.lock)
