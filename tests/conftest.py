@@ -33,7 +33,7 @@ def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1
     return RunSpec(
         nodes=(
             Node("client1", "sender", {"net.ipv4.tcp_sack": "1"}),
-            Node("delay", "router"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
             Node("server", "receiver"),
         ),
         links=(

@@ -23,7 +23,7 @@ SOCKET_COLUMNS = (
 QUEUE_COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
 
 
-@pytest.fixture(scope="module", params=["fake"])
+@pytest.fixture(scope="module", params=["fake", pytest.param("virtual", marks=pytest.mark.virtual)])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return open_backend(request.param, {})
 

@@ -135,7 +135,7 @@ def test_a_failed_run_gives_status_4(root: Path, monkeypatch: pytest.MonkeyPatch
     call("run", "tiny", "--backend", "fake", "--results", str(root / "other"))
     first = json.loads((root / "other" / "lock.json").read_text(encoding="ascii"))["runs"][0]
     backend = FakeBackend(faults={first["run_id"]: "crash"})
-    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings: backend)
+    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
     result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
     assert result.exit_code == 4
     assert "3 runs executed, 0 kept, 1 failed" in result.output
@@ -171,7 +171,7 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
 def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
     backend = FakeBackend(achieved_rate_factor=0.9)
-    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings: backend)
+    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
     result = call("reproduce", "_smoke", "--backend", "fake", "--only", "outstanding")
     assert result.exit_code == 4
     assert "0 runs valid, 1 invalid, 0 failed, 0 missing" in result.output
@@ -184,7 +184,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     script.write_text(
         "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
         "from longfat.verbs import run\n"
-        "run.open_backend = lambda name, settings: fake.FakeBackend(wall_seconds=0.5)\n"
+        "run.open_backend = lambda name, settings, say: fake.FakeBackend(wall_seconds=0.5)\n"
         "if __name__ == '__main__':\n"
         "    sys.argv = ['longfat', 'run', 'tiny', '--backend', 'fake', '--jobs', '1']\n"
         "    cli.main()\n",

@@ -113,7 +113,7 @@ CASES = [
     ("unknown key", "title:", "titel: x\ntitle:", 3, "titel", "unknown key 'titel'", "did you mean 'title'?"),
     ("unknown key of a flow", "duration: 10 s}", "duration: 10 s, windw: 1 B}", 14,
      "experiments[0].flows[0].windw",
-     "allowed: name, from, to, algorithm, window, duration, start, start_jitter, streams",
+     "allowed: name, from, to, algorithm, window, send_window, duration, start, start_jitter, streams",
      "did you mean 'window'?"),
     ("missing key", "title: An example\n", "", 1, "title", "is required here and missing", None),
     ("key twice", "study: example", "study: example\nstudy: b", 2, "study", "on lines 2 and 3", None),

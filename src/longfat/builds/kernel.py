@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
@@ -64,13 +65,14 @@ def build_kernel(
     folder = cache_folder() / "kernels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
     except OSError as error:
         raise RigError(
             f"kernels cannot be kept in the cache folder: {error.strerror}",
             where=str(folder),
             hint="set LONGFAT_CACHE to a folder of your own",
         ) from error
-    with (folder / "lock").open("w") as lock:
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         source = find_source(settings, folder, say)
         if source.version != settings["pinned"]:
@@ -138,13 +140,16 @@ def _described(path: Path, folder: Path) -> Source:
 
 def _release(path: Path) -> str:
     """VERSION.PATCHLEVEL.SUBLEVEL of the Makefile in the tarball's top folder."""
-    with tarfile.open(path) as tar:
-        for member in tar:
-            if re.fullmatch(r"[^/]+/Makefile", member.name):
-                makefile = tar.extractfile(member)
-                assert makefile is not None
-                text = makefile.read(2000).decode()
-                return ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
+    try:
+        with tarfile.open(path) as tar:
+            for member in tar:
+                if re.fullmatch(r"[^/]+/Makefile", member.name):
+                    makefile = tar.extractfile(member)
+                    assert makefile is not None
+                    text = makefile.read(2000).decode()
+                    return ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
+    except (tarfile.TarError, EOFError, lzma.LZMAError) as error:
+        raise RigError(f"the kernel source cannot be unpacked: {error}", where=str(path)) from error
     raise RigError("the tarball holds no kernel source", where=str(path))
 
 
@@ -247,12 +252,14 @@ def _load(target: Path, digest: str, *, pinned: bool) -> KernelBuild:
     """The kernel in ``target`` after comparing it with what was built. Raises RigError when it is damaged."""
     try:
         facts = json.loads((target / "kernel.json").read_text())
-        intact = facts["format"] == FORMAT and facts["executable_sha256"] == _sha256(target / "linux")
-    except (OSError, ValueError, KeyError) as error:
+        built = facts["format"], facts["digest"], facts["executable_sha256"]
+        intact = built == (FORMAT, digest, _sha256(target / "linux"))
+        version = str(facts["version"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(target, f"kernel.json or linux cannot be read ({error})") from error
-    if not intact or facts["digest"] != digest:
+    if not intact:
         raise _damaged(target, "the executable is not the one that was built")
-    return KernelBuild(target / "linux", digest, facts["version"], pinned)
+    return KernelBuild(target / "linux", digest, version, pinned)
 
 
 def _damaged(target: Path, what: str) -> RigError:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 HEADER_BYTES = 96  # Ethernet, IPv4 and TCP with timestamps and three SACK blocks
 BUFFER_KIB = 16384
+FLUSH_S = 1.1  # tcpdump asks the kernel for its packets once a second; those not asked for yet are lost when it ends
 
 
 def tcpdump_command(interface: str, port: int, path: Path) -> list[str]:
@@ -20,12 +21,17 @@ def tcpdump_command(interface: str, port: int, path: Path) -> list[str]:
 
 
 def parse_tcpdump_counts(text: str) -> dict[str, int]:
-    """``captured`` and ``dropped`` packets from what tcpdump prints when it ends. Raises ValueError."""
-    captured = re.search(r"(\d+) packets captured", text)
-    dropped = re.search(r"(\d+) packets dropped by kernel", text)
-    if not captured or not dropped:
+    """``captured`` and ``dropped`` packets from what tcpdump prints when it ends. Raises ValueError.
+
+    What the kernel's filter let through and tcpdump never fetched is dropped too.
+    """
+    captured = re.search(r"(\d+) packets? captured", text)
+    received = re.search(r"(\d+) packets? received by filter", text)
+    dropped = re.search(r"(\d+) packets? dropped by kernel", text)
+    if not captured or not received or not dropped:
         raise ValueError(f"tcpdump gave no counts: {text.strip()[-300:]!r}")
-    return {"captured": int(captured[1]), "dropped": int(dropped[1])}
+    lost = max(int(dropped[1]), int(received[1]) - int(captured[1]))
+    return {"captured": int(captured[1]), "dropped": lost}
 
 
 def outstanding_data(pcap: Path, folder: Path, origin_us: int) -> list[tuple[int, int]]:

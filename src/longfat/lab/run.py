@@ -107,6 +107,8 @@ class Measurement:
             }
             for f in self.spec.flows
         ]
+        if captures:
+            time.sleep(capture.FLUSH_S)
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)

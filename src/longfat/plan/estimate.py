@@ -13,8 +13,8 @@ from longfat.plan.model import Plan
 from longfat.runspec import Flow, RunSpec
 
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
-FIXED_SECONDS = 1.0  # boot, topology and teardown
-SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+FIXED_SECONDS = 0.6  # boot, topology and teardown
+SECONDS_PER_PACKET_HOP = 3e-6  # one data packet over one link, its share of the ACKs included
 
 # What the files of a run hold; text is counted as it is written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output

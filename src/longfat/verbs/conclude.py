@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from longfat.analysis.judge import Evidence, Verdict, judge
@@ -84,7 +84,7 @@ def reference(name: str, given: Path | None, console: Console) -> bool:
 
 def print_verdicts(verdicts: list[Verdict], console: Console) -> None:
     """Print a table of the claims and a line that counts their verdicts."""
-    table = Table("claim", "verdict", "paper", "measured", title="verdicts")
+    table = Table(Column("claim", overflow="fold"), "verdict", "paper", "measured", title="verdicts")
     for verdict in verdicts:
         word = Text(verdict.verdict.replace("_", " "), style=_COLOURS[verdict.verdict])
         table.add_row(Text(verdict.claim), word, Text(verdict.paper), Text(_measured(verdict)))

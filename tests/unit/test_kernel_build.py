@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel builder with a source of two files, and stubs of make and strip: nothing is compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from longfat.builds.kernel import (
+    KERNELS_FOLDER,
+    build_digest,
+    build_kernel,
+    check_configuration,
+    find_source,
+    fragments,
+    patches,
+)
+from longfat.errors import RigError
+
+VERSION = "6.12.117"
+PATCH = """\
+Subject: [PATCH] a line more
+
+diff --git a/tcp.c b/tcp.c
+--- a/tcp.c
++++ b/tcp.c
+@@ -1 +1,2 @@
+ one
++two
+"""
+# The options it is given become the configuration but for those named in LOST; the "kernel" shows that it was patched.
+MAKE = """\
+#!/bin/sh
+echo "$@" >>{log}
+for word; do case $word in
+allnoconfig) grep -v "${{LOST:-nothing is lost}}" "$KCONFIG_ALLCONFIG" >.config ;;
+linux) echo "error: no such thing" >&2; test -z "$BROKEN" && cp tcp.c linux ;;
+esac; done
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
+    folder = tmp_path / "kernels"
+    (folder / "patches").mkdir(parents=True)
+    (folder / "config").mkdir()
+    (folder / "series").write_text("0001-a-line.patch\n")
+    (folder / "patches" / "0001-a-line.patch").write_text(PATCH)
+    (folder / "config" / "a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
+    (folder / "config" / "b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
+    pack(tmp_path, VERSION)
+    settings(folder, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "make").write_text(MAKE.format(log=tmp_path / "log"))
+    (programs / "strip").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
+    """A kernel source tarball in ``folder``, uncompressed."""
+    tree = folder / f"linux-{version}"
+    tree.mkdir()
+    numbers = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True)
+    (tree / makefile).write_text("".join(f"{name} = {number}\n" for name, number in numbers) + "EXTRAVERSION =\n")
+    (tree / "tcp.c").write_text("one\n")
+    path = folder / f"linux-{version}.tar"
+    with tarfile.open(path, "w") as tar:
+        tar.add(tree, tree.name)
+    return path
+
+
+def settings(folder: Path, **changes: str) -> dict[str, str]:
+    """Write ``source.toml`` into ``folder``; what it says."""
+    values = {
+        "series": "6.12",
+        "pinned": VERSION,
+        "distribution_tarball": "/nonexistent/linux.tar.xz",
+        "url": (folder / "linux-{version}.tar").as_uri().replace("%7B", "{").replace("%7D", "}"),
+        "sums_url": (folder / "sums").as_uri(),
+        **changes,
+    }
+    (folder / "source.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in values.items()))
+    return values
+
+
+def made(tmp_path: Path) -> int:
+    """How many kernels the stub was asked for."""
+    log = tmp_path / "log"
+    return log.read_text().count(" linux\n") if log.exists() else 0
+
+
+def refused(kernels: Path) -> str:
+    with pytest.raises(RigError) as caught:
+        build_kernel(kernels_folder=kernels)
+    assert caught.value.exit_status == 3
+    return str(caught.value)
+
+
+def test_a_kernel_is_patched_configured_and_built_once(kernels: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    first = build_kernel(kernels_folder=kernels, say=said.append)
+    assert first.path.read_text() == "one\ntwo\n"
+    assert (first.version, first.pinned) == (VERSION, True)
+    assert said == [f"building the {VERSION} guest kernel (about two minutes on two cores)"]
+    assert build_kernel(kernels_folder=kernels, say=said.append) == first
+    assert (made(tmp_path), len(said)) == (1, 1)
+
+
+def test_a_build_leaves_the_kernel_and_its_facts_only(kernels: Path) -> None:
+    kernel = build_kernel(kernels_folder=kernels)
+    assert sorted(path.name for path in kernel.path.parent.iterdir()) == ["kernel.json", "linux"]
+    assert sorted(path.name for path in kernel.path.parents[1].iterdir()) == [
+        *sorted([kernel.digest[:32], "lock", "sources.json"])
+    ]
+
+
+@pytest.mark.parametrize("name", ["config/a.config", "patches/0001-a-line.patch"])
+def test_a_change_of_a_patch_or_an_option_is_another_kernel(kernels: Path, tmp_path: Path, name: str) -> None:
+    before = build_kernel(kernels_folder=kernels)
+    path = kernels / name
+    path.write_text(path.read_text().replace("CONFIG_NET", "CONFIG_WAN").replace("+two", "+three"))
+    after = build_kernel(kernels_folder=kernels)
+    assert after.digest != before.digest
+    assert (before.path.exists(), made(tmp_path)) == (True, 2)
+
+
+def test_a_missing_patch_is_named_before_anything_is_unpacked(kernels: Path, tmp_path: Path) -> None:
+    (kernels / "series").write_text("0001-a-line.patch\n0002-absent.patch\n0003-gone.patch\n")
+    assert "patches named in the series are missing: 0002-absent.patch, 0003-gone.patch" in refused(kernels)
+    assert made(tmp_path) == 0
+
+
+def test_a_patch_that_does_not_apply_ends_the_build_with_the_words_of_patch(kernels: Path, tmp_path: Path) -> None:
+    (kernels / "patches" / "0001-a-line.patch").write_text(PATCH.replace(" one", " uno"))
+    text = refused(kernels)
+    assert "kernel build failed" in text
+    assert "hunk FAILED" in text
+    assert made(tmp_path) == 0
+
+
+def test_an_option_lost_by_kconfig_is_named(kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOST", "CONG_BIC")
+    assert "the kernel does not take these options: CONFIG_TCP_CONG_BIC=y" in refused(kernels)
+    assert made(tmp_path) == 0
+
+
+def test_all_lost_options_are_named_at_once_also_those_that_must_be_off() -> None:
+    wanted = "CONFIG_A=y\nCONFIG_B=7\n# CONFIG_C is not set\n# CONFIG_D is not set\n# a remark\n"
+    with pytest.raises(RigError, match=r"options: CONFIG_B=7, # CONFIG_C is not set$"):
+        check_configuration(wanted, "CONFIG_A=y\nCONFIG_B=8\nCONFIG_C=y\n")
+
+
+def test_a_failed_compilation_shows_the_end_of_its_log_and_leaves_no_kernel(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKEN", "1")
+    text = refused(kernels)
+    assert "error: no such thing" in text
+    assert re.search(r"^\S+/cache/kernels/[0-9a-f]{32}\.log: kernel build failed", text)
+    assert [path for path in (tmp_path / "cache/kernels").iterdir() if path.is_dir()] == []
+    monkeypatch.delenv("BROKEN")
+    assert build_kernel(kernels_folder=kernels).path.exists()
+
+
+def test_a_program_that_is_not_installed_is_named(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_programs = tmp_path / "few"
+    build_programs.mkdir()
+    for name in ("tar", "make"):
+        (build_programs / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(build_programs))
+    assert re.search(r"kernel build failed: .*No such file or directory: 'patch'", refused(kernels))
+
+
+def test_a_damaged_executable_is_found_and_the_way_out_is_told(kernels: Path, tmp_path: Path) -> None:
+    kernel = build_kernel(kernels_folder=kernels)
+    kernel.path.write_bytes(kernel.path.read_bytes()[:-1])
+    text = refused(kernels)
+    assert "the kernel is damaged: the executable is not the one that was built" in text
+    assert f"hint: rm -r {kernel.path.parent} && ./just kernel" in text
+    shutil.rmtree(kernel.path.parent)
+    assert build_kernel(kernels_folder=kernels) == kernel
+
+
+@pytest.mark.parametrize("name", ["linux", "kernel.json"])
+def test_a_missing_file_of_a_kernel_is_damage(kernels: Path, name: str) -> None:
+    (build_kernel(kernels_folder=kernels).path.parent / name).unlink()
+    assert "the kernel is damaged: kernel.json or linux cannot be read" in refused(kernels)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}'])
+def test_facts_of_another_shape_are_damage(kernels: Path, text: str) -> None:
+    (build_kernel(kernels_folder=kernels).path.parent / "kernel.json").write_text(text)
+    assert "the kernel is damaged" in refused(kernels)
+
+
+def test_a_kernel_under_the_name_of_another_is_damage(kernels: Path) -> None:
+    path = build_kernel(kernels_folder=kernels).path.with_name("kernel.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "digest": "0" * 64}))
+    assert "the executable is not the one that was built" in refused(kernels)
+
+
+def test_a_tarball_without_a_kernel_is_refused_with_its_path(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    path = pack(tmp_path / "other", "1.2.3", makefile="README")
+    settings(kernels, distribution_tarball=str(path))
+    assert refused(kernels).startswith(f"{path}: the tarball holds no kernel source")
+
+
+def test_a_file_that_is_no_tarball_is_refused_with_its_path(kernels: Path, tmp_path: Path) -> None:
+    path = tmp_path / "linux.tar.xz"
+    path.write_bytes(b"a page that says the file has moved")
+    settings(kernels, distribution_tarball=str(path))
+    assert refused(kernels).startswith(f"{path}: the kernel source cannot be unpacked")
+
+
+def test_a_tarball_that_is_cut_short_is_refused(kernels: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.tar.xz"
+    with tarfile.open(whole, "w:xz") as tar:
+        tar.add(tmp_path / f"linux-{VERSION}", f"linux-{VERSION}")
+    path = tmp_path / "cut.tar.xz"
+    path.write_bytes(whole.read_bytes()[:150])
+    settings(kernels, distribution_tarball=str(path))
+    assert "the kernel source cannot be unpacked" in refused(kernels)
+
+
+def test_a_source_that_is_not_the_pinned_one_is_used_with_a_warning(kernels: Path, tmp_path: Path) -> None:
+    settings(kernels, distribution_tarball=str(pack(tmp_path, "6.12.99")))
+    said: list[str] = []
+    kernel = build_kernel(kernels_folder=kernels, say=said.append)
+    assert (kernel.version, kernel.pinned) == ("6.12.99", False)
+    assert said[0] == f"warning: kernel source is 6.12.99, the references were made with {VERSION}"
+    build_kernel(kernels_folder=kernels, say=said.append)
+    assert said[-1] == said[0], "the warning comes with every use"
+
+
+def test_a_cache_folder_that_cannot_be_made_is_named(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    text = refused(kernels)
+    assert f"{tmp_path}/cache/kernels: kernels cannot be kept in the cache folder: Not a directory" in text
+    assert "hint: set LONGFAT_CACHE to a folder of your own" in text
+
+
+def test_a_cache_folder_that_cannot_be_written_to_is_named(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache/kernels/lock").mkdir(parents=True)  # root may write to any folder, but not to this "file"
+    assert "kernels cannot be kept in the cache folder: Is a directory" in refused(kernels)
+
+
+def test_the_pinned_release_is_fetched_where_the_distribution_has_none(kernels: Path, tmp_path: Path) -> None:
+    tarball = shutil.copy(tmp_path / f"linux-{VERSION}.tar", kernels)
+    sha256 = hashlib.sha256(Path(tarball).read_bytes()).hexdigest()
+    (kernels / "sums").write_text(f"{sha256}  linux-{VERSION}.tar\n")
+    settings(kernels)
+    said: list[str] = []
+    assert build_kernel(kernels_folder=kernels, say=said.append).pinned
+    assert said[0] == f"fetching {kernels.as_uri()}/linux-{VERSION}.tar"
+    build_kernel(kernels_folder=kernels, say=said.append)
+    assert sum(line.startswith("fetching") for line in said) == 1
+
+
+def test_a_fetched_release_with_another_digest_is_thrown_away(kernels: Path, tmp_path: Path) -> None:
+    shutil.copy(tmp_path / f"linux-{VERSION}.tar", kernels)
+    (kernels / "sums").write_text(f"{'0' * 64}  linux-{VERSION}.tar\n")
+    settings(kernels)
+    assert "which kernel.org does not list" in refused(kernels)
+    assert sorted(path.name for path in (tmp_path / "cache/kernels").iterdir()) == ["lock"]
+
+
+def test_without_any_source_the_package_to_install_is_named(kernels: Path) -> None:
+    settings(kernels)
+    text = refused(kernels)
+    assert "no kernel source: /nonexistent/linux.tar.xz does not exist and " in text
+    assert "hint: apt-get install linux-source-6.12" in text
+
+
+def test_version_and_digest_of_a_tarball_are_read_again_when_it_changes(kernels: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"linux-{VERSION}.tar"
+    values = settings(kernels, distribution_tarball=str(path))
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    before = find_source(values, folder, print)
+    (tmp_path / "other").mkdir()
+    shutil.copyfile(pack(tmp_path / "other", "6.12.99"), path)
+    os.utime(path, (1, 1))
+    after = find_source(values, folder, print)
+    assert (before.version, after.version) == (VERSION, "6.12.99")
+    assert before.sha256 != after.sha256
+
+
+def test_the_digest_depends_on_the_order_of_the_patches(kernels: Path, tmp_path: Path) -> None:
+    shutil.copy(kernels / "patches/0001-a-line.patch", kernels / "patches/0002-b.patch")
+    source = find_source(settings(kernels, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar")), kernels, print)
+    digests = set()
+    for series in ("0001-a-line.patch\n0002-b.patch\n", "0002-b.patch\n0001-a-line.patch\n"):
+        (kernels / "series").write_text(series)
+        digests.add(build_digest(source, kernels))
+    assert len(digests) == 2
+
+
+def test_the_projects_series_names_every_patch_it_has() -> None:
+    assert patches(KERNELS_FOLDER) == sorted((KERNELS_FOLDER / "patches").glob("*.patch"))
+
+
+def test_no_two_of_the_projects_fragments_set_one_option() -> None:
+    lines = "".join(path.read_text() for path in fragments(KERNELS_FOLDER)).splitlines()
+    options = [match[1] for line in lines if (match := re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set)", line))]
+    assert len(options) > 20
+    assert [option for option in set(options) if options.count(option) > 1] == []

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iperf2: its command lines, and its reports as it printed them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from longfat.lab.traffic import client_command, parse_report, server_command
+from longfat.runspec import Flow
+
+DATA = Path(__file__).parents[1] / "data"
+ONE = (DATA / "iperf-2.1.8-one-stream.csv").read_text()
+TWO = (DATA / "iperf-2.1.8-two-streams.csv").read_text()
+FLOW = Flow("f1", "client1", "server", "scalable", 10_000_000, 16 << 20, streams=2)
+
+
+def test_the_sender_is_told_address_port_duration_algorithm_streams_and_window() -> None:
+    assert " ".join(client_command(FLOW, "10.0.1.2", 5003)) == (
+        "iperf -c 10.0.1.2 -p 5003 -t 10 -l 1048576 -Z scalable -P 2 -y C -w 16777216"
+    )
+
+
+def test_the_receiver_ends_after_as_many_connections_as_the_flow_has_streams() -> None:
+    assert " ".join(server_command(FLOW, 5003)) == "iperf -s -p 5003 -l 1048576 -P 2 -y C -w 16777216"
+
+
+@pytest.mark.parametrize(("duration_us", "text"), [(10_000_000, "10"), (500_000, "0.5"), (1_234_567, "1.23457")])
+def test_a_duration_is_given_in_seconds_without_trailing_zeros(duration_us: int, text: str) -> None:
+    command = client_command(dataclasses.replace(FLOW, duration_us=duration_us), "10.0.1.2", 5001)
+    assert command[command.index("-t") + 1] == text
+
+
+def test_a_sending_window_of_its_own_takes_the_place_of_the_window_at_the_sender_only() -> None:
+    flow = dataclasses.replace(FLOW, send_window_bytes=65_536)
+    assert client_command(flow, "10.0.1.2", 5001)[-2:] == ["-w", "65536"]
+    assert server_command(flow, 5001)[-2:] == ["-w", "16777216"]
+
+
+def test_without_a_window_auto_tuning_stays_on_at_both_ends() -> None:
+    flow = dataclasses.replace(FLOW, window_bytes=None)
+    assert "-w" not in client_command(flow, "10.0.1.2", 5001)
+    assert "-w" not in server_command(flow, 5001)
+
+
+def test_the_report_of_one_stream_gives_its_bytes_and_rate() -> None:
+    assert parse_report(ONE, 1) == (15_728_700, 41_711_354)
+
+
+def test_the_reports_of_two_streams_are_added() -> None:
+    assert parse_report(TWO, 2) == (259_552 + 268_500, 17_178_208 + 17_814_047)
+
+
+def test_a_sum_that_iperf_adds_itself_is_not_counted_again() -> None:
+    total = "19700101000000,10.0.0.1,0,10.0.1.2,5001,-1,0.0-0.1,528052,34992255\n"
+    assert parse_report(TWO + total, 2) == parse_report(TWO, 2)
+
+
+def test_a_message_among_the_reports_is_passed_over() -> None:
+    assert parse_report("WARN: window size, of all, is, too small, a, b, c, d\n" + ONE, 1) == parse_report(ONE, 1)
+
+
+@pytest.mark.parametrize(("text", "streams", "found"), [(ONE, 2, 1), ("", 1, 0), (TWO, 1, 2)])
+def test_a_missing_or_surplus_report_is_an_error_with_the_numbers(text: str, streams: int, found: int) -> None:
+    with pytest.raises(ValueError, match=f"iperf2 reported {found} of {streams} streams"):
+        parse_report(text, streams)
+
+
+def test_the_error_shows_what_iperf_said_instead() -> None:
+    with pytest.raises(ValueError, match="0 of 1 streams: 'connect failed: Connection refused'"):
+        parse_report("connect failed: Connection refused\n", 1)
+
+
+def test_a_report_cut_in_the_middle_of_a_line_is_an_error() -> None:
+    with pytest.raises(ValueError, match="1 of 2 streams"):
+        parse_report(TWO[: len(TWO) - 30], 2)

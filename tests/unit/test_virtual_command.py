@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual backend without a guest: its command line, its watchdog, and how a root is put together."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import delay_spec
+
+from longfat.backends import virtual
+from longfat.backends.virtual import (
+    VirtualBackend,
+    code_digest,
+    configured_ccas,
+    console_text,
+    cpu_seconds,
+    guest_command,
+    guest_sources,
+    one_cpu,
+    tail,
+    watch,
+)
+from longfat.catalog.ccas import CCAS
+from longfat.errors import RigError
+
+JAIL = Path("/cache")
+LAB = JAIL / "scratch/run-1"
+ROOT = JAIL / "roots/abc"
+
+
+def command(memory_bytes: int = 1 << 30, seed: int = 1, *, writable: bool = False) -> list[str]:
+    return guest_command(
+        Path("/cache/linux"), JAIL, ROOT, LAB, memory_bytes, seed, ["/code/run.py", "/lab"], writable=writable
+    )
+
+
+@pytest.fixture
+def processes() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that are ended by their ids after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def stub_backend(tmp_path: Path, script: str) -> VirtualBackend:
+    """A backend whose kernel is a shell script, started in the folder of its run."""
+    kernel = tmp_path / "linux"
+    kernel.write_text(f"#!/bin/sh\n{script}\n")
+    kernel.chmod(0o755)
+    (tmp_path / "root").mkdir()
+    return VirtualBackend(kernel, "k", "i", "l", tmp_path, tmp_path / "root", frozenset({"reno"}))
+
+
+def test_time_is_virtual_and_starts_at_the_same_instant_for_every_run() -> None:
+    assert "time-travel=inf-cpu" in command()
+    assert "time-travel-start=1000000000000000000" in command()
+
+
+def test_the_root_is_a_folder_inside_the_jail_and_read_only() -> None:
+    argv = command()
+    assert {"root=/dev/root", "rootfstype=hostfs", "hostfs=/cache", "rootflags=/roots/abc", "ro"} <= set(argv)
+    assert "rw" not in argv
+
+
+def test_only_a_root_that_is_being_composed_is_writable() -> None:
+    argv = command(writable=True)
+    assert "rw" in argv
+    assert "ro" not in argv
+
+
+def test_memory_is_given_in_whole_mebibytes() -> None:
+    assert "mem=256M" in command(memory_bytes=256 << 20)
+
+
+def test_the_seed_becomes_the_entropy_of_the_guest() -> None:
+    def entropy(seed: int) -> str:
+        return next(word for word in command(seed=seed) if word.startswith("entropy_seed="))
+
+    assert entropy(1) == entropy(1)
+    assert len({entropy(seed) for seed in range(100)}) == 100
+    assert all(0 < int(entropy(seed).partition("=")[2]) < 1 << 64 for seed in range(100))
+
+
+def test_the_program_of_the_guest_stands_after_the_options_of_the_kernel() -> None:
+    argv = command()
+    kernel, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    assert program[-2:] == ["/code/run.py", "/lab"]
+    assert {"init=/usr/bin/python3", "PYTHONHASHSEED=0"} <= set(kernel)
+    assert "-I" in program
+
+
+def test_no_word_of_the_command_line_holds_a_space() -> None:
+    assert not any(" " in word for word in command())
+
+
+def test_a_run_without_an_outcome_is_an_error_with_the_end_of_the_console(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "echo Kernel panic - not syncing: no init; exit 0")
+    with pytest.raises(RigError, match=r"the guest ended without an outcome\nKernel panic - not syncing: no init"):
+        backend.run(delay_spec(), tmp_path)
+
+
+def test_a_guest_that_ends_with_a_status_is_an_error_with_the_end_of_the_console(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "echo out of luck; exit 7")
+    with pytest.raises(RigError, match=r"the guest ended with status 7\nout of luck"):
+        backend.run(delay_spec(), tmp_path)
+
+
+def test_the_raw_files_of_a_guest_and_its_console_are_moved_into_the_run_folder(tmp_path: Path) -> None:
+    script = "mkdir raw/iperf; cp spec.json raw/outcome.json; echo 5 >raw/iperf/f.txt; printf 'in %s\\r\\n' \"$PWD\""
+    backend = stub_backend(tmp_path, script)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    backend.run(delay_spec(), folder)
+    assert (folder / "outcome.json").read_text() == delay_spec().to_json()
+    assert (folder / "iperf/f.txt").read_text() == "5\n"
+    assert (folder / "console.log").read_text() == "in LAB\n"
+    assert [path.name for path in (tmp_path / "scratch").iterdir() if path.is_dir()] == []
+
+
+def test_a_guest_sees_neither_the_environment_nor_the_home_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_SECRET", "token")
+    backend = stub_backend(tmp_path, "touch raw/outcome.json; env >raw/env.txt")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    backend.run(delay_spec(), folder)
+    names = {line.partition("=")[0] for line in (folder / "env.txt").read_text().splitlines()}
+    assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == {"HOME", "PATH"}
+    assert f"HOME={os.environ['HOME']}\n" not in (folder / "env.txt").read_text()
+
+
+def test_a_guest_that_computes_while_its_clock_stands_still_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(virtual, "STILL_CPU_S", 0.2)
+    backend = stub_backend(tmp_path, "echo still alive; echo $$ >../pid; while :; do :; done")
+    with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s \(\d+ s of CPU\)\nstill alive"):
+        backend.run(delay_spec(), tmp_path)
+    assert not Path("/proc", (tmp_path / "scratch/pid").read_text().strip()).exists()
+
+
+def test_a_guest_that_waits_while_its_clock_stands_still_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(virtual, "STILL_WALL_S", 0.5)
+    backend = stub_backend(tmp_path, "sleep 60 & echo $! >../child; wait")
+    with pytest.raises(RigError, match="virtual clock stood still"):
+        backend.run(delay_spec(), tmp_path)
+    child = int((tmp_path / "scratch/child").read_text())
+    assert gone(child)
+
+
+def test_a_guest_whose_clock_goes_on_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    monkeypatch.setattr(virtual, "STILL_WALL_S", 1.5)
+    clock = tmp_path / "clock"
+    guest = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3.2)"])
+    processes.append(guest)
+
+    def tick() -> None:
+        while guest.poll() is None:
+            clock.write_text(str(time.monotonic()))
+            time.sleep(0.1)
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    watch(guest, clock, tmp_path / "console.log")
+    ticking.join()
+    assert guest.returncode == 0
+
+
+def test_cpu_seconds_of_a_process_grow_and_those_of_an_ended_one_are_zero(
+    processes: list[subprocess.Popen[bytes]],
+) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    processes.append(process)
+    deadline = time.monotonic() + 10
+    while cpu_seconds(process.pid) < 0.1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert cpu_seconds(process.pid) >= 0.1
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert cpu_seconds(process.pid) == 0.0
+
+
+def test_the_console_loses_carriage_returns_and_the_name_of_its_folder(tmp_path: Path) -> None:
+    console = tmp_path / "console.log"
+    console.write_bytes(f"in {tmp_path}/raw\r\n\xff\n".encode("latin-1"))
+    assert console_text(console) == "in LAB/raw\n�\n"
+
+
+def test_an_error_shows_the_last_twenty_lines(tmp_path: Path) -> None:
+    console = tmp_path / "console.log"
+    console.write_text("".join(f"{number}\n" for number in range(100)))
+    assert tail(console).splitlines() == [str(number) for number in range(80, 100)]
+
+
+def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
+    with one_cpu(tmp_path) as first, one_cpu(tmp_path) as second:
+        assert [first, second] == [3, 5]
+        with one_cpu(tmp_path) as third:
+            assert third in (3, 5)
+    with one_cpu(tmp_path) as again:
+        assert again == 3
+
+
+def test_the_code_of_the_guest_is_the_laboratory_with_what_it_imports() -> None:
+    names = {str(path.relative_to(virtual.PACKAGE)) for path in guest_sources()}
+    assert {"__init__.py", "runspec.py", "lab/__init__.py", "lab/guest.py", "lab/run.py"} <= names
+    assert not any(name.startswith(("manifest", "plan", "analysis")) for name in names)
+
+
+def test_the_digest_of_the_code_changes_with_any_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_digest()
+    for path in guest_sources():
+        copy = tmp_path / path.relative_to(virtual.PACKAGE)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    monkeypatch.setattr(virtual, "PACKAGE", tmp_path)
+    assert code_digest() == before
+    with (tmp_path / "lab/qdisc.py").open("a") as module:
+        module.write("# another line\n")
+    assert code_digest() != before
+
+
+def test_the_kernel_is_configured_with_every_algorithm_of_the_catalogue() -> None:
+    assert set(CCAS) <= configured_ccas()
+
+
+def test_an_algorithm_that_the_kernel_lacks_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "exit 1")
+    flow = dataclasses.replace(delay_spec().flows[0], cca="renoo")
+    (reason,) = backend.refuses(dataclasses.replace(delay_spec(), flows=(flow,)))
+    assert reason == "no congestion control 'renoo', there are reno; did you mean 'reno'?"
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within a second; one that nobody waited for counts as ended."""
+    deadline = time.monotonic() + 1
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
