@@ -83,6 +83,18 @@ def test_an_invalid_or_missing_run_leaves_an_empty_figure_that_says_so(tmp_path:
         assert "no valid run" in [text.get_text() for text in drawing.figure.axes[0].texts]
 
 
+def test_marks_of_the_paper_are_left_out_where_no_run_gives_them_a_scale(tmp_path: Path) -> None:
+    marked = FIGURES.replace(
+        "paper: {text: no number stated}", "paper: {text: high, marks: [{value: 3740000, label: high}]}"
+    )
+    assert marked != FIGURES
+    study = write_study(tmp_path, figures=marked)
+    write_results(study, tmp_path, omit=lambda run: True)
+    build_dataset(tmp_path)
+    assert draw_all(tmp_path, study) == ("fig-1", "fig-2")
+    assert "high" not in [text.get_text() for text in OpenedStudy(tmp_path, study).show("fig-2").figure.axes[0].texts]
+
+
 def test_an_unknown_artifact_is_answered_with_the_nearest(opened: OpenedStudy) -> None:
     with pytest.raises(StudyError, match="unknown artifact 'fig-3'; allowed: fig-1, fig-2"):
         opened.show("fig-3")

@@ -58,18 +58,23 @@ def draw(dataset: Dataset, spec: Bars | TimeSeries | Table) -> Drawing:
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         axes.set_title(f"{spec.artifact}: {spec.title}")
-        if isinstance(spec, Bars):
-            data = bars_data(dataset, spec)
+        data = _data(dataset, spec)
+        if not data.rows:
+            # Without data the axes have no scale on which the paper's marks could stand.
+            axes.text(0.5, 0.5, "no valid run", transform=axes.transAxes, ha="center", va="center", color="#777777")
+        elif isinstance(spec, Bars):
             _draw_bars(axes, spec, data)
         elif isinstance(spec, TimeSeries):
-            data = curve_data(dataset, spec)
             _draw_curves(axes, spec, data)
         else:
-            data = table_data(spec)
             _draw_table(axes, data)
-        if not data.rows:
-            axes.text(0.5, 0.5, "no valid run", transform=axes.transAxes, ha="center", va="center", color="#777777")
         return Drawing(spec.artifact, figure, data)
+
+
+def _data(dataset: Dataset, spec: Bars | TimeSeries | Table) -> FigureData:
+    if isinstance(spec, Bars):
+        return bars_data(dataset, spec)
+    return curve_data(dataset, spec) if isinstance(spec, TimeSeries) else table_data(spec)
 
 
 def save(drawing: Drawing, folder: Path) -> None:
