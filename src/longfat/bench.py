@@ -7,6 +7,8 @@ Runs guests one after the other; nothing else should use the machine meanwhile. 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,7 +26,10 @@ from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, 
 
 RTT_US = 30_000
 REPEATS = 3  # the median of three: the first also pays for a cold page cache
-WINDOW_SEGMENTS = 3  # socket buffers of three BDPs: the flow is limited by its path
+NS3_MODULES = ("ns3-applications", "ns3-core", "ns3-internet", "ns3-point-to-point")
+NS3_SOURCE = Path(__file__).resolve().parents[2] / "analysis" / "ns3" / "flow.cc"
+NS3_SECONDS = 2.0  # of simulated time: ns-3 takes minutes for ten
+WINDOW_BDPS = 3  # socket buffers of three BDPs: the flow is limited by its path
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ def run_bench(console: Console) -> None:
             f"{each:.2f}",
         )
     console.print(table)
+    _beside_ns3(console)
     one, two = _parallel(backend, CASES[0])
     console.print(f"two runs in parallel: {2 * one / two:.2f} times the rate of one ({one:.2f} s and {two:.2f} s)")
 
@@ -106,9 +112,33 @@ def _parallel(backend: VirtualBackend, case: Case) -> tuple[float, float]:
     return walls[0], walls[1]
 
 
+def _beside_ns3(console: Console) -> None:
+    """Time the flows in ns-3, if its libraries and a compiler are installed; say so if they are not."""
+    if not shutil.which("pkg-config") or subprocess.run(["pkg-config", "--exists", *NS3_MODULES]).returncode:
+        console.print("ns-3: not installed (Debian: libns3-dev libgsl-dev libxml2-dev libsqlite3-dev pkg-config)")
+        return
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", *NS3_MODULES], check=True, capture_output=True, text=True
+    )
+    table = Table("flow", "simulated s", "wall s", "goodput Mb/s", title="the same in ns-3")
+    with tempfile.TemporaryDirectory(prefix="longfat-ns3-") as name:
+        program = f"{name}/flow"
+        command = ["g++", "-O2", "-std=c++17", "-o", program, str(NS3_SOURCE), *flags.stdout.split()]
+        compiled = subprocess.run(command, capture_output=True, text=True)
+        if compiled.returncode:
+            raise RigError(f"the ns-3 flow cannot be compiled\n{compiled.stderr[-1000:]}", where=str(NS3_SOURCE))
+        for case in CASES:
+            argv = [program, str(case.rate_bps), str(case.mtu_bytes), f"{NS3_SECONDS:g}", str(RTT_US / 1e6)]
+            start = time.perf_counter()
+            goodput = float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+            wall_s = time.perf_counter() - start
+            table.add_row(case.name, f"{NS3_SECONDS:g}", f"{wall_s:.2f}", f"{goodput / 1e6:.0f}")
+    console.print(table)
+
+
 def spec_of(case: Case, pins: dict[str, str]) -> RunSpec:
     """A sender, a delay element of 30 ms and a receiver, with a queue that a window of three BDPs cannot fill."""
-    window_bytes = max(WINDOW_SEGMENTS * case.rate_bps // 8 * RTT_US // 1_000_000 // 2, 1 << 20)
+    window_bytes = max(WINDOW_BDPS * case.rate_bps // 8 * RTT_US // 1_000_000 // 2, 1 << 20)
     limits = {f"net.core.{name}": str(2 * window_bytes) for name in ("rmem_max", "wmem_max")}
     host = Egress(rate_bps=case.rate_bps, queue=Queue(limit_packets=20_000))
     delay = Egress(delay_us=RTT_US // 2)
