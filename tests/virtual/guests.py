@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longfat.backends.virtual import VirtualBackend, console_text, open_virtual, scratch_folder
+from longfat.backends.virtual import LAB_PATH, VirtualBackend, console_text, open_virtual, scratch_folder
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 MEMORY_BYTES = 256 << 20
@@ -48,19 +48,19 @@ def lab_folder(backend: VirtualBackend, program: str, *files: Path) -> Iterator[
         yield lab
 
 
-def arguments(backend: VirtualBackend, lab: Path) -> list[str]:
-    """What the guest's Python is started with to run the program in ``lab``.
+def arguments() -> list[str]:
+    """What the guest's Python is started with to run the program.
 
     The kernel splits its command line at spaces: the text travels without any.
     """
     start = base64.b64encode(START.encode()).decode()
-    return ["-c", f"exec(__import__('base64').b64decode('{start}'))", f"/{lab.relative_to(backend.jail)}"]
+    return ["-c", f"exec(__import__('base64').b64decode('{start}'))", LAB_PATH]
 
 
 def boot(backend: VirtualBackend, program: str, *files: Path) -> str:
     """Boot a guest that runs ``program`` as root, with ``files`` in /lab; what its console showed."""
     with lab_folder(backend, program, *files) as lab:
-        backend.boot(lab, MEMORY_BYTES, 1, arguments(backend, lab))
+        backend.boot(lab, MEMORY_BYTES, 1, arguments())
         return console_text(lab / "console.log")
 
 

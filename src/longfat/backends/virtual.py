@@ -2,7 +2,7 @@
 """The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
 
 Owns how a guest is booted, watched and ended. What happens inside it is longfat.lab's; the two meet in a folder
-that holds spec.json and takes the raw files. The guest sees the cache folder's composed root and that folder only.
+that holds spec.json and takes the raw files. The guest's hostfs shows its composed root and that folder only.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, t
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+LAB_PATH = "/"  # the guest's own folder, as its hostfs sees it
 TAIL_LINES = 20
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
 
@@ -77,12 +79,7 @@ class VirtualBackend:
             lab = Path(name)
             (lab / "raw").mkdir()
             (lab / "spec.json").write_text(spec.to_json())
-            self.boot(
-                lab,
-                spec.memory_bytes,
-                spec.seed,
-                ["/code/longfat/lab/guest.py", f"/{lab.relative_to(self.jail)}"],
-            )
+            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py", LAB_PATH])
             if not (lab / "raw" / "outcome.json").is_file():
                 raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
             for path in sorted((lab / "raw").iterdir()):
@@ -98,7 +95,8 @@ class VirtualBackend:
         Raises RigError when the guest crashes or its virtual clock stands still.
         """
         console = lab / "console.log"
-        argv = guest_command(self.kernel, self.jail, self.root, lab, memory_bytes, seed, program, writable=writable)
+        (lab / "root").symlink_to(self.root)
+        argv = guest_command(self.kernel, memory_bytes, seed, program, writable=writable)
         with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
             process = subprocess.Popen(
                 argv,
@@ -121,25 +119,21 @@ class VirtualBackend:
 
 
 def guest_command(
-    kernel: Path,
-    jail: Path,
-    root: Path,
-    lab: Path,
-    memory_bytes: int,
-    seed: int,
-    program: list[str],
-    *,
-    writable: bool = False,
+    kernel: Path, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
 ) -> list[str]:
-    """The command line of a guest. Everything on it that can reach the results is in the RunSpec or constant."""
+    """The command line of a guest, to be started in its own folder, which holds its root as the link ``root``.
+
+    hostfs is confined to that folder, by its one name that is the same for every boot. The kernel stirs its command line into its entropy pool: nothing may stand on it that is not in the RunSpec
+    or constant, not even the name of a folder.
+    """
     return [
         str(kernel),
         f"mem={memory_bytes >> 20}M",
         *("time-travel=inf-cpu", f"time-travel-start={START_NS}"),
         f"entropy_seed={int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], 'big')}",
-        *("root=/dev/root", "rootfstype=hostfs", f"hostfs={jail}", f"rootflags=/{root.relative_to(jail)}"),
+        *("root=/dev/root", "rootfstype=hostfs", "hostfs=/proc/self/cwd", "rootflags=/root"),
         "rw" if writable else "ro",
-        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", f"uml_dir={lab}/", "umid=guest"),
+        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", "umid=guest"),
         *("init=/usr/bin/python3", "PYTHONHASHSEED=0", "--", "-I", "-S", "-X", "frozen_modules=on", *program),
     ]
 
@@ -294,6 +288,10 @@ def one_cpu(scratch: Path) -> Iterator[int]:
 
 
 def _prepare_guest(cpu: int) -> None:
-    """In the child: stay on one CPU and end with the worker process."""
+    """In the child: stay on one CPU, end with the worker process, and lay out memory as every other boot does.
+
+    Where the host forbids the last (Docker's default profile), the guest's memory differs by some megabytes.
+    """
     os.sched_setaffinity(0, {cpu})
+    _libc.personality(ADDR_NO_RANDOMIZE)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
