@@ -1,32 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boots guests for the tests: a program of the test's own, or a RunSpec of the sandia-2003 kind.
+"""Boots guests for the tests: a program of the test's own, or one flow over a long fat path.
 
-Owns the way of a test's Python program into a guest. Must not assert anything.
+Owns the way of a test's Python program into a guest and of its answer back. Must not assert anything.
 """
 
 from __future__ import annotations
 
 import base64
 import functools
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from longfat.backends.virtual import LAB_PATH, VirtualBackend, console_text, open_virtual, scratch_folder
+from longfat.backends.virtual import VirtualBackend, console_text, open_virtual, scratch_folder
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 MEMORY_BYTES = 256 << 20
-GUEST_PROGRAM = "program.py"
 
-# What the guest's first process does, before and after the test's own program: mounts, and power off.
-START = f"""
-import sys
+# The guest's first process does its mounts, runs the test's program, keeps what it calls ``answer``, powers off.
+START = """
+import json, sys
 sys.path[:] = ["/code", "/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload"]
 from longfat.lab import guest
-guest.execute = lambda: exec(open("/lab/{GUEST_PROGRAM}").read(), {{}})
-guest.main(sys.argv[1])
+def execute():
+    names = {}
+    exec(open("/lab/program.py").read(), names)
+    open("/lab/raw/answer.json", "w").write(json.dumps(names["answer"]))
+guest.execute = execute
+guest.main()
 """
 
 
@@ -37,61 +43,82 @@ def virtual() -> VirtualBackend:
 
 
 @contextmanager
-def lab_folder(backend: VirtualBackend, program: str, *files: Path) -> Iterator[Path]:
-    """A folder that a guest can see, with ``program`` and copies of ``files``."""
-    with tempfile.TemporaryDirectory(prefix="test-", dir=scratch_folder(backend.jail)) as name:
+def lab_folder(program: str, *files: Path) -> Iterator[Path]:
+    """A folder for one guest, with ``program`` and copies of ``files``; the guest calls it /lab."""
+    with tempfile.TemporaryDirectory(prefix="test-", dir=scratch_folder(virtual().jail)) as name:
         lab = Path(name)
         (lab / "raw").mkdir()
-        (lab / GUEST_PROGRAM).write_text(program)
+        (lab / "program.py").write_text(program)
         for path in files:
             shutil.copy(path, lab / path.name)
         yield lab
 
 
-def arguments() -> list[str]:
-    """What the guest's Python is started with to run the program.
-
-    The kernel splits its command line at spaces: the text travels without any.
-    """
+def boot(lab: Path, backend: VirtualBackend | None = None) -> None:
+    """Boot a guest that runs the program in ``lab``. The kernel splits its command line at spaces: send it none."""
     start = base64.b64encode(START.encode()).decode()
-    return ["-c", f"exec(__import__('base64').b64decode('{start}'))", LAB_PATH]
+    program = ["-c", f"exec(__import__('base64').b64decode('{start}'))"]
+    (backend or virtual()).boot(lab, MEMORY_BYTES, 1, program)
 
 
-def boot(backend: VirtualBackend, program: str, *files: Path) -> str:
-    """Boot a guest that runs ``program`` as root, with ``files`` in /lab; what its console showed."""
-    with lab_folder(backend, program, *files) as lab:
-        backend.boot(lab, MEMORY_BYTES, 1, arguments())
-        return console_text(lab / "console.log")
+def ask(program: str, *files: Path) -> Any:
+    """What ``program`` leaves in its variable ``answer`` when a guest runs it with ``files`` in /lab.
+
+    Raises RuntimeError with the guest's console when there is no answer.
+    """
+    with lab_folder(program, *files) as lab:
+        boot(lab)
+        answer = lab / "raw" / "answer.json"
+        if not answer.exists():
+            raise RuntimeError(console_text(lab / "console.log"))
+        return json.loads(answer.read_text())
 
 
-def flow_spec(
-    backend: VirtualBackend,
+def processes_in(lab: Path) -> list[int]:
+    """Ids of the processes whose working folder is ``lab``: a guest and all that it has started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "cwd") == str(lab):
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it has ended, or it is another user's
+    return found
+
+
+def one_flow(
     *,
     seed: int = 1,
-    mtu_bytes: int = 9000,
-    window_bytes: int = 32 << 20,
     duration_us: int = 1_000_000,
-    queue_packets: int = 100,
-    sender_sysctls: dict[str, str] | None = None,
-    receiver_sysctls: dict[str, str] | None = None,
-    capture: bool = True,
+    mtu_bytes: int = 9000,
+    sender: dict[str, str] | None = None,
+    receiver: dict[str, str] | None = None,
 ) -> RunSpec:
-    """One flow at 1 Gbit/s through a router with 15 ms each way."""
+    """One captured flow at 1 Gbit/s through a router with 15 ms each way, a queue of 100 packets, 32 MiB windows.
+
+    ``sender`` and ``receiver`` hold further sysctls.
+    """
     limits = {"net.core.rmem_max": str(64 << 20), "net.core.wmem_max": str(64 << 20)}
-    shaped = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=queue_packets))
-    delayed = Egress(delay_us=15_000)
+    shaped, delayed = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100)), Egress(delay_us=15_000)
     return RunSpec(
         nodes=(
-            Node("client1", "sender", {**limits, **(sender_sysctls or {})}),
+            Node("client1", "sender", limits | (sender or {})),
             Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver", {**limits, "net.ipv4.tcp_recv_fill": "1", **(receiver_sysctls or {})}),
+            Node("server", "receiver", limits | {"net.ipv4.tcp_recv_fill": "1"} | (receiver or {})),
         ),
         links=(
             Link(Interface("client1", shaped), Interface("delay", delayed), mtu_bytes),
             Link(Interface("delay", delayed), Interface("server", shaped), mtu_bytes),
         ),
-        flows=(Flow("flow1", "client1", "server", "reno", duration_us, window_bytes),),
-        probes=Probes(capture_flows=("flow1",) if capture else ()),
+        flows=(Flow("flow1", "client1", "server", "reno", duration_us, 32 << 20),),
+        probes=Probes(capture_flows=("flow1",)),
         seed=seed,
-        pins=backend.pins(),
+        pins=virtual().pins(),
     )
+
+
+def run(spec: RunSpec, folder: Path) -> Path:
+    """Execute ``spec`` in a guest; the folder with its raw files."""
+    folder.mkdir()
+    virtual().run(spec, folder)
+    return folder

@@ -83,9 +83,7 @@ class FakeBackend:
             outcome = {"status": "failed", "reason": "iperf2 found no server", "end_us": 0}
         files = {
             "outcome.json": canonical_json(outcome),
-            "environment.json": canonical_json(
-                {"kernel_release": "fake", "ccas": sorted(CCAS), "tools": {"iperf": "fake"}}
-            ),
+            "environment.json": canonical_json({"kernel_release": "fake", "ccas": sorted(CCAS)}),
             "achieved.json": canonical_json(self._achieved(spec)),
             "flows.json": canonical_json([_flow_report(spec, flow) for flow in spec.flows]),
             "counters.json": canonical_json(_counters(spec)),

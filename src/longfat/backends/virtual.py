@@ -2,7 +2,7 @@
 """The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
 
 Owns how a guest is booted, watched and ended. What happens inside it is longfat.lab's; the two meet in a folder
-that holds spec.json and takes the raw files. The guest's hostfs shows its composed root and that folder only.
+that holds spec.json and takes the raw files. The guest sees the cache folder's composed root and that folder only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, t
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-LAB_PATH = "/"  # the guest's own folder, as its hostfs sees it
 TAIL_LINES = 20
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
@@ -44,7 +43,7 @@ _libc = ctypes.CDLL(None)
 
 @dataclass(frozen=True)
 class VirtualBackend:
-    """Runs in virtual time. ``root`` is the composed root of the guest, ``jail`` the only folder hostfs shows it."""
+    """Runs in virtual time. ``root`` is the composed root of the guest, ``jail`` the cache folder it is in."""
 
     kernel: Path
     kernel_digest: str
@@ -79,7 +78,7 @@ class VirtualBackend:
             lab = Path(name)
             (lab / "raw").mkdir()
             (lab / "spec.json").write_text(spec.to_json())
-            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py", LAB_PATH])
+            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py"])
             if not (lab / "raw" / "outcome.json").is_file():
                 raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
             for path in sorted((lab / "raw").iterdir()):
@@ -98,16 +97,23 @@ class VirtualBackend:
         (lab / "root").symlink_to(self.root)
         argv = guest_command(self.kernel, memory_bytes, seed, program, writable=writable)
         with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=lab,
-                env={"HOME": str(lab), "PATH": GUEST_PATH},
-                preexec_fn=lambda: _prepare_guest(cpu),
-                start_new_session=True,
-            )
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=lab,
+                    env={"HOME": str(lab), "PATH": GUEST_PATH},
+                    preexec_fn=lambda: _prepare_guest(cpu),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RigError(
+                    f"the guest's kernel cannot be started: {error.strerror}",
+                    where=str(self.kernel),
+                    hint="./just kernel",
+                ) from error
             try:
                 watch(process, lab / "raw" / "clock", console)
             finally:
@@ -121,10 +127,10 @@ class VirtualBackend:
 def guest_command(
     kernel: Path, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
 ) -> list[str]:
-    """The command line of a guest, to be started in its own folder, which holds its root as the link ``root``.
+    """The command line of a guest that is started in its lab folder, which has a link to the composed root.
 
-    hostfs is confined to that folder, by its one name that is the same for every boot. The kernel stirs its command line into its entropy pool: nothing may stand on it that is not in the RunSpec
-    or constant, not even the name of a folder.
+    Everything on it that can reach the results is in the RunSpec or constant. No path of the host is: the kernel
+    stirs its command line into its random numbers (random_init_early in drivers/char/random.c).
     """
     return [
         str(kernel),
@@ -133,7 +139,7 @@ def guest_command(
         f"entropy_seed={int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], 'big')}",
         *("root=/dev/root", "rootfstype=hostfs", "hostfs=/proc/self/cwd", "rootflags=/root"),
         "rw" if writable else "ro",
-        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", "umid=guest"),
+        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", "uml_dir=./", "umid=guest"),
         *("init=/usr/bin/python3", "PYTHONHASHSEED=0", "--", "-I", "-S", "-X", "frozen_modules=on", *program),
     ]
 
@@ -162,13 +168,17 @@ def watch(process: subprocess.Popen[bytes], clock: Path, console: Path) -> None:
             )
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far, in seconds; 0 when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(session: int) -> float:
+    """User and system time in seconds of all processes of a session: a guest's programs are processes of their own."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if int(fields[3]) == session:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def tail(console: Path) -> str:
@@ -288,9 +298,9 @@ def one_cpu(scratch: Path) -> Iterator[int]:
 
 
 def _prepare_guest(cpu: int) -> None:
-    """In the child: stay on one CPU, end with the worker process, and lay out memory as every other boot does.
+    """In the child: stay on one CPU, end with the worker process, and have the same memory layout every time.
 
-    Where the host forbids the last (Docker's default profile), the guest's memory differs by some megabytes.
+    The guest adds the gap that address randomization leaves before its heap to its physical memory.
     """
     os.sched_setaffinity(0, {cpu})
     _libc.personality(ADDR_NO_RANDOMIZE)

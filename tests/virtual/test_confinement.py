@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a guest sees of the host: the composed root, read-only, and the folder of its own run."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import ask, virtual
+
+pytestmark = pytest.mark.virtual
+
+SECRET = "a-file-of-the-host.txt"
+PROGRAM = f"""
+import ctypes, os
+from longfat.lab.guest import mount
+answer = {{"root": sorted(os.listdir("/")), "lab": sorted(os.listdir("/lab")), "homes": os.listdir("/home")}}
+answer["home"] = sorted(os.listdir("/root"))
+answer["sees_lab_root"] = os.path.exists("/lab/root")
+os.symlink("/", "/lab/raw/out")
+os.symlink("../../..", "/lab/raw/up")
+os.mkdir("/tmp/m")
+answer["mounted"] = {{}}
+for option in ("/..", "..", "/../../..", "/raw/../../..", "/raw/out", "/raw/up/", "/etc", "//../..", "/raw/.."):
+    try:
+        mount("none", "/tmp/m", "hostfs", option)
+    except OSError as error:
+        answer["mounted"][option] = error.errno
+    else:
+        answer["mounted"][option] = sorted(os.listdir("/tmp/m"))
+        ctypes.CDLL(None).umount(b"/tmp/m")
+mount("none", "/tmp/m", "hostfs", "/")
+answer["itself"] = sorted(os.listdir("/tmp/m"))
+answer["written"] = {{}}
+for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd"):
+    try:
+        open(path, "a").close()
+        answer["written"][path] = 0
+    except OSError as error:
+        answer["written"][path] = error.errno
+answer["environment"] = sorted(os.environ)
+"""
+
+
+@pytest.fixture(scope="module")
+def answer() -> Any:
+    return ask(PROGRAM)
+
+
+def test_the_root_of_a_guest_is_the_image_with_the_laboratorys_code(answer: Any) -> None:
+    assert set(answer["root"]) == {path.name for path in virtual().root.iterdir()}
+    assert {"code", "lab", "usr"} <= set(answer["root"])
+
+
+def test_the_homes_of_a_guest_are_empty(answer: Any) -> None:
+    assert answer["homes"] == []
+    assert set(answer["home"]) <= {".bashrc", ".profile"}
+    assert not {path.name for path in Path.home().iterdir()} & set(answer["home"]) - {".bashrc", ".profile"}
+
+
+def test_a_guest_sees_the_folder_of_its_run_and_not_that_of_others(answer: Any) -> None:
+    assert {"console.log", "program.py", "raw"} <= set(answer["lab"])
+    assert set(answer["lab"]) <= {"console.log", "guest", "program.py", "raw", "root"}
+    assert not answer["sees_lab_root"], "the link to the composed root leads nowhere inside the guest"
+
+
+def test_no_mount_of_a_guest_leads_out_of_its_folder(answer: Any) -> None:
+    assert answer["mounted"] == dict.fromkeys(answer["mounted"], errno.EPERM)
+    assert len(answer["mounted"]) == 9
+
+
+def test_a_guest_may_mount_its_folder_again(answer: Any) -> None:
+    assert set(answer["itself"]) == set(answer["lab"])
+
+
+def test_the_root_is_read_only(answer: Any) -> None:
+    assert answer["written"] == dict.fromkeys(answer["written"], errno.EROFS)
+    assert not list(virtual().root.glob(f"*/{SECRET}"))
+
+
+def test_no_variable_of_the_users_environment_reaches_a_guest(answer: Any) -> None:
+    assert not {"LONGFAT_CACHE", "VIRTUAL_ENV", "SSH_AUTH_SOCK", "USER"} & set(answer["environment"])

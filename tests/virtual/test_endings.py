@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How guests end when they should not: hung, orphaned, or never booted. Nothing of them stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from guests import boot, lab_folder, processes_in, virtual
+
+from longfat.backends import virtual as backend_module
+from longfat.backends.virtual import open_virtual
+from longfat.errors import RigError
+
+pytestmark = pytest.mark.virtual
+
+TESTS = Path(__file__).parent
+SPIN = """
+import os
+child = os.fork()  # a second process: it has a process on the host too
+print("spinning", flush=True)
+while True: pass
+"""
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether the function ``true`` says so within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_guest_that_spins_is_ended_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend_module, "STILL_CPU_S", 1.0)
+    with lab_folder(SPIN) as lab:
+        with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s \(\d+ s of CPU\)\nspinning"):
+            boot(lab)
+        assert wait_until(lambda: processes_in(lab) == [], 2)
+
+
+def test_a_guest_that_waits_for_what_cannot_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend_module, "STILL_WALL_S", 2.0)
+    with lab_folder("import os\nprint('waiting', flush=True)\nos.read(os.pipe()[0], 1)") as lab:
+        with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s"):
+            boot(lab)
+        assert wait_until(lambda: processes_in(lab) == [], 2)
+
+
+def test_a_worker_that_is_killed_takes_its_guest_with_it() -> None:
+    with lab_folder(SPIN) as lab:
+        code = f"import sys; from pathlib import Path; sys.path.append({str(TESTS)!r})\n"
+        code += f"from guests import boot; boot(Path({str(lab)!r}))"
+        worker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+        try:
+            console = lab / "console.log"
+            assert wait_until(lambda: console.exists() and "spinning" in console.read_text(), 20), "no guest came up"
+            assert len(processes_in(lab)) >= 2
+        finally:
+            worker.send_signal(signal.SIGKILL)
+            worker.communicate()
+        assert wait_until(lambda: processes_in(lab) == [], 5), f"left behind: {processes_in(lab)}"
+
+
+def test_a_kernel_that_is_gone_is_named(tmp_path: Path) -> None:
+    backend = dataclasses.replace(virtual(), kernel=tmp_path / "linux")
+    with lab_folder("answer = 1") as lab, pytest.raises(RigError, match=r"linux: the guest's kernel cannot be started"):
+        boot(lab, backend)
+
+
+def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
+    kernel = tmp_path / "linux"
+    kernel.write_bytes(b"\x7fELF and no more")
+    kernel.chmod(0o755)
+    backend = dataclasses.replace(virtual(), kernel=kernel)
+    with lab_folder("answer = 1") as lab, pytest.raises(RigError, match="cannot be started: Exec format error"):
+        boot(lab, backend)
+
+
+def test_a_root_without_its_programs_is_a_clear_error(tmp_path: Path) -> None:
+    backend = dataclasses.replace(virtual(), root=tmp_path)
+    with (
+        lab_folder("answer = 1") as lab,
+        pytest.raises(RigError, match=r"ended with status .*\n.*init /usr/bin/python3"),
+    ):
+        boot(lab, backend)
+
+
+@pytest.fixture
+def copied_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder with a copy of the kernel, and of what is known about the image."""
+    cache = tmp_path / "cache"
+    shutil.copytree(virtual().kernel.parent, cache / "kernels" / virtual().kernel.parent.name)
+    image = next(path for path in (virtual().jail / "images").iterdir() if (path / "image.json").exists())
+    copy = cache / "images" / image.name
+    copy.mkdir(parents=True)
+    shutil.copy(image / "image.json", copy)
+    (copy / "root").symlink_to(image / "root")
+    monkeypatch.setenv("LONGFAT_CACHE", str(cache))
+    return cache
+
+
+def test_a_corrupt_kernel_in_the_cache_is_found_before_any_guest(copied_cache: Path) -> None:
+    (kernel,) = copied_cache.glob("kernels/*/linux")
+    kernel.write_bytes(kernel.read_bytes()[:-4096])
+    with pytest.raises(RigError, match=r"the kernel is damaged.*\n  hint: rm -r .* && \./just kernel"):
+        open_virtual()
+
+
+def test_a_corrupt_image_in_the_cache_is_found_before_any_guest(copied_cache: Path) -> None:
+    (facts,) = copied_cache.glob("images/*/image.json")
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "listing_sha256": "0" * 64}))
+    with pytest.raises(RigError, match=r"the image is damaged.*\n  hint: rm -r .* && \./just image"):
+        open_virtual()

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's floating point patch: vector registers survive whatever takes a guest's thread off the processor."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import ask
+
+pytestmark = pytest.mark.virtual
+
+SOURCE = Path(__file__).with_name("vector_state.c")
+NO_AVX = 77
+PROGRAM = """
+import os, subprocess
+os.chmod("/lab/vector_state", 0o755)
+done = subprocess.run(["/lab/vector_state"], capture_output=True, text=True)
+answer = [done.returncode, done.stdout, done.stderr]
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed: the program that checks the registers cannot be built")
+    target = tmp_path_factory.mktemp("program") / "vector_state"
+    argv = ["gcc", "-O1", "-Wall", "-Werror", "-static", "-pthread", "-o", str(target), str(SOURCE)]
+    subprocess.run(argv, check=True)
+    return target
+
+
+def judge(status: int, output: str, errors: str) -> None:
+    if status == NO_AVX:
+        pytest.skip("this CPU has no AVX")
+    assert (status, errors) == (0, ""), f"status {status}: {output}{errors}"
+    checks, lost, signals = map(int, output.split())
+    assert lost == 0
+    assert checks > 8000
+    assert signals == 4000
+
+
+def test_the_host_keeps_the_registers_of_the_program(program: Path) -> None:
+    done = subprocess.run([program], capture_output=True, text=True)
+    judge(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(program: Path) -> None:
+    answer: Any = ask(PROGRAM, program)
+    judge(*answer)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the switches do to TCP on the wire, and that a capture holds every packet."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import one_flow, run
+from packets import read_packets
+
+pytestmark = pytest.mark.virtual
+
+READ_SLACK_US = 3000  # a tenth of the RTT
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text())
+
+
+def drops(folder: Path, interface: str) -> int:
+    interfaces = read(folder, "achieved.json")["interfaces"]
+    return int(next(entry["drops"] for entry in interfaces if entry["interface"] == interface))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with small queues as the kernel has them and a receiver whose reads fill their buffer."""
+    return run(one_flow(), tmp_path_factory.mktemp("plain") / "run")
+
+
+def test_a_capture_holds_every_packet_that_the_sender_sent_or_received(plain: Path) -> None:
+    counters = read(plain, "counters.json")["client1"]
+    count = read(plain, "achieved.json")["capture"]["flow1"]
+    assert count["dropped"] == 0
+    assert count["captured"] == counters["Tcp.OutSegs"] + counters["Tcp.InSegs"]
+    assert len(read_packets(plain / "captures/flow1.pcap")) == count["captured"]
+
+
+@pytest.mark.parametrize("mtu_bytes", [1500, 9000])
+def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
+    # Short: without the switch the receiver makes a system call for each packet.
+    captures = [
+        run(
+            one_flow(mtu_bytes=mtu_bytes, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
+            tmp_path / value,
+        )
+        / "captures/flow1.pcap"
+        for value in ("1", "0")
+    ]
+    filling, plain = (read_packets(path) for path in captures)
+    assert len(filling) > 2000
+    # Each direction for itself: some system calls of the reader cost a microsecond of virtual time, and what crosses
+    # within that microsecond may pass the capture in either order. Times then drift by some tens of microseconds, and
+    # a sender that waits for buffer space may be woken a burst later.
+    for port in {packet.destination_port for packet in filling}:
+        one, other = ([p for p in packets if p.destination_port == port] for packets in (filling, plain))
+        assert [dataclasses.replace(p, time_us=0) for p in one] == [dataclasses.replace(p, time_us=0) for p in other]
+        assert max(abs(p.time_us - q.time_us) for p, q in zip(one, other, strict=True)) <= READ_SLACK_US
+
+
+def test_small_queues_keep_a_local_queue_from_overflowing(plain: Path) -> None:
+    assert read(plain, "flows.json")[0]["bytes_received"] > 10_000_000
+    assert drops(plain, "client1-eth0") == 0
+
+
+def test_without_small_queues_a_local_queue_of_100_packets_overflows(tmp_path: Path) -> None:
+    folder = run(one_flow(sender={"net.ipv4.tcp_small_queues": "0"}), tmp_path / "run")
+    lost = drops(folder, "client1-eth0")
+    assert lost > 0
+    with (folder / "queues.csv").open(newline="") as table:
+        rows = [row for row in csv.DictReader(table) if row["interface"] == "client1-eth0"]
+    assert int(rows[-1]["drops_total"]) == lost
+    assert max(int(row["backlog_packets"]) for row in rows) <= 100
+    # What the own host drops was never sent: TCP slows down without a retransmission.
+    assert "Tcp.RetransSegs" not in read(folder, "counters.json")["client1"]
