@@ -164,9 +164,12 @@ def test_a_damaged_record_is_executed_again(tmp_path: Path) -> None:
 
 def test_killing_everything_loses_only_the_runs_in_flight(tmp_path: Path) -> None:
     process, results = start_study(tmp_path)
+    workers = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    time.sleep(0.5)  # its workers notice that they are orphans
+    deadline = time.monotonic() + 30
+    while any(Path("/proc", pid, "exe").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)  # the workers notice that they are orphans
     before = {
         record.run_id: (record.folder / "run.json").stat().st_mtime_ns
         for record in find_records(results / "raw").values()

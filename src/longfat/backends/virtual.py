@@ -2,7 +2,7 @@
 """The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
 
 Owns how a guest is booted, watched and ended. What happens inside it is longfat.lab's; the two meet in a folder
-that holds spec.json and takes the raw files. The guest sees the cache folder's composed root and that folder only.
+that holds spec.json and takes the raw files. Of the host, the guest sees its composed root and that folder only.
 """
 
 from __future__ import annotations
