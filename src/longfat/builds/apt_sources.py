@@ -12,9 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# Where machines without a Debian source of their own (Ubuntu, for one) get Debian's packages.
-PUBLIC_ARCHIVE = "http://mirror.example/debian"
-PUBLIC_SECURITY = "http://mirror.example/debian-security"
 
 _FIELDS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 
@@ -48,17 +45,14 @@ def parse_listing(listing: str) -> tuple[AptSource, ...]:
 def source_lines(suite: str, configured: Iterable[AptSource]) -> tuple[str, ...]:
     """Sources of ``suite``, its updates and its security fixes, from the archives in ``configured``.
 
-    The machine may run another Debian release than ``suite``: the archives hold them all.
+    The machine may run another Debian release than ``suite``: the archives hold them all. None where the machine
+    has no Debian archive (Ubuntu, for one): mmdebstrap then takes Debian's public one.
     """
     debian = [source for source in configured if _is_debian(source)]
     security = [source.uri for source in debian if source.release.endswith("-security")]
     archive = [source.uri for source in debian if "-" not in source.release]
-    plain = (archive or [PUBLIC_ARCHIVE])[0]
-    wanted = [
-        (plain, suite),
-        (plain, f"{suite}-updates"),
-        ((security or [PUBLIC_SECURITY])[0], f"{suite}-security"),
-    ]
+    wanted = [(uri, f"{suite}{part}") for uri in archive[:1] for part in ("", "-updates")]
+    wanted += [(uri, f"{suite}-security") for uri in security[:1] if archive]
     return tuple(f"deb [signed-by={KEYRING}] {uri} {release} main" for uri, release in wanted)
 
 
