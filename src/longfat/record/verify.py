@@ -100,13 +100,12 @@ def remove_leftovers(raw: Path, events: EventSink = discard) -> None:
 
 
 def _is_running(process: int) -> bool:
+    """Whether the process can still write; one that has ended may wait for its parent for ever."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
         return False
-    except PermissionError:
-        return True
-    return True
+    return state not in ("Z", "X")
 
 
 def _difference(declared: str, found: str) -> str:
