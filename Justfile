@@ -51,7 +51,7 @@ fmt:
 bench *OPTIONS:
     @longfat bench "$@"
 
-# Build the kernel into the cache folder, unless it is there
+# Build the kernel into the cache folder, unless it is there (--target x86-64: a Debian package)
 [group('build')]
 kernel *OPTIONS:
     @longfat build kernel "$@"

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -164,12 +164,17 @@ def reference(study: Study, results: Results = None) -> None:
 
 
 @build.command()
-def kernel() -> None:
+def kernel(
+    target: Annotated[
+        Literal["um", "x86-64"], typer.Option(help="the guest's kernel, or a Debian package for x86-64 machines")
+    ] = "um",
+) -> None:
     """Build the kernel, unless it is in the cache folder."""
     with _outcome() as console:
         from longfat.builds.kernel import build_kernel
+        from longfat.builds.kernel_targets import TARGETS
 
-        _say(console, "kernel", build_kernel(say=console.print).path)
+        _say(console, "kernel", build_kernel(TARGETS[target], say=console.print).path)
 
 
 @build.command()

@@ -141,6 +141,12 @@ class RunSpec:
         """Time in microseconds at which the last flow stops sending."""
         return max(flow.start_us + flow.duration_us for flow in self.flows)
 
+    def cca_parameters(self, flow: Flow) -> dict[str, str]:
+        """Parameters of a flow's algorithm that its sender's sysctls declare, by the kernel's names."""
+        prefix = f"net.ipv4.tcp_{flow.cca}."
+        (sender,) = (node for node in self.nodes if node.name == flow.sender)
+        return {key.removeprefix(prefix): value for key, value in sender.sysctls.items() if key.startswith(prefix)}
+
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII."""
         return canonical_json(dataclasses.asdict(self))

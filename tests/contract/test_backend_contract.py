@@ -18,7 +18,7 @@ from longfat.runspec import RunSpec
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
-    "retrans_total,lost_segments,bytes_acked,delivered_segments"
+    "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments"
 )
 QUEUE_COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
 
@@ -108,6 +108,7 @@ def test_what_was_declared_is_read_back(folder: Path, spec: RunSpec) -> None:
     assert interfaces["delay-eth1"]["delay_us"] == 15_000
     assert interfaces["delay-eth1"]["deliberate_drops"] == 1
     assert achieved["flows"][0]["cca"] == "reno"
+    assert achieved["flows"][0]["cca_parameters"] == {}
     assert 30_000 <= achieved["flows"][0]["base_rtt_us"] <= 31_000
     assert achieved["memory_pressure"] == 0
 

@@ -82,6 +82,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("run", "tiny", "--backend", "fak"), "did you mean 'fake'?"),
         (("run", "tiny", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("rnu", "tiny"), "No such command 'rnu'"),
+        (("build", "kernel", "--target", "arm"), "'arm' is not one of 'um', 'x86-64'"),
     ],
 )
 def test_a_wrong_command_line_is_named_with_status_2(root: Path, arguments: tuple[str, ...], message: str) -> None:

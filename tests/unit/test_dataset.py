@@ -161,6 +161,18 @@ def test_outstanding_data_of_a_captured_flow_reads_back_in_time_order(study: Pat
     assert len(dataset.outstanding(run.run_id, "stream9").t_us) == 0
 
 
+def test_the_delay_window_of_an_algorithm_without_one_is_null(study: Path, tmp_path: Path) -> None:
+    text = (study / "study.yaml").read_text(encoding="utf-8")
+    (study / "study.yaml").write_text(text.replace("highspeed", "compound"), encoding="utf-8")
+    write_results(study, tmp_path)
+    assert build_dataset(tmp_path).ok == 9
+    algorithms = {run.run_id: run.factors.get("algorithm") for run in load_dataset(tmp_path).runs}
+    rows = pq.read_table(tmp_path / "dataset" / "sockets.parquet").to_pylist()
+    compound = {row["dwnd_segments"] for row in rows if algorithms[row["run_id"]] == "compound"}
+    others = {row["dwnd_segments"] for row in rows if algorithms[row["run_id"]] != "compound"}
+    assert (compound, others) == ({0}, {None})
+
+
 def test_a_factor_of_numbers_and_texts_becomes_a_text_column() -> None:
     schema = columns.runs_schema([{"queue": 100, "on": True}, {"queue": "red", "on": False}])
     assert schema.field("factor_queue").type == "string"

@@ -17,9 +17,10 @@ from longfat.dataset.route import ports, route
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
+SCALABLE = {"net.ipv4.tcp_scalable.a_ppm": "20000", "net.ipv4.tcp_scalable.b_ppm": "125000"}
 SPEC = RunSpec(
     nodes=(
-        Node("client1", "sender", {"net.ipv4.tcp_rmem": "4096 87380 4194304"}, offloads=("tso",)),
+        Node("client1", "sender", {"net.ipv4.tcp_rmem": "4096 87380 4194304", **SCALABLE}, offloads=("tso",)),
         Node("delay", "router"),
         Node("server", "receiver"),
     ),
@@ -31,7 +32,7 @@ SPEC = RunSpec(
             9000,
         ),
     ),
-    flows=(Flow("stream1", "client1", "server", "reno", 1_000_000, 1 << 21),),
+    flows=(Flow("stream1", "client1", "server", "scalable", 1_000_000, 1 << 21),),
     probes=Probes(capture_flows=("stream1",)),
     seed=1,
 )
@@ -68,7 +69,7 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ),
     (
         "sysctl not there",
-        lambda a: _node(a)["sysctls"].clear(),
+        lambda a: _node(a)["sysctls"].pop("net.ipv4.tcp_rmem"),
         "sysctl net.ipv4.tcp_rmem of client1 is None, declared '4096 87380 4194304'",
     ),
     (
@@ -121,7 +122,17 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         lambda a: a["flows"][0].update(base_rtt_us=None),
         "base RTT of stream1 is None us, declared 30000 us (at most 32645 us)",
     ),
-    ("cca", lambda a: a["flows"][0].update(cca="cubic"), "algorithm of stream1 is cubic, declared reno"),
+    ("cca", lambda a: a["flows"][0].update(cca="cubic"), "algorithm of stream1 is cubic, declared scalable"),
+    (
+        "parameter",
+        lambda a: a["flows"][0]["cca_parameters"].update(a_ppm=10_000),
+        "a_ppm of scalable is 10000 on the sockets of stream1, declared 20000",
+    ),
+    (
+        "parameter that the sockets do not show",
+        lambda a: a["flows"][0]["cca_parameters"].pop("b_ppm"),
+        "b_ppm of scalable is None on the sockets of stream1, declared 125000",
+    ),
     (
         "drop outside a bottleneck",
         lambda a: a["interfaces"][2].update(drops=3),
@@ -165,6 +176,12 @@ def test_each_miss_has_a_reason_with_both_values(
 def test_white_space_in_a_sysctl_does_not_matter(truth: Truth) -> None:
     achieved = copy.deepcopy(truth[0])
     _node(achieved)["sysctls"]["net.ipv4.tcp_rmem"] = "4096\t87380\t4194304"
+    assert misses(Evidence(SPEC, achieved, truth[1])) == ()
+
+
+def test_a_parameter_that_is_not_declared_may_have_any_value(truth: Truth) -> None:
+    achieved = copy.deepcopy(truth[0])
+    achieved["flows"][0]["cca_parameters"]["lwnd"] = 16
     assert misses(Evidence(SPEC, achieved, truth[1])) == ()
 
 

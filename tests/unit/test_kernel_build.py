@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel builder with a source of two files, and stubs of make and strip: nothing is compiled."""
+"""The builder of the guest's kernel, with a tiny source and a stub of make; and the search for the source."""
 
 from __future__ import annotations
 
@@ -12,88 +12,22 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from tiny_kernels import PATCH, VERSION, pack, settings, tiny_kernels
 
 from longfat.builds.kernel import (
     KERNELS_FOLDER,
     build_digest,
     build_kernel,
     check_configuration,
-    find_source,
-    fragments,
     patches,
 )
+from longfat.builds.kernel_source import find_source
 from longfat.errors import RigError
-
-VERSION = "6.12.117"
-PATCH = """\
-Subject: [PATCH] a line more
-
-diff --git a/tcp.c b/tcp.c
---- a/tcp.c
-+++ b/tcp.c
-@@ -1 +1,2 @@
- one
-+two
-"""
-# The options it is given become the configuration but for those named in LOST; the "kernel" shows that it was patched.
-MAKE = """\
-#!/bin/sh
-echo "$@" >>{log}
-for word; do case $word in
-allnoconfig) grep -v "${{LOST:-nothing is lost}}" "$KCONFIG_ALLCONFIG" >.config ;;
-linux) echo "error: no such thing" >&2; test -z "$BROKEN" && cp tcp.c linux ;;
-esac; done
-"""
 
 
 @pytest.fixture
 def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
-    folder = tmp_path / "kernels"
-    (folder / "patches").mkdir(parents=True)
-    (folder / "config").mkdir()
-    (folder / "series").write_text("0001-a-line.patch\n")
-    (folder / "patches" / "0001-a-line.patch").write_text(PATCH)
-    (folder / "config" / "a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
-    (folder / "config" / "b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
-    pack(tmp_path, VERSION)
-    settings(folder, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "make").write_text(MAKE.format(log=tmp_path / "log"))
-    (programs / "strip").write_text("#!/bin/sh\n")
-    for program in programs.iterdir():
-        program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
-    return folder
-
-
-def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
-    """A kernel source tarball in ``folder``, uncompressed."""
-    tree = folder / f"linux-{version}"
-    tree.mkdir()
-    numbers = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True)
-    (tree / makefile).write_text("".join(f"{name} = {number}\n" for name, number in numbers) + "EXTRAVERSION =\n")
-    (tree / "tcp.c").write_text("one\n")
-    path = folder / f"linux-{version}.tar"
-    with tarfile.open(path, "w") as tar:
-        tar.add(tree, tree.name)
-    return path
-
-
-def settings(folder: Path, **changes: str) -> dict[str, str]:
-    """Write ``source.toml`` into ``folder``; what it says."""
-    values = {
-        "series": "6.12",
-        "pinned": VERSION,
-        "distribution_tarball": "/nonexistent/linux.tar.xz",
-        "url": (folder / "linux-{version}.tar").as_uri().replace("%7B", "{").replace("%7D", "}"),
-        "sums_url": (folder / "sums").as_uri(),
-        **changes,
-    }
-    (folder / "source.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in values.items()))
-    return values
+    return tiny_kernels(tmp_path, monkeypatch)
 
 
 def made(tmp_path: Path) -> int:
@@ -123,7 +57,7 @@ def test_a_build_leaves_the_kernel_and_its_facts_only(kernels: Path) -> None:
     kernel = build_kernel(kernels_folder=kernels)
     assert sorted(path.name for path in kernel.path.parent.iterdir()) == ["kernel.json", "linux"]
     assert sorted(path.name for path in kernel.path.parents[1].iterdir()) == [
-        *sorted([kernel.digest[:32], "lock", "sources.json"])
+        *sorted([kernel.digest[:32], "lock", "sources.json", "um.lock"])
     ]
 
 
@@ -313,10 +247,3 @@ def test_the_digest_depends_on_the_order_of_the_patches(kernels: Path, tmp_path:
 
 def test_the_projects_series_names_every_patch_it_has() -> None:
     assert patches(KERNELS_FOLDER) == sorted((KERNELS_FOLDER / "patches").glob("*.patch"))
-
-
-def test_no_two_of_the_projects_fragments_set_one_option() -> None:
-    lines = "".join(path.read_text() for path in fragments(KERNELS_FOLDER)).splitlines()
-    options = [match[1] for line in lines if (match := re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set)", line))]
-    assert len(options) > 20
-    assert [option for option in set(options) if options.count(option) > 1] == []

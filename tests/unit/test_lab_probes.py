@@ -61,8 +61,37 @@ def test_the_sockets_of_a_sender_are_read_as_ss_showed_them() -> None:
 def test_a_row_of_the_sockets_table_has_a_field_for_each_column() -> None:
     info = next(sockets.read_sockets(channel(DIAG)))
     row = sockets.row(200_000, "f1", 1, info)
-    assert row == "200000,f1,1,1,0,10,2147483647,6,30001,30001,0,0,1,1"
+    assert row == "200000,f1,1,1,0,10,2147483647,6,30001,30001,0,0,1,1,"
     assert len(row.split(",")) == len(sockets.COLUMNS.split(","))
+
+
+def saying(name: bytes) -> bytes:
+    """The answer about two sockets, the first of which has ``name`` as its upper layer protocol."""
+    first, *rest = messages(DIAG)
+    inner = struct.pack("=HH", 4 + len(name), sockets.INET_ULP_INFO_NAME) + name
+    inner += bytes(-len(inner) % 4)
+    body = first[netlink.HEADER.size :] + struct.pack("=HH", 4 + len(inner), sockets.INET_DIAG_ULP_INFO) + inner
+    _length, kind, flags, sequence, port = netlink.HEADER.unpack_from(first)
+    return netlink.HEADER.pack(netlink.HEADER.size + len(body), kind, flags, sequence, port) + body + b"".join(rest)
+
+
+def test_the_parameters_of_an_algorithm_are_read_from_the_text_of_its_socket() -> None:
+    speaking, silent = sockets.read_sockets(channel(saying(b"cc:a_ppm=20000,b_ppm=125000,lwnd=16\0")))
+    assert speaking.cca_values == {"a_ppm": 20_000, "b_ppm": 125_000, "lwnd": 16}
+    assert (speaking.cca, speaking.cwnd) == ("reno", 10)
+    assert silent.cca_values == {}
+
+
+def test_the_delay_window_is_the_last_column() -> None:
+    info = next(sockets.read_sockets(channel(saying(b"cc:gamma=30,burst=0,dwnd=123,diff=4\0"))))
+    assert info.cca_values == {"gamma": 30, "burst": 0, "dwnd": 123, "diff": 4}
+    assert sockets.row(1, "f1", 0, info).split(",")[-1] == "123"
+    assert sockets.COLUMNS.split(",")[-1] == "dwnd_segments"
+
+
+def test_a_real_upper_layer_protocol_says_nothing_of_the_algorithm() -> None:
+    info = next(sockets.read_sockets(channel(saying(b"mptcp\0"))))
+    assert info.cca_values == {}
 
 
 def test_the_request_asks_for_ipv4_tcp_and_leaves_listeners_out() -> None:

@@ -142,15 +142,19 @@ CASES = [
      None),
     ("sysctl outside the network", "net.ipv4.tcp_sack: 1", "kernel.panic: 1", 7, "hosts.sysctls.kernel.panic",
      "allowed: names of the form net.*", None),
-    ("sysctl of an algorithm", "net.ipv4.tcp_sack: 1", "net.ipv4.tcp_scalable_a_ppm: 1", 7,
-     "hosts.sysctls.net.ipv4.tcp_scalable_a_ppm", "is set by the algorithm of a flow", "under algorithms"),
+    ("sysctl of an algorithm", "net.ipv4.tcp_sack: 1", "net.ipv4.tcp_scalable.a_ppm: 1", 7,
+     "hosts.sysctls.net.ipv4.tcp_scalable.a_ppm", "is set by the algorithm of a flow", "under algorithms"),
+    ("sysctl of the testbed on senders", "net.ipv4.tcp_sack: 1", "net.ipv4.tcp_cc_info: 0", 7,
+     "hosts.sysctls.net.ipv4.tcp_cc_info", "is set by the testbed on every sender", None),
+    ("sysctl of the testbed on receivers", "net.ipv4.tcp_sack: 1", "net.ipv4.tcp_recv_fill: 0", 7,
+     "hosts.sysctls.net.ipv4.tcp_recv_fill", "is set by the testbed on every receiver", None),
     ("sysctl that is true", "net.ipv4.tcp_sack: 1", "net.ipv4.tcp_sack: true", 7,
      "hosts.sysctls.net.ipv4.tcp_sack", "true is not a sysctl value", None),
     ("unknown congestion control", "{cca: reno}", "{cca: renno}", 5, "algorithms.standard.cca",
      "unknown congestion control 'renno'; allowed: reno, cubic, bic, westwood, htcp,",
      "did you mean 'reno'?"),
     ("unknown parameter", "{cca: reno}", "{cca: scalable, aa: 1}", 5, "algorithms.standard.aa",
-     "unknown parameter of scalable 'aa'; allowed: a, b", None),
+     "unknown parameter of scalable 'aa'; allowed: a, b, lwnd", None),
     ("parameter out of range", "a: 0.02", "a: 2", 6, "algorithms.scalable.a",
      "2 is out of range; allowed: 0.000001 to 1", None),
     ("b of one", "a: 0.02", "b: 1", 6, "algorithms.scalable.b", "allowed: 0.000001 to 0.999999", None),
@@ -273,7 +277,7 @@ def test_two_flows_of_one_host_cannot_have_different_parameters(tmp_path: Path) 
     line = "      - {name: f2, from: client1, to: server, algorithm: {cca: scalable, a: 0.5}, duration: 1 s}\n"
     (problem,) = problems(tmp_path, changed(("    sweep:", f"{line}    sweep:")))
     assert problem.key == "experiments[0].flows[1].algorithm"
-    assert "needs net.ipv4.tcp_scalable_a_ppm = 500000 on 'client1', where 'f1' needs 20000" in problem.message
+    assert "needs net.ipv4.tcp_scalable.a_ppm = 500000 on 'client1', where 'f1' needs 20000" in problem.message
 
 
 def test_an_effective_window_of_odd_size_is_refused_and_a_requested_one_is_not(tmp_path: Path) -> None:

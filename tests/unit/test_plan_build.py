@@ -8,6 +8,7 @@ import pytest
 
 from longfat.errors import StudyError
 from longfat.manifest import Study, load_study
+from longfat.manifest.reference import reference
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
 
@@ -168,12 +169,26 @@ def test_settings_weigh_more_the_nearer_they_stand_to_the_flow(study: Study) -> 
     assert sender.sysctls["net.ipv4.tcp_small_queues"] == "0"
     assert sender.sysctls["net.ipv4.tcp_frto"] == "2"
     assert sender.sysctls["net.ipv4.tcp_sack"] == "0"
-    assert sender.sysctls["net.ipv4.tcp_scalable_a_ppm"] == "20000"
+    assert sender.sysctls["net.ipv4.tcp_scalable.a_ppm"] == "20000"
+    assert sender.sysctls["net.ipv4.tcp_cc_info"] == "1"
     assert sender.initial_cwnd_segments == 2
     assert "net.ipv4.tcp_recv_fill" not in sender.sysctls
     assert receiver.sysctls["net.ipv4.tcp_recv_fill"] == "1"
-    assert "net.ipv4.tcp_scalable_a_ppm" not in receiver.sysctls
+    assert "net.ipv4.tcp_scalable.a_ppm" not in receiver.sysctls
+    assert "net.ipv4.tcp_cc_info" not in receiver.sysctls
     assert router.sysctls == {"net.ipv4.ip_forward": "1"}
+
+
+def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:
+    # The example of docs/manifest.md, with the head that every study has.
+    example = reference().split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "study.yaml"
+    path.write_text(f"format: 1\nstudy: example\ntitle: An example\n{example}", encoding="utf-8")
+    (run,) = build_plan(load_study(path), pins={}).runs
+    assert [(flow.sender, flow.cca) for flow in run.spec.flows] == [("client1", "scalable"), ("client2", "scalable")]
+    shares = {node.name: node.sysctls.get("net.ipv4.tcp_scalable.a_ppm") for node in run.spec.nodes}
+    assert shares == {"client1": "10000", "client2": "50000", "switch": None, "delay": None, "server": None}
+    assert [run.spec.cca_parameters(flow)["a_ppm"] for flow in run.spec.flows] == ["10000", "50000"]
 
 
 def test_another_stack_replaces_the_studys_own(study: Study) -> None:

@@ -16,8 +16,10 @@ DEFAULTS = {
     "tcp_recv_fill": 0,
     "tcp_slow_start_ack_counting": 0,
     "tcp_strict_cwnd_limited": 0,
-    "tcp_scalable_a_ppm": 10_000,
-    "tcp_scalable_b_ppm": 125_000,
+    "tcp_rate_halving": 0,
+    "tcp_local_congestion": 0,
+    "tcp_fixed_win_scale": 0,
+    "tcp_cc_info": 0,
 }
 # The smallest and the largest value, and one beyond each.
 RANGES = {
@@ -25,8 +27,10 @@ RANGES = {
     "tcp_recv_fill": (0, 1, -1, 2),
     "tcp_slow_start_ack_counting": (0, 1, -1, 2),
     "tcp_strict_cwnd_limited": (0, 1, -1, 2),
-    "tcp_scalable_a_ppm": (1, 1_000_000, 0, 1_000_001),
-    "tcp_scalable_b_ppm": (1, 999_999, 0, 1_000_000),
+    "tcp_rate_halving": (0, 1, -1, 2),
+    "tcp_local_congestion": (0, 2, -1, 3),
+    "tcp_fixed_win_scale": (0, 1, -1, 2),
+    "tcp_cc_info": (0, 1, -1, 2),
 }
 PROGRAM = f"""
 import ctypes, os

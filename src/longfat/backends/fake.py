@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Literal
 
 from longfat.backends import fake_truth as truth
-from longfat.backends.protocol import Capabilities, refused_ccas
+from longfat.backends.protocol import Capabilities
 from longfat.errors import RigError
+from longfat.lab.ccas import refused_ccas
 from longfat.runspec import Flow, RunSpec, canonical_json
 
 CCAS = frozenset({"reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "scalable"})
-CCAS |= frozenset({"lp", "veno", "yeah", "illinois", "dctcp", "bbr"})
+CCAS |= frozenset({"lp", "veno", "yeah", "illinois", "dctcp", "bbr", "fast", "hstcp_lp", "compound"})
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)  # Ethernet, 128 bytes a packet
@@ -118,7 +119,13 @@ class FakeBackend:
             node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
         }
         flows = [
-            {"flow": flow.name, "cca": flow.cca, "base_rtt_us": truth.base_rtt_us(spec, flow)} for flow in spec.flows
+            {
+                "flow": flow.name,
+                "cca": flow.cca,
+                "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
+                "base_rtt_us": truth.base_rtt_us(spec, flow),
+            }
+            for flow in spec.flows
         ]
         interfaces = []
         for name, hop in _interfaces(spec):
@@ -187,7 +194,7 @@ def _counters(spec: RunSpec) -> dict[str, dict[str, int]]:
 def _sockets(spec: RunSpec) -> str:
     columns = (
         "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
-        "retrans_total,lost_segments,bytes_acked,delivered_segments"
+        "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments"
     )
     rows = []
     step = spec.probes.socket_interval_us
@@ -195,6 +202,7 @@ def _sockets(spec: RunSpec) -> str:
         rtt_us = truth.base_rtt_us(spec, flow)
         pipe = truth.pipe_segments(spec, flow)
         drops = truth.drop_times_us(spec, flow)
+        dwnd = "0" if flow.cca == "compound" else ""  # the truth's window is all cwnd
         for t_us in range(0, spec.end_us, step or 1):
             if not flow.start_us <= t_us < flow.start_us + flow.duration_us:
                 continue
@@ -205,7 +213,7 @@ def _sockets(spec: RunSpec) -> str:
             for stream in range(flow.streams):
                 rows.append(
                     f"{t_us},{flow.name},{stream},{ESTABLISHED},{OPEN},{pipe},{ssthresh},{pipe},{rtt_us},{rtt_us},"
-                    f"{past if stream == 0 else 0},0,{acked},{delivered}\n"
+                    f"{past if stream == 0 else 0},0,{acked},{delivered},{dwnd}\n"
                 )
     return columns + "\n" + "".join(rows)
 

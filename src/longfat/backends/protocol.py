@@ -6,7 +6,6 @@ Owns the protocol only. tests/contract holds the one suite that each backend has
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -64,13 +63,3 @@ class Backend(Protocol):
         ended; they must also end when the worker process is killed. Raises RigError when the run crashed, and
         lets an OSError of a full disk pass.
         """
-
-
-def refused_ccas(spec: RunSpec, ccas: frozenset[str]) -> tuple[str, ...]:
-    """One reason for each algorithm of the run that is not among ``ccas``, with the nearest name."""
-    reasons = []
-    for cca in sorted({flow.cca for flow in spec.flows} - ccas):
-        near = difflib.get_close_matches(cca, sorted(ccas), n=1)
-        suggestion = f"; did you mean {near[0]!r}?" if near else ""
-        reasons.append(f"no congestion control {cca!r}, there are {', '.join(sorted(ccas))}{suggestion}")
-    return tuple(reasons)

@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.backends.protocol import Capabilities, refused_ccas
+from longfat.backends.protocol import Capabilities
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.errors import RigError
+from longfat.lab.ccas import refused_ccas
 from longfat.runspec import RunSpec
 
 PACKAGE = Path(__file__).resolve().parents[1]

@@ -45,6 +45,16 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
 )
 """Applied to every receiver under every stack: it changes the cost of a run, not what TCP sends."""
 
+SENDER_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "net.ipv4.tcp_cc_info",
+        "1",
+        "the kernel shows the parameters and the state of a socket's congestion control beside tcp_info, so that"
+        " a run can tell what its flows really used; the project's own switch, kernels/",
+    ),
+)
+"""Applied to every sender under every stack: it changes what the probe of the sockets sees, not what TCP sends."""
+
 _LINUX_2_4 = (
     Setting(
         "net.ipv4.tcp_small_queues",
@@ -62,6 +72,18 @@ _LINUX_2_4 = (
         "2.4 grew the window only while it was full; slow start may now reach twice the data in flight"
         " since Linux 3.16 (project's switch)",
     ),
+    Setting(
+        "net.ipv4.tcp_rate_halving",
+        "1",
+        "2.4 took one segment off the window for every second ACK, down to half of the threshold; proportional rate"
+        " reduction came with Linux 3.2 (project's switch)",
+    ),
+    Setting(
+        "net.ipv4.tcp_fixed_win_scale",
+        "1",
+        "2.4 offered a fixed part of the receive buffer; the part is measured since Linux 6.6 (project's switch)",
+    ),
+    Setting("net.ipv4.tcp_adv_win_scale", "2", "that part was three quarters in 2.4 (tcp(7))"),
     Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
     Setting("net.ipv4.tcp_early_retrans", "0", "no tail loss probe before Linux 3.10 (RFC 8985)"),
     Setting("net.ipv4.tcp_frto", "0", "F-RTO came with Linux 2.4.21 and off by default (tcp(7), RFC 5682)"),

@@ -63,6 +63,7 @@ SOCKETS = pa.schema(
         ("lost_segments", pa.int64()),
         ("bytes_acked", pa.int64()),
         ("delivered_segments", pa.int64()),
+        ("dwnd_segments", pa.int64()),
     )
 )
 

@@ -136,11 +136,18 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
 
 
 def algorithm_holds(evidence: Evidence) -> Iterator[str]:
-    """Each flow's sockets used the declared congestion-control algorithm."""
+    """Each flow's sockets used the declared congestion-control algorithm with the declared parameters."""
     for flow in evidence.spec.flows:
-        found = evidence.flows.get(flow.name, {}).get("cca", flow.cca)
-        if found != flow.cca:
-            yield f"algorithm of {flow.name} is {found}, declared {flow.cca}"
+        if flow.name not in evidence.flows:
+            continue
+        found = evidence.flows[flow.name]
+        if found["cca"] != flow.cca:
+            yield f"algorithm of {flow.name} is {found['cca']}, declared {flow.cca}"
+            continue
+        for name, declared in sorted(evidence.spec.cca_parameters(flow).items()):
+            value = found["cca_parameters"].get(name)
+            if str(value) != declared:
+                yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:

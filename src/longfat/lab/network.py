@@ -155,13 +155,16 @@ class Network:
             "tc",
             [line for p in ports for line in qdisc.egress_commands(p.name, p.egress, p.mtu_bytes)],
         )
-        for name in node.sysctls.keys() & GLOBAL_SYSCTLS:
-            write_sysctl(name, node.sysctls[name])
-        with inside(self.pid(node.name)):
-            for name in node.sysctls.keys() - GLOBAL_SYSCTLS:
+        try:
+            for name in sorted(node.sysctls.keys() & GLOBAL_SYSCTLS):
                 write_sysctl(name, node.sysctls[name])
-            for port in ports:
-                offloads.set_offloads(port.name, node.offloads)
+            with inside(self.pid(node.name)):
+                for name in sorted(node.sysctls.keys() - GLOBAL_SYSCTLS):
+                    write_sysctl(name, node.sysctls[name])
+                for port in ports:
+                    offloads.set_offloads(port.name, node.offloads)
+        except LaboratoryError as error:
+            raise LaboratoryError(f"{node.name}: {error}") from error
 
     def _route_lines(self, node: Node) -> list[str]:
         window = f" initcwnd {node.initial_cwnd_segments}" if node.initial_cwnd_segments else ""
@@ -203,8 +206,10 @@ def write_sysctl(name: str, value: str) -> None:
     """Set a sysctl in the current network namespace. Raises LaboratoryError when the kernel refuses."""
     try:
         sysctl_path(name).write_text(value)
+    except FileNotFoundError as error:
+        raise LaboratoryError(f"the kernel has no sysctl {name}, which should be {value!r}") from error
     except OSError as error:
-        raise LaboratoryError(f"sysctl {name} = {value!r}: {error.strerror}") from error
+        raise LaboratoryError(f"the kernel refuses sysctl {name} = {value!r}: {error.strerror}") from error
 
 
 def read_sysctl(name: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from longfat.lab import capture, qdisc, queues, sockets, traffic
+from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.namespaces import inside
 from longfat.lab.network import LaboratoryError, Network
 from longfat.runspec import Flow, RunSpec
@@ -56,6 +57,7 @@ class Measurement:
         self.origin_epoch_us = 0
         self.ports = {flow.name: traffic.FIRST_PORT + k for k, flow in enumerate(spec.flows)}
         self.flow_ccas: dict[str, str] = {}
+        self.flow_cca_values: dict[str, dict[str, int]] = {}
         self.flow_min_rtt_us: dict[str, int] = {}
         self._streams: dict[tuple[str, int], int] = {}
         self._timeline: list[tuple[int, int, Callable[[], None]]] = []
@@ -66,7 +68,10 @@ class Measurement:
 
     def execute(self) -> None:
         """Build the network, let the flows run and write every file but outcome.json."""
-        write_json(self.folder / "environment.json", environment())
+        offered = offered_ccas()
+        write_json(self.folder / "environment.json", {"kernel_release": platform.release(), "ccas": offered})
+        if reasons := refused_ccas(self.spec, offered):
+            raise LaboratoryError("; ".join(reasons))
         for name in ("iperf", "captures", "outstanding"):
             (self.folder / name).mkdir()
         with Network(self.spec, self.scratch) as network, ExitStack() as cleanup:
@@ -103,6 +108,7 @@ class Measurement:
             {
                 "flow": f.name,
                 "cca": self.flow_ccas.get(f.name),
+                "cca_parameters": self._parameters(f),
                 "base_rtt_us": self.flow_min_rtt_us.get(f.name),
             }
             for f in self.spec.flows
@@ -147,6 +153,11 @@ class Measurement:
             "bytes_received": received,
             "goodput_bps": goodput,
         }
+
+    def _parameters(self, flow: Flow) -> dict[str, int]:
+        """Parameters of the CCA as the flow's sockets showed them, without the numbers of its state."""
+        names = parameter_names(flow.cca)
+        return {name: value for name, value in self.flow_cca_values.get(flow.name, {}).items() if name in names}
 
     # -- time line -------------------------------------------------------------------------------------
 
@@ -224,6 +235,7 @@ class Measurement:
                 for info in sorted(found, key=lambda i: (i.destination_port, self._stream(names, i))):
                     name = names[info.destination_port]
                     self.flow_ccas[name] = info.cca
+                    self.flow_cca_values[name] = info.cca_values
                     if info.min_rtt:
                         self.flow_min_rtt_us[name] = info.min_rtt
                     print(sockets.row(t_us, name, self._stream(names, info), info), file=table)
@@ -306,12 +318,6 @@ def finish(process: subprocess.Popen[bytes], what: str) -> None:
         raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
     if status:
         raise LaboratoryError(f"{what} ended with status {status}")
-
-
-def environment() -> dict[str, Any]:
-    """Kernel release and the CCAs it offers."""
-    ccas = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    return {"kernel_release": platform.release(), "ccas": sorted(ccas)}
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:

@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
-from longfat.catalog.stacks import RECEIVER_SETTINGS, STACKS
+from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.errors import StudyError
 from longfat.manifest.names import shown, unknown
 from longfat.units import Duration, Quantity, Rate, Size
@@ -127,8 +127,9 @@ def _sysctl_name(given: str) -> str:
         raise fault(f"{shown(given)} is not a network sysctl; allowed: names of the form net.*")
     if given in PARAMETER_SYSCTLS or given == "net.ipv4.tcp_congestion_control":
         raise fault(f"{shown(given)} is set by the algorithm of a flow", "give it under algorithms")
-    if given in {setting.sysctl for setting in RECEIVER_SETTINGS}:
-        raise fault(f"{shown(given)} is set by the testbed on every receiver and cannot be changed")
+    for role, settings in (("sender", SENDER_SETTINGS), ("receiver", RECEIVER_SETTINGS)):
+        if given in {setting.sysctl for setting in settings}:
+            raise fault(f"{shown(given)} is set by the testbed on every {role} and cannot be changed")
     return given
 
 
@@ -136,6 +137,10 @@ def _number(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise fault(f"{shown(given)} is not a number")
     return float(given)
+
+
+def _parameter(given: object) -> float | str:
+    return given if isinstance(given, str) else _number(given)
 
 
 Delay = Annotated[Duration, Within("0 us", "600 s")]
@@ -149,6 +154,8 @@ Mtu = Annotated[Size, Within("576 B", "9216 B")]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
+# A number or a word: which of them an algorithm's parameter takes is in the catalogue.
+ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
 Name = Annotated[str, _matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
 ExperimentId = Annotated[

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
-from longfat.catalog.ccas import CCAS, plain
+from longfat.catalog.ccas import CCAS, Value, plain
 from longfat.manifest import fields as f
-from longfat.manifest.names import unknown
+from longfat.manifest.names import nearest, shown, unknown
 from longfat.units import Duration
 
 Placement = Literal["split", "forward", "reverse"]
@@ -38,12 +38,12 @@ class Algorithm(Closed):
     """A congestion control of the kernel, with its parameters by the catalogue's names."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, f.Number]
+    __pydantic_extra__: dict[str, f.ParameterValue]
 
     cca: f.CcaName = Field(description="the kernel's name of the congestion control")
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Value]:
         """The parameters given, by name."""
         return dict(self.__pydantic_extra__)
 
@@ -59,17 +59,25 @@ class Algorithm(Closed):
         return self
 
 
-def _parameter_fault(cca: str, name: str, value: float) -> Any:
+def _parameter_fault(cca: str, name: str, value: Value) -> Any:
     """What is wrong with a parameter of a congestion control, or None."""
     parameters = CCAS[cca].parameters
     if name not in parameters:
         return f.fault(*unknown(f"parameter of {cca}", name, parameters))
-    parameter = parameters[name]
+    parameter, given = parameters[name], shown(value) if isinstance(value, str) else plain(value)
+    allowed = f"allowed: {parameter.range_text}"
+    if parameter.words:
+        if value in parameter.words:
+            return None
+        return f.fault(f"{given} is not allowed; {allowed}", nearest(value, parameter.words))
+    if isinstance(value, str):
+        return f.fault(f"{given} is not a number; {allowed}")
     scaled = parameter.scaled(value)
     if not parameter.minimum <= scaled <= parameter.maximum:
-        return f.fault(f"{plain(value)} is out of range; allowed: {parameter.range_text}")
+        return f.fault(f"{given} is out of range; {allowed}")
     if scaled != int(scaled):
-        return f.fault(f"{plain(value)} is not a multiple of 1/{parameter.per_unit}; values are never rounded")
+        multiple = f"a multiple of 1/{parameter.per_unit}" if parameter.per_unit > 1 else "a whole number"
+        return f.fault(f"{given} is not {multiple}; values are never rounded")
     return None
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
-from longfat.catalog.stacks import RECEIVER_SETTINGS, STACKS, Setting
+from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.manifest import models
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
@@ -36,6 +36,23 @@ Node names follow from the topology: senders are `client1`, `client2`, ...; a si
 several are `server1`, `server2`, ... A profile only thins: it never adds a repetition or lengthens a flow.
 `paper` is the manifest as written.
 """
+
+_PARAMETERS = """\
+A parameter stands beside `cca`; one left out has its default. It is set on the host that sends: all flows of
+one algorithm from one host share its parameters, and flows from different hosts may differ in them.
+
+```yaml
+algorithms:
+  gentle: {cca: scalable, a: 0.01}
+  eager: {cca: scalable, a: 0.05}
+experiments:
+  - id: two-to-one
+    artifacts: [fig-1]
+    topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2}
+    flows:
+      - {name: f1, from: client1, to: server, algorithm: gentle, duration: 60 s}
+      - {name: f2, from: client2, to: server, algorithm: eager, duration: 60 s}
+```"""
 
 _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("study.yaml", models.Document),
@@ -82,12 +99,14 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _catalogue() -> str:
-    lines = ["## Congestion controls", "", "| `cca` | source | parameters |", "|---|---|---|"]
-    for cca in CCAS.values():
-        parameters = "; ".join(
-            f"`{name}` {parameter.range_text}: {parameter.meaning}" for name, parameter in cca.parameters.items()
-        )
-        lines.append(f"| `{cca.name}` | {cca.source} | {parameters} |")
+    lines = ["## Congestion controls", "", "| `cca` | source |", "|---|---|"]
+    lines += [f"| `{cca.name}` | {cca.source} |" for cca in CCAS.values()]
+    lines += ["", _PARAMETERS, "", "| `cca` | parameter | allowed | default | meaning |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{cca.name}` | `{name}` | {parameter.range_text} | {parameter.default_text} | {parameter.meaning} |"
+        for cca in CCAS.values()
+        for name, parameter in cca.parameters.items()
+    ]
     lines += ["", "## Queue kinds and offloads", ""]
     lines += [f"- `{name}`: {meaning}" for name, meaning in [*QDISCS.items(), *OFFLOADS.items()]]
     return "\n".join([*lines, ""])
@@ -99,6 +118,7 @@ def _stacks() -> str:
         initial = stack.initial_cwnd_segments
         window = f" Initial window: {initial} segments." if initial else ""
         lines += [f"`{stack.name}`: {stack.summary}.{window}", *_settings(stack.settings), ""]
+    lines += ["Every sender, under every stack:", *_settings(SENDER_SETTINGS), ""]
     return "\n".join([*lines, "Every receiver, under every stack:", *_settings(RECEIVER_SETTINGS), ""])
 
 

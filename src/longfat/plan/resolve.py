@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.catalog.stacks import RECEIVER_SETTINGS, Stack
+from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.errors import StudyError
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.models import Flow as FlowModel
@@ -65,6 +65,8 @@ def _node(name: str, role: Role, experiment: Experiment, study: Study, stack: St
         if flow.sender == name:
             algorithm = study.algorithm(flow.algorithm)
             sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
+    if role == "sender" or any(flow.sender == name for flow in experiment.flows):
+        sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if role == "receiver" or any(flow.receiver == name for flow in experiment.flows):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments)

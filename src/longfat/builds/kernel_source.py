@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's source: where its tarball is, which release it holds, its digest.
+
+Owns the search and the download. Must not unpack it: ``longfat.builds.kernel`` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.errors import RigError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel source tarball: where it is, its release and its SHA-256 (hex)."""
+
+    path: Path
+    version: str
+    sha256: str
+
+
+def find_source(settings: dict[str, str], folder: Path, say: Callable[[str], None]) -> Source:
+    """The distribution's tarball, else the pinned release of kernel.org kept in ``folder``. Raises RigError."""
+    path = Path(settings["distribution_tarball"])
+    if not path.is_file():
+        path = folder / f"linux-{settings['pinned']}.tar.xz"
+        if not path.is_file():
+            _download(settings, path, say)
+    return _described(path, folder)
+
+
+def _described(path: Path, folder: Path) -> Source:
+    """Version and digest of a tarball; remembered in ``folder`` by size and time, as reading it takes a second."""
+    facts = path.stat()
+    memory = folder / "sources.json"
+    key = f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
+    try:
+        known = json.loads(memory.read_text())
+    except (OSError, ValueError):
+        known = {}
+    if key not in known:
+        with path.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        known[key] = [_release(path), sha256]
+        partial = memory.with_suffix(".partial")
+        partial.write_text(json.dumps(known))
+        partial.replace(memory)
+    version, sha256 = known[key]
+    return Source(path, version, sha256)
+
+
+def _release(path: Path) -> str:
+    """VERSION.PATCHLEVEL.SUBLEVEL of the Makefile in the tarball's top folder."""
+    try:
+        with tarfile.open(path) as tar:
+            for member in tar:
+                if re.fullmatch(r"[^/]+/Makefile", member.name):
+                    makefile = tar.extractfile(member)
+                    assert makefile is not None
+                    text = makefile.read(2000).decode()
+                    return ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
+    except (tarfile.TarError, EOFError, lzma.LZMAError) as error:
+        raise RigError(f"the kernel source cannot be unpacked: {error}", where=str(path)) from error
+    raise RigError("the tarball holds no kernel source", where=str(path))
+
+
+def _download(settings: dict[str, str], path: Path, say: Callable[[str], None]) -> None:
+    """Fetch the pinned release and compare it with kernel.org's list of SHA-256 sums."""
+    url = settings["url"].format(version=settings["pinned"])
+    say(f"fetching {url}")
+    partial = path.with_suffix(".partial")
+    try:
+        with urllib.request.urlopen(settings["sums_url"], timeout=60) as answer:
+            sums = answer.read().decode()
+        with urllib.request.urlopen(url, timeout=60) as answer, partial.open("wb") as stream:
+            shutil.copyfileobj(answer, stream)
+    except (urllib.error.URLError, OSError) as error:
+        raise RigError(
+            f"no kernel source: {settings['distribution_tarball']} does not exist and {url} cannot be fetched: {error}",
+            hint=f"apt-get install linux-source-{settings['series']}",
+        ) from error
+    with partial.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if f"{found}  {url.rsplit('/', 1)[1]}" not in sums:
+        partial.unlink()
+        raise RigError(f"the SHA-256 of {url} is {found}, which kernel.org does not list")
+    partial.rename(path)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The x86-64 package: what it holds, and what its kernel does in a virtual machine, which needs no KVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qemu import ask, unpack
+
+from longfat.builds.image import build_image
+from longfat.builds.kernel import KERNELS_FOLDER, KernelBuild, build_kernel
+from longfat.builds.kernel_targets import PACKAGE_EPOCH, X86_64
+from longfat.builds.packages import missing_packages
+from longfat.catalog.ccas import CCAS
+
+pytestmark = pytest.mark.qemu
+
+PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
+FLOW_BYTES = 1_000_000
+NO_HARDWARE = {"No such device"}  # what a module says that looks for its device when it is loaded
+
+
+@pytest.fixture(scope="module")
+def kernel() -> KernelBuild:
+    """The package from the cache folder, or built now."""
+    missing = missing_packages((KERNELS_FOLDER / "packages-x86-64.txt").read_text(), wanted=True)
+    if missing and "CI" not in os.environ:
+        pytest.skip(f"missing: {', '.join(missing)} (kernels/packages-x86-64.txt)")
+    assert missing == []
+    return build_kernel(X86_64)
+
+
+@pytest.fixture(scope="module")
+def facts(kernel: KernelBuild) -> dict[str, str]:
+    return dict(json.loads((kernel.path.parent / "kernel.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def unpacked(kernel: KernelBuild, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(kernel.path, tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(scope="module")
+def answer(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a virtual machine with that kernel says when it was asked everything."""
+    question = {
+        "ccas": list(CCAS),
+        "flow_bytes": FLOW_BYTES,
+        "parameters": {name: [entry.minimum, entry.maximum] for name, entry in PARAMETERS.items()},
+    }
+    given = ask(unpacked, build_image().path, question, tmp_path_factory.mktemp("machine"))
+    assert "error" not in given, given["error"]
+    return given
+
+
+def field(package: Path, name: str) -> str:
+    return subprocess.run(
+        ["dpkg-deb", "--field", package, name], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_the_package_is_named_after_the_release_and_needs_no_other(kernel: KernelBuild, facts: dict[str, str]) -> None:
+    assert facts["release"] == f"{kernel.version}-longfat-{kernel.digest[:8]}"
+    assert field(kernel.path, "Package") == f"linux-image-{facts['release']}"
+    assert field(kernel.path, "Architecture") == "amd64"
+    assert field(kernel.path, "Version") == f"{kernel.version}-1"
+    assert field(kernel.path, "Depends") == ""
+
+
+def test_the_package_holds_a_kernel_its_configuration_and_modules_only(unpacked: Path, facts: dict[str, str]) -> None:
+    release = facts["release"]
+    assert sorted(path.name for path in (unpacked / "boot").iterdir()) == [
+        f"System.map-{release}",
+        f"config-{release}",
+        f"vmlinuz-{release}",
+    ]
+    assert [path.name for path in (unpacked / "lib/modules").iterdir()] == [release]
+    assert {path.name for path in unpacked.iterdir()} <= {"boot", "etc", "lib", "usr"}
+    assert not list(unpacked.rglob("*.dtb")) + list(unpacked.rglob("vmlinux"))
+
+
+def test_nothing_in_the_package_tells_when_it_was_built(kernel: KernelBuild) -> None:
+    listing = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", kernel.path], stdout=subprocess.PIPE)
+    assert listing.stdout is not None
+    with tarfile.open(fileobj=listing.stdout, mode="r|") as tar:
+        late = [member.name for member in tar if member.mtime > int(PACKAGE_EPOCH)]
+    assert listing.wait() == 0
+    assert late == []
+
+
+def test_the_machine_runs_the_packaged_kernel(answer: dict[str, Any], facts: dict[str, str]) -> None:
+    assert answer["release"] == facts["release"]
+
+
+def test_disks_and_cards_of_virtual_machines_need_no_module(answer: dict[str, Any]) -> None:
+    assert {"vda", "sda", "nvme0n1"} <= set(answer["disks"])
+    assert answer["built_in_cards"] == ["e1000", "e1000e", "virtio_net"]
+
+
+def test_every_module_loads_and_a_card_starts_with_its_own(answer: dict[str, Any]) -> None:
+    assert len(answer["modules"]) > 30
+    refused = {name: said for name, said in answer["modules"].items() if said and said not in NO_HARDWARE}
+    assert refused == {}
+    assert "vmxnet3" in answer["cards"]
+
+
+def test_every_algorithm_of_the_catalogue_is_there(answer: dict[str, Any]) -> None:
+    assert set(CCAS) - set(answer["ccas"]) == set()
+
+
+@pytest.mark.parametrize("cca", CCAS)
+def test_a_flow_moves_its_bytes_under_the_algorithm_it_asked_for(answer: dict[str, Any], cca: str) -> None:
+    flow = answer["flows"][cca]
+    assert (flow.get("cca"), flow.get("received")) == (cca, FLOW_BYTES), flow
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_has_its_default_and_takes_its_range_only(answer: dict[str, Any], name: str) -> None:
+    entry = PARAMETERS[name]
+    assert answer["parameters"][name] == {
+        "found": str(entry.default),
+        "tried": {
+            str(entry.minimum - 1): "Invalid argument",
+            str(entry.minimum): str(entry.minimum),
+            str(entry.maximum): str(entry.maximum),
+            str(entry.maximum + 1): "Invalid argument",
+        },
+    }

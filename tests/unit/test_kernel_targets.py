@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between the guest's kernel and the x86-64 package, with a tiny source and a stub of make."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from tiny_kernels import VERSION, tiny_kernels
+
+from longfat.builds.kernel import KERNELS_FOLDER, KernelBuild, build_kernel, fragments
+from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
+from longfat.builds.packages import missing_packages
+from longfat.errors import RigError
+
+MKDEBIAN_DATE = "date -R -u -d @1735689600"
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return tiny_kernels(tmp_path, monkeypatch)
+
+
+def package(kernels: Path) -> KernelBuild:
+    return build_kernel(X86_64, kernels_folder=kernels)
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "log").read_text().splitlines()
+
+
+def test_a_package_is_patched_configured_and_built_once(kernels: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    first = build_kernel(X86_64, kernels_folder=kernels, say=said.append)
+    assert first.path.name == f"linux-image-{VERSION}-1.deb"
+    assert first.path.read_text() == "one\ntwo\n"
+    assert said == [f"building the {VERSION} x86-64 package (about nine minutes on two cores)"]
+    assert build_kernel(X86_64, kernels_folder=kernels, say=said.append) == first
+    assert [call.split()[1:3] for call in calls(tmp_path)] == [["ARCH=x86_64", f"-j{os.cpu_count()}"]] * 2
+    assert len(said) == 1
+
+
+def test_options_that_no_fragment_names_have_the_kernels_defaults_in_a_package_and_are_off_in_a_guest(
+    kernels: Path, tmp_path: Path
+) -> None:
+    package(kernels)
+    build_kernel(kernels_folder=kernels)
+    goals = [call.split()[3] for call in calls(tmp_path)]
+    assert goals == ["alldefconfig", "bindeb-pkg", "allnoconfig", "linux"]
+
+
+def test_the_release_of_a_package_ends_with_its_digest(kernels: Path) -> None:
+    built = package(kernels)
+    facts = json.loads((built.path.parent / "kernel.json").read_text())
+    assert facts["release"] == f"release-{built.digest[:8]}"
+    assert (facts["target"], facts["version"], facts["digest"]) == ("x86-64", VERSION, built.digest)
+    assert all(re.fullmatch("[0-9a-f]{64}", facts[f"{what}_sha256"]) for what in ("config", "package", "source"))
+
+
+def test_the_day_of_the_build_is_taken_out_of_the_package(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = tmp_path / "programs/make"
+    make.write_text(make.read_text().replace("cat tcp.c", "cat scripts/package/mkdebian"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "7")
+    assert package(kernels).path.read_text() == f"echo $({MKDEBIAN_DATE})\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("config/a.config", {"um", "x86-64"}), ("config/um/b.config", {"um"}), ("config/x86-64/c.config", {"x86-64"})],
+)
+def test_a_change_of_a_fragment_is_another_kernel_only_where_it_is_used(
+    kernels: Path, name: str, changes: set[str]
+) -> None:
+    def digests() -> dict[str, str]:
+        return {target.name: build_kernel(target, kernels_folder=kernels).digest for target in TARGETS.values()}
+
+    before = digests()
+    with (kernels / name).open("a") as file:
+        file.write("CONFIG_MORE=y\n")
+    after = digests()
+    assert {target for target in before if before[target] != after[target]} == changes
+
+
+def test_a_guest_does_not_wait_for_a_package_that_is_being_built(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache/kernels").mkdir(parents=True)
+    with (tmp_path / "cache/kernels/x86-64.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert build_kernel(GUEST, kernels_folder=kernels).path.exists()
+
+
+def test_packages_that_only_this_build_needs_are_named_with_the_command_that_installs_them(
+    kernels: Path, tmp_path: Path
+) -> None:
+    (kernels / X86_64.packages).write_text("# why\none nonesuch-one # a\ntwo /nonesuch/two # b\nthree sh # c\n")
+    with pytest.raises(RigError) as caught:
+        package(kernels)
+    assert str(caught.value).splitlines() == [
+        "packages-x86-64.txt: packages for this build are missing: one two",
+        "  hint: as root: apt-get install --no-install-recommends one two",
+    ]
+    assert not (tmp_path / "log").exists()
+    assert build_kernel(kernels_folder=kernels).path.exists(), "the guest's kernel needs none of them"
+
+
+def test_what_only_a_test_needs_counts_when_it_is_asked_for() -> None:
+    listing = "# a remark\n\nqemu ?nonesuch-qemu # test\ndash ?sh # test\n"
+    assert missing_packages(listing) == []
+    assert missing_packages(listing, wanted=True) == ["qemu"]
+
+
+def test_a_program_of_the_administrator_is_found_by_a_user_who_has_no_path_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nonesuch")
+    assert missing_packages("one mkfs # in /usr/sbin\ntwo nonesuch # nowhere\n") == ["two"]
+
+
+def test_a_package_in_the_cache_needs_no_other_program(kernels: Path) -> None:
+    built = package(kernels)
+    (kernels / X86_64.packages).write_text("one nonesuch-one # reason\n")
+    assert package(kernels) == built
+
+
+def test_a_damaged_package_is_found_and_the_way_out_is_told(kernels: Path) -> None:
+    built = package(kernels)
+    built.path.write_text("another")
+    with pytest.raises(RigError, match="the kernel is damaged: the package is not the one that was built") as caught:
+        package(kernels)
+    assert str(caught.value).endswith(f"hint: rm -r {built.path.parent} && ./just kernel --target x86-64")
+
+
+def test_two_packages_under_one_digest_are_damage(kernels: Path) -> None:
+    built = package(kernels)
+    built.path.with_name("linux-image-other.deb").write_bytes(built.path.read_bytes())
+    with pytest.raises(RigError, match=r"kernel\.json or linux-image-\*\.deb cannot be read"):
+        package(kernels)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
+def test_no_two_of_the_projects_fragments_set_one_option(target: Target) -> None:
+    lines = "".join(path.read_text() for path in fragments(KERNELS_FOLDER, target)).splitlines()
+    options = [match[1] for line in lines if (match := re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set)", line))]
+    assert len(options) > 20
+    assert [option for option in set(options) if options.count(option) > 1] == []
+
+
+def test_both_kernels_of_the_project_have_every_algorithm_and_queue_built_in() -> None:
+    shared = set(fragments(KERNELS_FOLDER, GUEST)) & set(fragments(KERNELS_FOLDER, X86_64))
+    assert sorted(path.name for path in shared) == ["congestion-control.config", "network.config"]
+    assert [line for path in shared for line in path.read_text().splitlines() if line.endswith("=m")] == []

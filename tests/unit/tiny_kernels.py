@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder like ``kernels/`` with a source of two files, and stubs of make and strip: nothing is compiled."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+VERSION = "6.12.117"
+PATCH = """\
+Subject: [PATCH] a line more
+
+diff --git a/tcp.c b/tcp.c
+--- a/tcp.c
++++ b/tcp.c
+@@ -1 +1,2 @@
+ one
++two
+"""
+# The options it is given become the configuration but for those named in LOST; what it makes shows the patched source.
+MAKE = """\
+#!/bin/sh
+echo "$@" >>{log}
+for word; do case $word in
+all*config) grep -v "${{LOST:-nothing is lost}}" "$KCONFIG_ALLCONFIG" >.config ;;
+linux) file=linux ;;
+bindeb-pkg) file=../linux-image-$KDEB_PKGVERSION.deb ;;
+esac; done
+test -n "$file" || exit 0
+echo "error: no such thing" >&2
+mkdir -p include/config
+echo "release$LOCALVERSION" >include/config/kernel.release
+test -z "$BROKEN" && cat tcp.c >$file
+"""
+
+
+def tiny_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
+    folder = tmp_path / "kernels"
+    (folder / "patches").mkdir(parents=True)
+    (folder / "config/um").mkdir(parents=True)
+    (folder / "config/x86-64").mkdir()
+    (folder / "series").write_text("0001-a-line.patch\n")
+    (folder / "patches" / "0001-a-line.patch").write_text(PATCH)
+    (folder / "config" / "a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
+    (folder / "config/um/b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
+    (folder / "config/x86-64/c.config").write_text("CONFIG_PCI=y\n")
+    (folder / "packages-x86-64.txt").write_text("dash sh # why\nqemu ?nonesuch-qemu # a test\n")
+    pack(tmp_path, VERSION)
+    settings(folder, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "make").write_text(MAKE.format(log=tmp_path / "log"))
+    (programs / "strip").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
+    """A kernel source tarball in ``folder``, uncompressed."""
+    tree = folder / f"linux-{version}"
+    tree.mkdir()
+    numbers = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True)
+    (tree / makefile).write_text("".join(f"{name} = {number}\n" for name, number in numbers) + "EXTRAVERSION =\n")
+    (tree / "tcp.c").write_text("one\n")
+    (tree / "scripts/package").mkdir(parents=True)
+    (tree / "scripts/package/mkdebian").write_text("echo $(date -R)\n")
+    path = folder / f"linux-{version}.tar"
+    with tarfile.open(path, "w") as tar:
+        tar.add(tree, tree.name)
+    return path
+
+
+def settings(folder: Path, **changes: str) -> dict[str, str]:
+    """Write ``source.toml`` into ``folder``; what it says."""
+    values = {
+        "series": "6.12",
+        "pinned": VERSION,
+        "distribution_tarball": "/nonexistent/linux.tar.xz",
+        "url": (folder / "linux-{version}.tar").as_uri().replace("%7B", "{").replace("%7D", "}"),
+        "sums_url": (folder / "sums").as_uri(),
+        **changes,
+    }
+    (folder / "source.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in values.items()))
+    return values

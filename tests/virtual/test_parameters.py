@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's kernel has the algorithms and parameters of the catalogue, and hosts of one run may differ in them."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import ask, one_flow, run, virtual
+
+from longfat.catalog.ccas import CCAS
+from longfat.dataset.gates import Evidence, misses
+from longfat.manifest import load_study
+from longfat.plan import build_plan
+from longfat.runspec import Probes, RunSpec
+
+pytestmark = pytest.mark.virtual
+
+PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
+PROGRAM = f"""
+from pathlib import Path
+def path(sysctl): return Path("/proc/sys", sysctl.replace(".", "/"))
+def written(sysctl, value):
+    try:
+        path(sysctl).write_text(str(value))
+    except OSError as error:
+        return -error.errno
+    return int(path(sysctl).read_text())
+ASKED = { ({name: [p.minimum, p.maximum, p.minimum - 1, p.maximum + 1] for name, p in PARAMETERS.items()})!r}
+folders = sorted(entry for entry in Path("/proc/sys/net/ipv4").glob("tcp_*") if entry.is_dir())
+answer = {{"there": [f"net.ipv4.{{folder.name}}.{{file.name}}" for folder in folders for file in folder.iterdir()]}}
+answer["values"] = {{name: int(path(name).read_text()) for name in ASKED if path(name).exists()}}
+answer["written"] = {{name: [written(name, value) for value in ASKED[name]] for name in ASKED}}
+answer["ccas"] = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+"""
+STUDY = """\
+format: 1
+study: two-to-one
+title: Two senders with different parameters of one algorithm
+algorithms:
+  gentle: {cca: scalable, a: 0.01}
+  eager: {cca: scalable, a: 0.05, b: 0.25}
+experiments:
+  - id: two-to-one
+    artifacts: [fig-1]
+    topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 20 ms, senders: 2}
+    flows:
+      - {name: f1, from: client1, to: server, algorithm: gentle, window: 64 KiB, duration: 1 s}
+      - {name: f2, from: client2, to: server, algorithm: eager, window: 64 KiB, duration: 1 s}
+"""
+
+
+@pytest.fixture(scope="module")
+def answer() -> Any:
+    return ask(PROGRAM)
+
+
+def test_the_kernel_offers_every_algorithm_of_the_catalogue(answer: Any) -> None:
+    assert set(CCAS) <= set(answer["ccas"])
+
+
+def test_the_catalogue_has_every_parameter_of_the_kernel_and_no_other(answer: Any) -> None:
+    assert sorted(answer["there"]) == sorted(PARAMETERS)
+
+
+def test_the_kernel_starts_with_the_defaults_of_the_catalogue(answer: Any) -> None:
+    assert answer["values"] == {name: parameter.default for name, parameter in PARAMETERS.items()}
+
+
+@pytest.mark.parametrize("sysctl", PARAMETERS)
+def test_the_kernel_takes_the_range_of_the_catalogue_and_nothing_beyond(answer: Any, sysctl: str) -> None:
+    parameter = PARAMETERS[sysctl]
+    assert answer["written"][sysctl] == [parameter.minimum, parameter.maximum, -errno.EINVAL, -errno.EINVAL]
+
+
+def test_two_senders_of_one_run_use_their_own_parameters_of_one_algorithm(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY)
+    (planned,) = build_plan(load_study(path), pins=virtual().pins()).runs
+    folder = run(planned.spec, tmp_path / "run")
+    achieved = json.loads((folder / "achieved.json").read_text())
+    used = {flow["flow"]: (flow["cca"], flow["cca_parameters"]) for flow in achieved["flows"]}
+    assert used == {
+        "f1": ("scalable", {"a_ppm": 10_000, "b_ppm": 125_000, "lwnd": 0}),
+        "f2": ("scalable", {"a_ppm": 50_000, "b_ppm": 250_000, "lwnd": 0}),
+    }
+    assert misses(Evidence(planned.spec, achieved, json.loads((folder / "flows.json").read_text()))) == ()
+
+
+def sampled(cca: str) -> RunSpec:
+    spec = one_flow(sender={"net.ipv4.tcp_cc_info": "1"}, duration_us=500_000)
+    flow = dataclasses.replace(spec.flows[0], cca=cca)
+    return dataclasses.replace(spec, flows=(flow,), probes=Probes())
+
+
+@pytest.mark.parametrize(("cca", "has_delay_window"), [("compound", True), ("reno", False)])
+def test_only_compound_has_a_delay_window_in_its_samples(tmp_path: Path, cca: str, has_delay_window: bool) -> None:
+    folder = run(sampled(cca), tmp_path / "run")
+    with (folder / "sockets.csv").open(newline="") as table:
+        windows = [row["dwnd_segments"] for row in csv.DictReader(table)]
+    assert windows
+    assert all(window.isdigit() == has_delay_window for window in windows)
