@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -300,10 +299,6 @@ def test_bytecode_in_the_image_is_never_compared_with_its_source(real_image: Ima
     assert {"net.cpython-311.pyc", "subprocess.cpython-311.pyc"} <= {path.name for path in compiled}
     # PEP 552: bytes 4 to 8 are flags; 1 means "by hash", 2 would mean "check the source".
     assert {path.read_bytes()[4:8] for path in compiled} == {b"\x01\x00\x00\x00"}
-
-
-@pytest.mark.virtual
-
 
 
 @pytest.mark.virtual
