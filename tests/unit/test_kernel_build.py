@@ -247,3 +247,11 @@ def test_the_digest_depends_on_the_order_of_the_patches(kernels: Path, tmp_path:
 
 def test_the_projects_series_names_every_patch_it_has() -> None:
     assert patches(KERNELS_FOLDER) == sorted((KERNELS_FOLDER / "patches").glob("*.patch"))
+
+
+@pytest.mark.parametrize("patch", patches(KERNELS_FOLDER), ids=lambda path: path.name[:4])
+def test_each_patch_names_its_source_and_is_listed_with_its_subject(patch: Path) -> None:
+    header = patch.read_text(encoding="utf-8").split("\ndiff --git ", 1)[0]
+    subject = " ".join(re.search(r"^Subject: \[PATCH\] (.*(?:\n .*)*)", header, re.M)[1].split())  # type: ignore[index]
+    assert re.search(r"^Sources?: ", header, re.M)
+    assert f"| {patch.name[:4]} {subject} |" in (KERNELS_FOLDER / "README.md").read_text(encoding="utf-8")
