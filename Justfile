@@ -46,6 +46,11 @@ fmt:
     ruff check --fix .
     ruff format .
 
+# Hold the kernel's congestion controls against the published laws (--reference: renew kernels/conformance)
+[group('check')]
+conformance *OPTIONS:
+    @longfat conformance "$@"
+
 # Measure the speed of the laboratory on this machine
 [group('check')]
 bench *OPTIONS:

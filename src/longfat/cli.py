@@ -6,7 +6,7 @@ pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own w
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
 Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
-is at fault, 4 some runs failed or are invalid, 130 interrupted.
+is at fault, 4 some runs failed or are invalid or a law is not followed, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -191,6 +191,19 @@ def build_both() -> None:
     """Build the kernel and the image."""
     kernel()
     image()
+
+
+@app.command()
+def conformance(
+    reference: Annotated[bool, typer.Option(help="write the report to kernels/conformance/, to be committed")] = False,
+) -> None:
+    """Hold the kernel's congestion controls against the published laws and write the report."""
+    with _outcome() as console:
+        from longfat.verbs.conformance import conformance
+
+        if not conformance(console, reference=reference):
+            sys.stderr.write("the kernel does not follow every law; the report says which and how far it is off\n")
+            raise typer.Exit(RUNS_NOT_VALID)
 
 
 @app.command()

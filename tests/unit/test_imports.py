@@ -21,6 +21,7 @@ ALLOWED = {
     "record": LEAVES,
     "backends": LEAVES | {"lab", "builds"},
     "execute": LEAVES | {"backends", "record"},
+    "conformance": LEAVES | {"backends", "analysis.style"},
     "dataset": LEAVES | {"record", "plan.lockfile", "plan.model"},
     "analysis": LEAVES | {"dataset", "manifest", "plan.lockfile", "plan.model"},
 }

@@ -94,6 +94,23 @@ def test_a_guest_does_not_wait_for_a_package_that_is_being_built(kernels: Path, 
         assert build_kernel(GUEST, kernels_folder=kernels).path.exists()
 
 
+def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    make = tmp_path / "programs/make"
+    make.write_text(f"#!/bin/sh\nsleep 60 &\necho $! >{child}\nsleep 1\nkill -INT {os.getpid()}\nwait\n")
+    with pytest.raises(KeyboardInterrupt):
+        package(kernels)
+    assert not is_running(int(child.read_text()))
+    assert not list((tmp_path / "cache/kernels").glob(".build-*"))
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+    except OSError:
+        return False
+
+
 def test_packages_that_only_this_build_needs_are_named_with_the_command_that_installs_them(
     kernels: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,9 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import tomllib
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from longfat.builds.kernel_source import Source, find_source
 from longfat.builds.kernel_targets import GUEST, Target
@@ -150,25 +153,42 @@ def _build(target: Target, source: Source, kernels_folder: Path, result: Path, d
 
 
 class _Runner:
-    """Runs the steps of a build in its folder; a failed one is a RigError with the end of the log."""
+    """Runs the steps of a build in its folder; a failed one is a RigError with the end of the log.
 
-    def __init__(self, folder: Path, log: Path, output: object) -> None:
+    An interrupted step ends with all that it started, so that nothing writes into the folder any more.
+    """
+
+    def __init__(self, folder: Path, log: Path, output: IO[bytes]) -> None:
         self.folder, self.log, self.output = folder, log, output
 
     def __call__(self, argv: list[str], **environment: str) -> None:
         try:
-            subprocess.run(
-                argv,
-                cwd=self.folder,
-                env={**os.environ, "LC_ALL": "C", **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=self.output,  # type: ignore[call-overload]
-                stderr=subprocess.STDOUT,
-                check=True,
-            )
-        except (OSError, subprocess.CalledProcessError) as error:
-            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
-            raise RigError(f"kernel build failed: {error}\n{tail}", where=str(self.log)) from error
+            status = self._run(argv, {**os.environ, "LC_ALL": "C", **environment})
+        except OSError as error:
+            raise self._failed(str(error)) from error
+        if status:
+            raise self._failed(f"{shlex.join(argv)} ended with exit status {status}")
+
+    def _run(self, argv: list[str], environment: dict[str, str]) -> int:
+        step = subprocess.Popen(
+            argv,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+        try:
+            return step.wait()
+        except BaseException:
+            os.killpg(step.pid, signal.SIGKILL)
+            step.wait()
+            raise
+
+    def _failed(self, what: str) -> RigError:
+        tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+        return RigError(f"kernel build failed: {what}\n{tail}", where=str(self.log))
 
 
 def check_configuration(wanted: str, got: str) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
 from longfat.conformance import published
 from longfat.conformance.law import Axes, Law, Point
-from longfat.conformance.measure import epochs, growth_each_rtt, kept, share_each_rtt, rounds_to_reach, total
+from longfat.conformance.measure import epochs, growth_each_rtt, kept, rounds_to_reach, share_each_rtt, total
 from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
 
@@ -19,7 +21,10 @@ PPM = 1_000_000
 GROWTH = Axes("window, segments", "growth, segments each RTT", log_x=True)
 SHARE = Axes("window, segments", "growth each RTT, share of the window", log_x=True)
 KEPT = Axes("window, segments", "share of the window kept on a loss", log_x=True)
+OWN = Axes("a", "growth each RTT, share of the window")
 RECOVERY = Axes("share given up, b", "recovery time, RTTs")
+HALVING = Axes("share given up, b", "time to half the rate, RTTs")
+DOUBLING = Axes("a", "time to twice the rate, RTTs")
 
 RFC_5681 = "RFC 5681, section 3.1"
 KELLY = "Kelly, CCR 33(2), 2003"
@@ -162,10 +167,99 @@ def _scalable(a: float, b: float) -> tuple[Law, ...]:
     )
 
 
+def share_of_each(run: Run) -> Sequence[Point]:
+    """Growth each RTT as a share of the window, for each sender against its own a, after the first loss."""
+    points = []
+    for number, sender in enumerate(run.scenario.senders, 1):
+        a = dict(sender.parameters)["a_ppm"] / PPM
+        points.append(Point(a, a, share_each_rtt(epochs(run.traces[f"flow{number}", 0])[0].trace)))
+    return points
+
+
+def _two_hosts() -> Law:
+    first, second = (Sender("scalable", parts_per_million(a=a, b=0.5)) for a in (0.01, 0.05))
+    # A queue that overflows in slow start ends it for both.
+    scenario = Scenario((first, second), duration_us=1_000_000, segments=1500, rate_pps=90_000, queue_packets=300)
+    claim = "two hosts of one run grow each by its own a, 0.01 and 0.05"
+    return Law("scalable", claim, KELLY, OWN, (scenario,), share_of_each, least_points=2)
+
+
+LEAST_GROWTH = 6  # segments: fewer are too coarse for a slope
+
+
+def growth_below(run: Run, lwnd: int) -> Sequence[Point]:
+    """Growth in segments each RTT between any two losses, while the window is at most ``lwnd``."""
+    parts = [epoch.trace.where(epoch.trace.cwnd <= lwnd) for epoch in epochs(run.trace)]
+    return [
+        Point(float(part.cwnd.mean()), 1.0, growth_each_rtt(part))
+        for part in parts
+        if len(part.t_us) and np.ptp(part.cwnd) >= LEAST_GROWTH
+    ]
+
+
+def share_above(run: Run, lwnd: int, a: float) -> Sequence[Point]:
+    """Growth each RTT as a share of the window between any two losses, while it is above ``lwnd``."""
+    parts = [epoch.trace.where(epoch.trace.cwnd > lwnd) for epoch in epochs(run.trace)]
+    return [
+        Point(float(part.cwnd.mean()), a, share_each_rtt(part))
+        for part in parts
+        if len(part.t_us) and np.ptp(part.cwnd) >= LEAST_GROWTH
+    ]
+
+
+def kept_around(run: Run, lwnd: int, b: float) -> Sequence[Point]:
+    """What each loss leaves of the window, at most ``lwnd`` or above it."""
+    return [Point(point.x, 0.5 if point.x <= lwnd else 1 - b, point.kernel) for point in kept(run, 1 - b)]
+
+
+def _legacy_window(a: float, b: float) -> tuple[Law, ...]:
+    """The rules on both sides of lwnd: above Kelly's 16, and around one that windows of a loss can reach."""
+    high, low = (
+        Scenario(
+            (Sender("scalable", (*parts_per_million(a=a, b=b), ("lwnd", lwnd))),),
+            duration_us=drops_us[-1] + 12 * rtt_us,
+            segments=1000,
+            rtt_us=rtt_us,
+            rate_pps=60_000,
+            drops_us=drops_us,
+            sample_us=rtt_us // 10,
+        )
+        for lwnd, rtt_us, drops_us in (
+            (16, 2_000, (2_000, 40_000, 80_000, 120_000)),
+            (500, 20_000, (125_000, 220_000, 320_000, 420_000, 520_000, 760_000)),
+        )
+    )
+    law = partial(Law, "scalable", reference=KELLY)
+    return (
+        law(
+            "above lwnd = 16 the window grows by the share a each RTT",
+            axes=SHARE,
+            scenarios=(high,),
+            points=partial(share_above, lwnd=16, a=a),
+            least_points=2,
+        ),
+        law(
+            "up to lwnd = 500 the window grows by a segment each RTT",
+            axes=GROWTH,
+            scenarios=(low,),
+            points=partial(growth_below, lwnd=500),
+        ),
+        law(
+            "a loss takes a half up to lwnd = 500 and the share b above",
+            axes=KEPT,
+            scenarios=(low,),
+            points=partial(kept_around, lwnd=500, b=b),
+            least_points=4,
+        ),
+    )
+
+
 LAWS: tuple[Law, ...] = (
     *_reno(1, 0.5),
     *_reno(0.5, 0.25),
     *_reno(4, 0.125),
     _parallel(4),
+    *_legacy_window(0.01, 0.125),
+    _two_hosts(),
     *(law for a, b in SCALABLE_PAIRS for law in _scalable(a, b)),
 )

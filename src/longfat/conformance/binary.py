@@ -139,7 +139,7 @@ def _cubic(first_us: int, seconds: float) -> tuple[Law, ...]:
     law = partial(Law, "cubic", reference=CUBIC, scenarios=(scenario,))
     size = f"loss after {first_us // 1000} ms"
     return (
-        law(f"the window follows C (t - K)^3 + W_max ({size})", axes=CURVE, points=cubic_curve, least_points=12),
+        law(f"the window follows C (t - K)^3 + W_max ({size})", axes=CURVE, points=cubic_curve, least_points=6),
         law(
             f"a loss takes three tenths of the window ({size})",
             axes=KEPT,

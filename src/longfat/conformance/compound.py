@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from longfat.conformance.law import Axes, Law, Point
-from longfat.conformance.measure import epochs, kept, slope
+from longfat.conformance.measure import epochs, growth_each_rtt, kept
 from longfat.conformance.published import Compound
 from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
@@ -25,7 +26,7 @@ KEPT = Axes("window, segments", "share of the window kept on a loss", log_x=True
 BACKLOG = Axes("gamma, segments", "backlog when the delay part gives way, segments")
 GIVEN = Axes("backlog, segments", "segments that the delay part gives up")
 QUEUED = Axes("backlog, segments", "growth, segments each RTT")
-TUNED = Axes("queue, segments", "backlog when the delay part gives way, segments")
+TUNED = Axes("losses so far", "backlog when the delay part gives way, segments")
 
 STEPS = 10  # RTTs that a growth is averaged over
 FALL = 5  # segments in one step down that only a decision of the delay part takes
@@ -91,11 +92,11 @@ def growth_in_queue(run: Run, low: float, high: float, law: float) -> Sequence[P
     inside = trace.is_open & (backlog > low) & (backlog < high)
     falls = np.flatnonzero(np.diff(inside.astype(int)))
     points = []
-    for start, end in zip(falls, falls[1:], strict=False):
+    for start, end in pairwise(falls):
         part = np.arange(start + 1, end + 1)
         if inside[part].all() and np.ptp(trace.cwnd[part]) >= FALL:
-            passed = np.cumsum(np.diff(trace.t_us[part], prepend=trace.t_us[part][0]) / trace.srtt_us[part])
-            points.append(Point(float(backlog[part].mean()), law, slope(passed, trace.cwnd[part])))
+            own = trace.where(np.isin(trace.t_us, trace.t_us[part]))
+            points.append(Point(float(backlog[part].mean()), law, growth_each_rtt(own)))
     return points
 
 
@@ -131,20 +132,19 @@ def _idle_path(**parameters: float) -> tuple[Law, ...]:
     )
 
 
-def _full_path(seconds: float, *parameters: tuple[str, int], queue_packets: int | None = None) -> Scenario:
+def _full_path(seconds: float, alpha: float, *parameters: tuple[str, int]) -> Scenario:
     """A path that is full before the loss part fills it. The first loss comes in slow start, below that."""
     return Scenario(
-        (Sender("compound", (*millionths(alpha=GENTLE), *parameters)),),
+        (Sender("compound", (*millionths(alpha=alpha), *parameters)),),
         duration_us=round(seconds * 1e6),
         segments=2500,
         rate_pps=20_000,
-        queue_packets=queue_packets,
         drops_us=(105_000,),
     )
 
 
 def _equilibrium(gamma: int, eta: float) -> tuple[Law, ...]:
-    scenario = _full_path(8, ("gamma", gamma), *millionths(eta=eta))
+    scenario = _full_path(8, GENTLE, ("gamma", gamma), *millionths(eta=eta))
     law = partial(Law, "compound", reference=INFOCOM, scenarios=(scenario,))
     return (
         law(
@@ -160,9 +160,64 @@ def _equilibrium(gamma: int, eta: float) -> tuple[Law, ...]:
     )
 
 
+def _burst(claim: str, law: float, *parameters: tuple[str, int]) -> Law:
+    """Growth where burst control acts: from gamma_low to gamma segments in the queue."""
+    scenario = _full_path(8, Compound().alpha, ("gamma", 200), ("gamma_low", 40), *parameters)
+    points = partial(growth_in_queue, low=60, high=190, law=law)
+    return Law("compound", f"from gamma_low to gamma queued, {claim}", VISTA, QUEUED, (scenario,), points)
+
+
+HIGHEST = 300  # segments: gamma as it is set, above what the queue holds
+LAMBDA = 0.8  # weight of a new sample
+PART = 0.75  # of the backlog at a loss that a sample is
+
+
+def tuned(run: Run, loss_window: bool) -> Sequence[Point]:
+    """The backlog at each decrease of the delay part, against gamma as the losses so far have tuned it.
+
+    A sample is PART of the whole queue, and with ``loss_window`` of the loss part's share in it. The loss that ends
+    slow start gives none.
+    """
+    assert run.scenario.queue_packets is not None
+    trace, gamma, points = run.trace, float(HIGHEST), []
+    losses = np.flatnonzero(trace.is_open[:-1] & ~trace.is_open[1:])[1:]
+    waiting = decisions(run)
+    for number, at in enumerate(losses, 1):
+        share = 1 - float(trace.dwnd[at] / trace.cwnd[at]) if loss_window else 1.0
+        gamma = (1 - LAMBDA) * gamma + LAMBDA * PART * run.scenario.queue_packets * share
+        until_us = trace.t_us[losses[number]] if number < len(losses) else np.inf
+        own = [decision for decision in waiting if trace.t_us[at] < decision.t_us < until_us]
+        points += [Point(number, gamma, decision.backlog) for decision in own]
+    return points
+
+
+def _tuning(claim: str, autotune: int) -> Law:
+    scenario = Scenario(
+        (Sender("compound", (("gamma", HIGHEST), ("autotune", autotune))),),
+        duration_us=45_000_000,
+        segments=1000,
+        rtt_us=40_000,
+        rate_pps=5_000,
+        queue_packets=100,
+        drops_us=(210_000,),
+        sample_us=10_000,
+    )
+    points = partial(tuned, loss_window=autotune == 2)
+    return Law("compound", claim, VISTA, TUNED, (scenario,), points, least_points=3)
+
+
 LAWS: tuple[Law, ...] = (
     *_idle_path(),
     *_idle_path(alpha=0.05, k=0.8, beta=0.25),
     *_equilibrium(100, 1),
     *_equilibrium(60, 0.5),
+    _burst("muted increments leave the growth of the loss part", 1, ("burst", 1)),
+    _burst(
+        "partial increments add 3 segments each RTT to that of the loss part",
+        4,
+        ("burst", 2),
+        ("partial_increment", 3),
+    ),
+    _tuning("by diffwnd, gamma follows 3/4 of the backlog at a loss", 1),
+    _tuning("by the loss window, gamma follows 3/4 of the loss part's backlog at a loss", 2),
 )

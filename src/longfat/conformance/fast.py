@@ -13,15 +13,13 @@ import numpy as np
 
 from longfat.conformance.delay import backlog
 from longfat.conformance.law import Axes, Law, Point
-from longfat.conformance.measure import kept
 from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
 
 REFERENCE = "Jin, Wei, Low, INFOCOM 2004"
 QUEUED = Axes("alpha, segments", "segments that a flow keeps in the queue", log_x=True, log_y=True)
 NEARER = Axes("gamma", "share of the way to equilibrium in one update")
-KEPT = Axes("window, segments", "share of the window kept on a loss")
-LEAST_STEP = 20  # segments: smaller steps are too coarse for a ratio
+LEAST_DISTANCE, LEAST_STEP = 80, 20  # segments: nearer windows and smaller steps are too coarse for a ratio
 
 
 def queued(run: Run, alpha: int) -> Sequence[Point]:
@@ -41,7 +39,11 @@ def nearer(run: Run, alpha: int, gamma: float) -> Sequence[Point]:
     trace = run.trace
     goal = run.on_path + alpha
     fell = np.flatnonzero(trace.is_open[1:] & trace.is_open[:-1] & (np.diff(trace.cwnd) <= -LEAST_STEP))
-    return [Point(gamma, gamma, (trace.cwnd[at] - trace.cwnd[at + 1]) / (trace.cwnd[at] - goal)) for at in fell]
+    return [
+        Point(gamma, gamma, (trace.cwnd[at] - trace.cwnd[at + 1]) / (trace.cwnd[at] - goal))
+        for at in fell
+        if trace.cwnd[at] - goal >= LEAST_DISTANCE
+    ]
 
 
 def _one(alpha: int, gamma: float, rate_pps: int = 25_000) -> tuple[Law, ...]:
@@ -59,7 +61,7 @@ def _one(alpha: int, gamma: float, rate_pps: int = 25_000) -> tuple[Law, ...]:
             f"each update covers gamma = {gamma:g} of the way there",
             axes=NEARER,
             points=partial(nearer, alpha=alpha, gamma=gamma),
-            ),
+        ),
     )
 
 
@@ -68,7 +70,11 @@ def _two(alpha: int) -> tuple[Law, ...]:
     scenario = Scenario((sender, sender), duration_us=15_000_000, segments=3000, rate_pps=20_000, sample_us=20_000)
     law = partial(Law, "fast", reference=REFERENCE, scenarios=(scenario,))
     return (
-        law(f"each of two flows keeps alpha = {alpha} segments in the queue", axes=QUEUED, points=partial(queued, alpha=alpha)),
+        law(
+            f"each of two flows keeps alpha = {alpha} segments in the queue",
+            axes=QUEUED,
+            points=partial(queued, alpha=alpha),
+        ),
         law("two flows have equal windows", axes=Axes("flow", "share of both windows"), points=windows),
     )
 

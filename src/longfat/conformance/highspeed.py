@@ -25,10 +25,11 @@ GROWTH = Axes("window, segments", "growth, segments each RTT", log_x=True, log_y
 TAKEN = Axes("window, segments", "share of the window that a loss takes", log_x=True)
 ROWS = published.highspeed_table()
 WINDOWS = [row[0] for row in ROWS]
-LEAST_GROWTH = 8  # segments: fewer are too coarse for a slope
-GROWTH_BETWEEN = 20  # segments between two losses of a walk, where an RTT does not give more
+LEAST_GROWTH = 10  # segments: fewer are too coarse for a slope
+RESPONSE = HighSpeed()
 
 RATE_PPS = 90_000
+LEAST_GAP_US = 5_000  # one deliberate loss is over before the next begins
 LEAST_RTT_US = 400  # a window of 36 segments fills the link, so that losses come when they are asked for
 
 
@@ -61,20 +62,16 @@ def growth_by_row(run: Run) -> Sequence[Point]:
     return points
 
 
-def growth(
-    run: Run, law: Callable[[float], float], source: Callable[[float], float] | None = None
-) -> Sequence[Point]:
+def growth(run: Run, law: Callable[[float], float], source: Callable[[float], float] | None = None) -> Sequence[Point]:
     """Growth each RTT between any two losses; ``source`` is what the kernel's source has in place of ``law``."""
-    return [
-        Point(
-            epoch.middle,
-            law(epoch.middle),
-            growth_each_rtt(epoch.trace),
-            source(epoch.middle) if source else None,
-        )
-        for epoch in epochs(run.trace)
-        if np.ptp(epoch.trace.cwnd) >= LEAST_GROWTH
-    ]
+    points = []
+    for epoch in epochs(run.trace):
+        windows = epoch.trace.cwnd
+        if np.ptp(windows) >= LEAST_GROWTH:
+            expected = float(np.mean([source(window) for window in windows])) if source else None
+            stated = float(np.mean([law(window) for window in windows]))
+            points.append(Point(epoch.middle, stated, growth_each_rtt(epoch.trace), expected))
+    return points
 
 
 def growth_by_acks(run: Run) -> Sequence[Point]:
@@ -98,40 +95,50 @@ def taken(run: Run, law: Callable[[float], float]) -> Sequence[Point]:
     ]
 
 
-def chain(response: HighSpeed, largest: float, least: float) -> Iterator[int]:
+def chain(response: HighSpeed, largest: float, least: float, grown: float, first: float) -> Iterator[int]:
     """Times in microseconds of losses that walk the window down from ``largest`` to ``least`` segments.
 
     The link is always full, so that a window takes window / rate to be acknowledged: this long until a loss is seen,
-    and again until recovery ends. In slow start the window is that of half the time.
+    and again until recovery ends. In slow start the window is that of half the time. A window grows by ``grown``
+    segments, or for an RTT, until the next loss is seen. The loss that ends slow start takes ``first``.
     """
     second = 1e6 / RATE_PPS
     window, seen_us = largest, largest * second
-    yield round(seen_us / 2)
+    drop_us = seen_us / 2
+    yield round(drop_us)
+    taken = first
     while window > least:
         recovered_us = seen_us + 1.1 * window * second
-        window *= 1 - response.b(window)
-        grown = GROWTH_BETWEEN / max(response.a(window), 1)
-        drop_us = recovered_us + max(grown - 1, 0.1) * window * second
+        window *= 1 - taken
+        growing = grown / max(response.a(window), 1)
+        drop_us = max(recovered_us + max(growing - 1, 0.1) * window * second, drop_us + LEAST_GAP_US)
         yield round(drop_us)
         seen_us = drop_us + window * second
+        taken = response.b(window)
 
 
-def walk(largest: int, least: int, response: HighSpeed = HighSpeed(), **more: int) -> Scenario:
-    """A run whose window walks down from ``largest`` to ``least`` segments; ``more`` are parameters besides."""
-    drops_us = tuple(chain(response, largest, least))
+def walk(
+    largest: int, least: int, grown: int = 24, response: HighSpeed = RESPONSE, *, current_window: bool = True
+) -> Scenario:
+    """A run whose window walks down from ``largest`` to ``least`` segments and grows by ``grown`` between losses.
+
+    Without ``current_window`` the loss that ends slow start halves the window.
+    """
+    first = response.b(largest) if current_window else 0.5
+    drops_us = tuple(chain(response, largest, least, grown, first))
     least_round_us = least * 1e6 / RATE_PPS
-    sample_us = round(min(max(least_round_us / 10, 500), 10_000))
+    sample_us = round(min(max(least_round_us / 10, 200), 10_000))
     parameters = {
         "low_window": round(response.low_window),
         "high_window_milli": round(response.high_window * 1e3),
         "high_p_ppb": round(response.high_p * 1e9),
         "high_decrease_ppm": round(response.high_decrease * 1e6),
-        "current_window": 1,
+        "current_window": int(current_window),
         "count_segments": 1,
     }
-    rounds_left = 2 + GROWTH_BETWEEN / max(response.a(least), 1)
+    rounds_left = 2 + 20 / max(response.a(least), 1)
     return Scenario(
-        (Sender("highspeed", tuple((parameters | more).items())),),
+        (Sender("highspeed", tuple(parameters.items())),),
         duration_us=drops_us[-1] + round(rounds_left * least_round_us) + 4 * sample_us,
         segments=largest * 6 // 5,
         rtt_us=LEAST_RTT_US,
@@ -145,20 +152,24 @@ def walk(largest: int, least: int, response: HighSpeed = HighSpeed(), **more: in
 # Together these walks pass every row of the table.
 WALKS = (
     (105_996, 77_162),
-    (82_447, 50_673),
+    (90_200, 60_000),
     (79_066, 48_087),
-    (55_553, 35_933),
+    (62_000, 36_000),
+    (52_400, 52_000),
     (51_090, 37_737),
+    (48_200, 41_000),
     (45_329, 23_909),
     (36_112, 30_064),
     (32_620, 15_777),
     (30_910, 14_737),
+    (26_000, 15_000),
     (24_625, 6_956),
     (22_919, 8_011),
     (14_988, 4_497),
     (13_701, 2_979),
     (7_623, 894),
-    (4_043, 34),
+    (4_043, 114),
+    (130, 36, 4),
 )
 RFC = tuple(walk(*ends) for ends in WALKS)
 SLOW_START = Scenario((Sender("highspeed"),), duration_us=1_500_000, segments=2000, drops_us=(145_000,), sample_us=500)
@@ -187,8 +198,8 @@ TABLE_LAWS: tuple[Law, ...] = (
         "between two rows the window grows by the a(w) of the response function",
         RFC_3649,
         GROWTH,
-        RFC[-1:],
-        partial(growth, law=HighSpeed().a, source=row_a),
+        (RFC[-2],),
+        partial(growth, law=RESPONSE.a, source=row_a),
         "with the RFC's parameters the table is used, and a window between two rows has the a of the upper one",
         least_points=5,
     ),
@@ -211,26 +222,44 @@ TABLE_LAWS: tuple[Law, ...] = (
 )
 
 
-def _formula(response: HighSpeed, largest: int, least: int, why: str) -> tuple[Law, ...]:
+def _formula(run: Scenario, response: HighSpeed, why: str) -> tuple[Law, ...]:
     """The laws of the response function for parameters that have no table."""
-    runs = (walk(largest, least, response),)
-    floor = any(response.a(window) < 0.97 for window in range(least, largest))
-    growth_law, deviation = partial(growth, law=response.a), None
-    if floor:
-        growth_law = partial(growth, law=response.a, source=lambda window: max(response.a(window), 1))
+    points, deviation = partial(growth, law=response.a), None
+    if response.a(response.high_window) < 1:
+        points = partial(growth, law=response.a, source=lambda window: max(response.a(window), 1))
         deviation = "a is never below 1: the kernel does not grow more slowly than Standard TCP"
     return (
-        law(f"the window grows by the a(w) of the response function each RTT ({why})", RFC_3649, GROWTH, runs, growth_law, deviation),
-        law(f"a loss takes the b(w) of the response function ({why})", RFC_3649, TAKEN, runs, partial(taken, law=response.b)),
+        law(
+            f"the window grows by the a(w) of the response function each RTT ({why})",
+            RFC_3649,
+            GROWTH,
+            (run,),
+            points,
+            deviation,
+        ),
+        law(
+            f"a loss takes the b(w) of the response function ({why})",
+            RFC_3649,
+            TAKEN,
+            (run,),
+            partial(taken, law=response.b),
+        ),
     )
 
 
+MBPS_1, MBPS_10, MBPS_100 = (HighSpeed(high_window=window) for window in (8.3, 83.3, 833.3))
+GBPS_1, GBPS_10 = (HighSpeed(high_window=window) for window in (8333.3, 83333.3))
+STEEP = HighSpeed(31, 10_000, 1e-5, 0.2)
 LAWS: tuple[Law, ...] = (
     *TABLE_LAWS,
-    *_formula(HighSpeed(high_window=8.3), 300, 50, "High_Window 8.3 for 1 Mb/s: Standard TCP"),
-    *_formula(HighSpeed(high_window=83.3), 83, 50, "High_Window 83.3 for 10 Mb/s"),
-    *_formula(HighSpeed(high_window=833.3), 830, 100, "High_Window 833.3 for 100 Mb/s"),
-    *_formula(HighSpeed(high_window=8333.3), 8_300, 500, "High_Window 8333.3 for 1 Gb/s"),
-    *_formula(HighSpeed(high_window=83333.3), 20_000, 1_500, "High_Window 83333.3 for 10 Gb/s"),
-    *_formula(HighSpeed(31, 10_000, 1e-5, 0.2), 9_000, 200, "Low_Window 31, High_Window 10000, High_P 0.00001, High_Decrease 0.2"),
+    *_formula(walk(300, 50, 11, MBPS_1), MBPS_1, "High_Window 8.3 for 1 Mb/s: Standard TCP"),
+    *_formula(walk(126, 62, 9, MBPS_10, current_window=False), MBPS_10, "High_Window 83.3 for 10 Mb/s"),
+    *_formula(walk(830, 150, 11, MBPS_100), MBPS_100, "High_Window 833.3 for 100 Mb/s"),
+    *_formula(walk(8_300, 1_500, 11, GBPS_1), GBPS_1, "High_Window 8333.3 for 1 Gb/s"),
+    *_formula(walk(20_000, 1_500, response=GBPS_10), GBPS_10, "High_Window 83333.3 for 10 Gb/s"),
+    *_formula(
+        walk(9_000, 200, response=STEEP),
+        STEEP,
+        "Low_Window 31, High_Window 10000, High_P 0.00001, High_Decrease 0.2",
+    ),
 )

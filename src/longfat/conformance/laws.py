@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from longfat.conformance import aimd, binary, delay, highspeed, htcp, lowpriority
+from longfat.conformance import aimd, binary, compound, delay, fast, highspeed, htcp, lowpriority
 from longfat.conformance.law import Law
 
 LAWS: tuple[Law, ...] = (
@@ -13,4 +13,6 @@ LAWS: tuple[Law, ...] = (
     *binary.LAWS,
     *delay.LAWS,
     *lowpriority.LAWS,
+    *fast.LAWS,
+    *compound.LAWS,
 )

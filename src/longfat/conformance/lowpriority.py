@@ -7,19 +7,25 @@ Owns their scenarios and how each law is read from the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from longfat.conformance.highspeed import LEAST_GROWTH, ROWS, TAKEN, row_b, row_of, taken
 from longfat.conformance.law import Axes, Law, Point
-from longfat.conformance.measure import epochs, growth_each_rtt
+from longfat.conformance.measure import epochs, growth_each_rtt, slope
 from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
 
 TCP_LP = "Kuzmanovic, Knightly, INFOCOM 2003"
 LARGEST = Axes("queue, segments", "largest window, segments")
 GROWTH = Axes("window, segments", "growth, segments each RTT", log_x=True)
+HALVED = Axes("window, segments", "share of the window kept on an early indication")
+PAUSE = Axes("inference phase, RTTs", "RTTs without growth")
+LEFT = Axes("segments on the path", "Reno's share of all bytes")
+TRACED_BACK = 20  # segments of growth that the end of a pause is found from
 DELTA = 0.15  # share of the range of one-way delays that is an early indication of congestion
 
 
@@ -30,7 +36,7 @@ def largest(run: Run, deviates: bool = False) -> Sequence[Point]:
     """
     scenario = run.scenario
     assert scenario.queue_packets is not None
-    path = scenario.rate_pps * scenario.rtt_us / 1e6
+    path = run.on_path
     window = float(run.trace.between(scenario.duration_us / 2, np.inf).cwnd.max())
     law = (path, path + DELTA * scenario.queue_packets)
     return [Point(scenario.queue_packets, law, window, path + scenario.queue_packets if deviates else None)]
@@ -38,10 +44,9 @@ def largest(run: Run, deviates: bool = False) -> Sequence[Point]:
 
 def growth(run: Run) -> Sequence[Point]:
     """Growth each RTT while the path has no queue."""
-    path = run.scenario.rate_pps * run.scenario.rtt_us / 1e6
     points = []
     for epoch in epochs(run.trace):
-        idle = epoch.trace.where(epoch.trace.cwnd < 0.9 * path)
+        idle = epoch.trace.where(epoch.trace.cwnd < 0.9 * run.on_path)
         if len(idle.t_us) >= 50:
             points.append(Point(float(idle.cwnd.mean()), 1.0, growth_each_rtt(idle)))
     return points
@@ -77,14 +82,14 @@ CLOCK = (
 
 
 def table_growth(run: Run) -> Sequence[Point]:
-    """Growth each RTT against the a(w) of HighSpeed TCP's table, while the path has no queue."""
+    """Growth each RTT against the a(w) of HighSpeed TCP's table, while the path has no queue and nothing is cut."""
     points = []
     for epoch in epochs(run.trace):
         idle = epoch.trace.where(epoch.trace.cwnd < 0.9 * run.on_path)
         rows = np.array([row_of(window) for window in idle.cwnd])
         for row in sorted(set(rows.tolist())):
             part = idle.where(rows == row)
-            if np.ptp(part.cwnd) >= LEAST_GROWTH:
+            if np.ptp(part.cwnd) >= LEAST_GROWTH and (np.diff(part.cwnd) >= 0).all():
                 points.append(Point(float(part.cwnd.mean()), ROWS[row][1], growth_each_rtt(part)))
     return points
 
@@ -95,53 +100,111 @@ def left_to_reno(run: Run) -> Sequence[Point]:
     return [Point(run.on_path, 1.0, goodput[0] / sum(goodput))]
 
 
-def pauses(run: Run, rtts: int) -> Sequence[Point]:
-    """RTTs without growth after each early indication: from the fall of the window to where its next growth began."""
-    trace, points = run.trace, []
+@dataclass(frozen=True)
+class Indication:
+    """The window before and after an early indication, in segments, and the pause of its growth, in RTTs."""
+
+    before: float
+    after: float
+    pause: float
+
+
+def indications(run: Run) -> list[Indication]:
+    """The early indications after which the window grew again.
+
+    The growth after a pause is traced back along a straight line to the segments at which it began.
+    """
+    trace, found = run.trace, []
     fell = np.flatnonzero(trace.is_open[1:] & trace.is_open[:-1] & (trace.cwnd[1:] < 0.6 * trace.cwnd[:-1]))
-    for at, end in zip(fell, [*fell[1:], len(trace.t_us) - 1], strict=True):
-        after = trace.where((np.arange(len(trace.t_us)) > at) & (np.arange(len(trace.t_us)) <= end))
-        grown = after.where(after.cwnd > after.cwnd[0])
-        print(at, trace.t_us[at], trace.cwnd[at], trace.cwnd[at+1], grown.t_us[:3], trace.srtt_us[at])
-    return points
+    for at, end in pairwise((*fell, len(trace.t_us) - 1)):
+        after = trace.between(trace.t_us[at + 1], trace.t_us[end])
+        left = float(after.cwnd[0])
+        grown = after.where((after.cwnd > left) & (after.cwnd < left + TRACED_BACK))
+        if after.cwnd[-1] >= left + TRACED_BACK:
+            rate = slope(grown.t_us, grown.cwnd)
+            began_us = float(grown.t_us.mean()) - (float(grown.cwnd.mean()) - left - 0.5) / rate
+            pause_us = began_us - float(trace.t_us[at : at + 2].mean())
+            found.append(Indication(float(trace.cwnd[at]), left, pause_us / float(trace.srtt_us[at])))
+    return found
 
 
-def _hstcp_lp() -> tuple[Law, ...]:
-    idle = Scenario(
+def inference(run: Run, rtts: int) -> Sequence[Point]:
+    """The pause after each early indication: the phase, and up to an RTT until the next window is acknowledged."""
+    return [Point(rtts, (rtts, rtts + 1), indication.pause) for indication in indications(run)]
+
+
+def halved(run: Run) -> Sequence[Point]:
+    """What an early indication leaves of the window."""
+    return [Point(indication.before, 0.5, indication.after / indication.before) for indication in indications(run)]
+
+
+def _idle() -> Scenario:
+    """A path of 1800 segments, on which the window is walked through by losses."""
+    return Scenario(
         (Sender("hstcp_lp"),),
         duration_us=2_500_000,
         segments=2500,
         rate_pps=90_000,
-        drops_us=(125_000, 1_000_000, 1_500_000, 1_900_000),
+        drops_us=(145_000, 1_000_000, 1_500_000, 2_000_000),
         forward_us=10_000,
     )
-    full = Scenario(
-        (Sender("hstcp_lp"),),
-        duration_us=20_000_000,
+
+
+def _full(sender: Sender, *others: Sender, seconds: int, sample_us: int) -> Scenario:
+    """A path of 200 segments with a queue for another 200."""
+    return Scenario(
+        (*others, sender),
+        duration_us=seconds * 1_000_000,
         segments=1000,
         rtt_us=40_000,
         rate_pps=5_000,
         queue_packets=200,
         forward_us=20_000,
-        sample_us=10_000,
+        sample_us=sample_us,
     )
-    shared = Scenario(
-        (Sender("reno"), Sender("hstcp_lp")),
-        duration_us=40_000_000,
-        segments=1000,
-        rtt_us=40_000,
-        rate_pps=5_000,
-        queue_packets=200,
-        forward_us=20_000,
-        sample_us=40_000,
-    )
+
+
+def _hstcp_lp() -> tuple[Law, ...]:
     law = partial(Law, "hstcp_lp", reference=HSTCP_LP)
+    own = Sender("hstcp_lp")
+    alone = _full(own, seconds=12, sample_us=4_000)
+    patient = _full(Sender("hstcp_lp", (("inference_rtts", 6),)), seconds=12, sample_us=4_000)
+    beside = _full(own, Sender("reno"), seconds=40, sample_us=40_000)
     return (
-        law("the window grows by the a(w) of HighSpeed TCP each RTT", axes=GROWTH, scenarios=(idle,), points=table_growth),
-        law("a loss takes the b(w) of HighSpeed TCP", axes=TAKEN, scenarios=(idle,), points=partial(taken, law=row_b)),
-        law("largest", axes=LARGEST, scenarios=(full,), points=largest),
-        law("pause", axes=LARGEST, scenarios=(full,), points=partial(pauses,rtts=3)),
-        law("left", axes=LARGEST, scenarios=(shared,), points=left_to_reno),
+        law(
+            "the window grows by the a(w) of HighSpeed TCP each RTT",
+            axes=GROWTH,
+            scenarios=(_idle(),),
+            points=table_growth,
+            least_points=3,
+        ),
+        law(
+            "a loss takes the b(w) of HighSpeed TCP",
+            axes=TAKEN,
+            scenarios=(_idle(),),
+            points=partial(taken, law=row_b),
+            least_points=3,
+        ),
+        law("an early indication halves the window", axes=HALVED, scenarios=(alone,), points=halved),
+        law(
+            "the window stays below that which queues 15 % of the largest delay",
+            axes=LARGEST,
+            scenarios=(alone,),
+            points=largest,
+        ),
+        law(
+            "it does not grow for 3 RTTs after an early indication",
+            axes=PAUSE,
+            scenarios=(alone,),
+            points=partial(inference, rtts=3),
+        ),
+        law(
+            "it does not grow for inference_rtts = 6 after an early indication",
+            axes=PAUSE,
+            scenarios=(patient,),
+            points=partial(inference, rtts=6),
+        ),
+        law("it leaves the path to Reno", axes=LEFT, scenarios=(beside,), points=left_to_reno),
     )
 
 

@@ -17,15 +17,17 @@ from matplotlib.axes import Axes as Panel
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from longfat.analysis import style
+from longfat.analysis.style import SETTINGS, look
 from longfat.conformance.law import TOLERANCE, Axes, Finding
 from longfat.errors import RigError
 
 COLUMNS = 4
 PANEL_INCHES = (3.1, 2.3)
 DPI = 80
-LAW_LINE: dict[str, Any] = {"color": "#8a1538", "linewidth": 1.2}
-SOURCE_LINE: dict[str, Any] = {"color": "#777777", "linewidth": 1.2, "linestyle": (0, (2, 2))}
+TICK: dict[str, Any] = {"marker": "_", "markersize": 11, "markeredgewidth": 1.2, "linewidth": 1.2}
+LAW_LINE: dict[str, Any] = TICK | {"color": "#8a1538"}
+SOURCE_LINE: dict[str, Any] = TICK | {"color": "#777777", "linestyle": (0, (2, 2))}
+DECADE = 10  # an axis with less than that between its ends is not logarithmic
 
 INTRODUCTION = """\
 # Conformance
@@ -67,11 +69,11 @@ def page(findings: Sequence[Finding], kernel: str) -> str:
     lines += ["| algorithm | law | points | farthest from the law | verdict | reference |", "|---|---|---|---|---|---|"]
     lines += [_row(finding) for finding in findings]
     for title, texts in (
-        ("Deviations", {finding.law.name: finding.law.deviation for finding in findings}),
-        ("Notes", {finding.law.name: finding.law.note for finding in findings}),
-        ("Not followed", {finding.law.name: "; ".join(finding.problems) for finding in findings}),
+        ("Deviations", [(finding.law.name, finding.law.deviation) for finding in findings]),
+        ("Notes", [(finding.law.name, finding.law.note) for finding in findings]),
+        ("Not followed", [(finding.law.name, "; ".join(finding.problems)) for finding in findings]),
     ):
-        listed = [f"- {name}: {text}." for name, text in texts.items() if text]
+        listed = [f"- {name}: {text}." for name, text in texts if text]
         lines += ["", f"## {title}", *listed] if listed else []
     return "\n".join(lines) + "\n"
 
@@ -107,7 +109,7 @@ def figure(findings: Sequence[Finding]) -> bytes:
     for finding in findings:
         panels.setdefault((finding.law.cca, finding.law.axes), []).append(finding)
     rows = -(-len(panels) // COLUMNS)
-    with matplotlib.rc_context(style.SETTINGS | {"font.size": 7, "axes.titlesize": 8}):
+    with matplotlib.rc_context(SETTINGS | {"font.size": 6.5, "axes.titlesize": 8}):
         drawing = Figure(layout="constrained", figsize=(COLUMNS * PANEL_INCHES[0], rows * PANEL_INCHES[1]), dpi=DPI)
         FigureCanvasAgg(drawing)
         places = drawing.subplots(rows, COLUMNS, squeeze=False).flatten()
@@ -121,21 +123,27 @@ def figure(findings: Sequence[Finding]) -> bytes:
 
 
 def _draw(panel: Panel, cca: str, axes: Axes, findings: Sequence[Finding]) -> None:
-    colour, marker = style.look(cca)
+    colour, marker = look(cca)
     for finding in findings:
         points = sorted(finding.points, key=lambda point: point.x)
         xs = [point.x for point in points]
-        lows, highs = zip(*(point.law_ends for point in points), strict=True) if points else ((), ())
-        panel.plot(xs, lows, marker="_", **LAW_LINE)
-        if lows != highs:
-            panel.plot(xs, highs, marker="_", **LAW_LINE)
+        ends = [point.law_ends for point in points]
+        panel.plot(xs, [low for low, _ in ends], **LAW_LINE)
+        panel.plot(xs, [high for _, high in ends], **LAW_LINE)
         if finding.law.deviation is not None:
-            panel.plot(xs, [point.source or 0 for point in points], marker="_", **SOURCE_LINE)
-        panel.plot(xs, [point.kernel for point in points], marker, color=colour, markersize=3.5, alpha=0.8)
+            panel.plot(xs, [point.source or 0 for point in points], **SOURCE_LINE)
+        panel.plot(xs, [point.kernel for point in points], marker, color=colour, markersize=3.5, zorder=3)
     panel.set_title(cca)
     panel.set_xlabel(axes.x)
     panel.set_ylabel(axes.y)
-    if axes.log_x:
+    shown = [point for finding in findings for point in finding.points]
+    if axes.log_x and _is_wide([point.x for point in shown]):
         panel.set_xscale("log")
-    if axes.log_y:
+    if axes.log_y and _is_wide([point.kernel for point in shown]):
         panel.set_yscale("log")
+    else:
+        panel.set_ylim(0, 1.1 * max((max(point.kernel, *point.law_ends) for point in shown), default=1))
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return len(values) > 0 and min(values) > 0 and max(values) >= DECADE * min(values)
