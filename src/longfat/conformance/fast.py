@@ -13,12 +13,14 @@ import numpy as np
 
 from longfat.conformance.delay import backlog
 from longfat.conformance.law import Axes, Law, Point
+from longfat.conformance.measure import kept
 from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
 
 REFERENCE = "Jin, Wei, Low, INFOCOM 2004"
 QUEUED = Axes("alpha, segments", "segments that a flow keeps in the queue", log_x=True, log_y=True)
 NEARER = Axes("gamma", "share of the way to equilibrium in one update")
+KEPT = Axes("window, segments", "share of the window kept on a loss")
 LEAST_DISTANCE, LEAST_STEP = 80, 20  # segments: nearer windows and smaller steps are too coarse for a ratio
 
 
@@ -79,9 +81,22 @@ def _two(alpha: int) -> tuple[Law, ...]:
     )
 
 
+def _loss() -> Law:
+    scenario = Scenario(
+        (Sender("fast", (("alpha", 50),)),),
+        duration_us=3_000_000,
+        segments=3000,
+        rate_pps=25_000,
+        drops_us=(1_500_000, 2_500_000),
+        sample_us=5_000,
+    )
+    return Law("fast", "a loss halves the window", REFERENCE, KEPT, (scenario,), partial(kept, law=0.5))
+
+
 LAWS: tuple[Law, ...] = (
     *_one(20, 0.5),
     *_one(50, 0.25),
     *_one(200, 0.1),
     *_two(100),
+    _loss(),
 )

@@ -20,7 +20,7 @@ from longfat.conformance.scenario import Scenario, Sender
 from longfat.conformance.trace import Run
 
 TCP_LP = "Kuzmanovic, Knightly, INFOCOM 2003"
-LARGEST = Axes("queue, segments", "largest window, segments")
+LARGEST = Axes("queue that is no congestion yet, segments", "largest window, segments")
 GROWTH = Axes("window, segments", "growth, segments each RTT", log_x=True)
 HALVED = Axes("window, segments", "share of the window kept on an early indication")
 PAUSE = Axes("inference phase, RTTs", "RTTs without growth")
@@ -29,17 +29,16 @@ TRACED_BACK = 20  # segments of growth that the end of a pause is found from
 DELTA = 0.15  # share of the range of one-way delays that is an early indication of congestion
 
 
-def largest(run: Run, deviates: bool = False) -> Sequence[Point]:
+def largest(run: Run, delta: float, deviates: bool = False) -> Sequence[Point]:
     """The largest window in the last half of a run whose flow has the link for itself.
 
-    What fills the path and the share DELTA of the queue; from the source of tcp_lp.c, what fills the whole queue.
+    What fills the path and the share ``delta`` of the queue; from the source of tcp_lp.c, what fills the whole queue.
     """
-    scenario = run.scenario
-    assert scenario.queue_packets is not None
-    path = run.on_path
-    window = float(run.trace.between(scenario.duration_us / 2, np.inf).cwnd.max())
-    law = (path, path + DELTA * scenario.queue_packets)
-    return [Point(scenario.queue_packets, law, window, path + scenario.queue_packets if deviates else None)]
+    queue = run.scenario.queue_packets
+    assert queue is not None
+    window = float(run.trace.between(run.scenario.duration_us / 2, np.inf).cwnd.max())
+    law = (run.on_path, run.on_path + delta * queue)
+    return [Point(delta * queue, law, window, run.on_path + queue if deviates else None)]
 
 
 def growth(run: Run) -> Sequence[Point]:
@@ -68,16 +67,17 @@ def _lp() -> tuple[Law, ...]:
         law(
             "the window stays below that which queues 15 % of the largest delay",
             axes=LARGEST,
-            points=partial(largest, deviates=True),
-            deviation=CLOCK,
+            points=partial(largest, delta=DELTA, deviates=True),
+            deviation=OFFSET,
         ),
         law("the window grows by a segment each RTT while nothing is queued", axes=GROWTH, points=growth),
     )
 
 
-CLOCK = (
-    "tcp_lp_owd_calculator() multiplies the peer's timestamp by 1000 / remote_hz as a whole number, which is 0 or 1 as "
-    "the estimate of the peer's clock passes 1000 Hz: the one-way delay is lost, and LP fills the queue as Reno does"
+OFFSET = (
+    "the one-way delay contains the offset of the peer's timestamps, which is random, and tcp_lp_rtt_sample() keeps "
+    "eight times the delay in 32 bits: the smoothed delay loses its upper bits, is not found above the threshold, and "
+    "LP fills the queue as Reno does"
 )
 
 
@@ -169,6 +169,7 @@ def _hstcp_lp() -> tuple[Law, ...]:
     own = Sender("hstcp_lp")
     alone = _full(own, seconds=12, sample_us=4_000)
     patient = _full(Sender("hstcp_lp", (("inference_rtts", 6),)), seconds=12, sample_us=4_000)
+    tolerant = _full(Sender("hstcp_lp", (("delta_ppm", 400_000),)), seconds=12, sample_us=20_000)
     beside = _full(own, Sender("reno"), seconds=40, sample_us=40_000)
     return (
         law(
@@ -190,7 +191,13 @@ def _hstcp_lp() -> tuple[Law, ...]:
             "the window stays below that which queues 15 % of the largest delay",
             axes=LARGEST,
             scenarios=(alone,),
-            points=largest,
+            points=partial(largest, delta=DELTA),
+        ),
+        law(
+            "with delta = 0.4 it stays below that which queues 40 % of the largest delay",
+            axes=LARGEST,
+            scenarios=(tolerant,),
+            points=partial(largest, delta=0.4),
         ),
         law(
             "it does not grow for 3 RTTs after an early indication",
