@@ -53,7 +53,8 @@ def command(linux: Path, folder: Path) -> list[str]:
     """QEMU's command: two processors, the disks and network cards that virtual machines have, a serial console."""
     return [
         "qemu-system-x86_64",
-        *("-accel", "tcg", "-machine", "q35", "-smp", "2", "-m", str(MEMORY_MIB)),
+        # The most capable processor has random numbers of its own, and Python as first process waits for none.
+        *("-accel", "tcg", "-cpu", "max", "-machine", "q35", "-smp", "2", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-serial", f"file:{folder / 'console.log'}"),
         *("-kernel", str(linux), "-initrd", str(folder / "initramfs")),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -23,7 +24,9 @@ pytestmark = pytest.mark.qemu
 
 PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
 FLOW_BYTES = 1_000_000
-NO_HARDWARE = {"No such device"}  # what a module says that looks for its device when it is loaded
+# What modules say that look for their device when they are loaded; that of ptp_kvm is a hypervisor.
+NO_DEVICE = {"No such device"}
+NO_KVM = {"kernel/drivers/ptp/ptp_kvm.ko": "Operation not supported"}
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +89,11 @@ def test_the_package_holds_a_kernel_its_configuration_and_modules_only(unpacked:
 
 
 def test_nothing_in_the_package_tells_when_it_was_built(kernel: KernelBuild) -> None:
-    listing = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", kernel.path], stdout=subprocess.PIPE)
-    assert listing.stdout is not None
-    with tarfile.open(fileobj=listing.stdout, mode="r|") as tar:
-        late = [member.name for member in tar if member.mtime > int(PACKAGE_EPOCH)]
-    assert listing.wait() == 0
+    content = subprocess.run(["dpkg-deb", "--fsys-tarfile", kernel.path], stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        times = {member.name: member.mtime for member in tar}
+    assert len(times) > 50
+    late = [name for name, time in times.items() if time > int(PACKAGE_EPOCH)]
     assert late == []
 
 
@@ -105,8 +108,8 @@ def test_disks_and_cards_of_virtual_machines_need_no_module(answer: dict[str, An
 
 def test_every_module_loads_and_a_card_starts_with_its_own(answer: dict[str, Any]) -> None:
     assert len(answer["modules"]) > 30
-    refused = {name: said for name, said in answer["modules"].items() if said and said not in NO_HARDWARE}
-    assert refused == {}
+    refused = {name: said for name, said in answer["modules"].items() if said and said not in NO_DEVICE}
+    assert refused == NO_KVM
     assert "vmxnet3" in answer["cards"]
 
 
@@ -115,9 +118,10 @@ def test_every_algorithm_of_the_catalogue_is_there(answer: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("cca", CCAS)
-def test_a_flow_moves_its_bytes_under_the_algorithm_it_asked_for(answer: dict[str, Any], cca: str) -> None:
+def test_a_flow_moves_its_bytes_past_losses_under_the_algorithm_it_asked_for(answer: dict[str, Any], cca: str) -> None:
     flow = answer["flows"][cca]
     assert (flow.get("cca"), flow.get("received")) == (cca, FLOW_BYTES), flow
+    assert flow["retransmissions"] > 0  # of 690 packets: none lost in one start of 10^9
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

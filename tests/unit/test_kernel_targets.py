@@ -7,6 +7,10 @@ import fcntl
 import json
 import os
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,7 @@ from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.builds.packages import missing_packages
 from longfat.errors import RigError
 
+SOURCE = Path(__file__).parents[2] / "src"
 MKDEBIAN_DATE = "date -R -u -d @1735689600"
 
 
@@ -102,6 +107,28 @@ def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernel
         package(kernels)
     assert not is_running(int(child.read_text()))
     assert not list((tmp_path / "cache/kernels").glob(".build-*"))
+
+
+def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    make = tmp_path / "programs/make"
+    make.write_text(f"#!/bin/sh\nsleep 60 &\necho $! >{child}.new\nmv {child}.new {child}\nwait\n")
+    code = f"from longfat.builds.kernel import *\nbuild_kernel(kernels_folder=Path({str(kernels)!r}))"
+    builder = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    assert comes_true(child.exists)
+    builder.kill()
+    builder.wait()
+    assert comes_true(lambda: not is_running(int(child.read_text())))
+
+
+def comes_true(what: Callable[[], bool]) -> bool:
+    """Whether something happens within 20 seconds."""
+    end = time.monotonic() + 20
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def is_running(process: int) -> bool:

@@ -19,6 +19,7 @@ DEFAULTS = {
     "tcp_rate_halving": 0,
     "tcp_local_congestion": 0,
     "tcp_fixed_win_scale": 0,
+    "tcp_rcv_truesize": 0,
     "tcp_cc_info": 0,
 }
 # The smallest and the largest value, and one beyond each.
@@ -30,6 +31,7 @@ RANGES = {
     "tcp_rate_halving": (0, 1, -1, 2),
     "tcp_local_congestion": (0, 2, -1, 3),
     "tcp_fixed_win_scale": (0, 1, -1, 2),
+    "tcp_rcv_truesize": (0, 1 << 20, -1, (1 << 20) + 1),
     "tcp_cc_info": (0, 1, -1, 2),
 }
 PROGRAM = f"""

@@ -33,6 +33,8 @@ from longfat.errors import RigError
 KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
 FORMAT = 1
 LOG_TAIL_LINES = 25
+# Runs "$@" as the leader of a process group that ends with the process that started it, whatever ended that.
+LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill -KILL 0" TERM; "$@" & wait $!', "sh"]
 
 
 @dataclass(frozen=True)
@@ -155,23 +157,23 @@ def _build(target: Target, source: Source, kernels_folder: Path, result: Path, d
 class _Runner:
     """Runs the steps of a build in its folder; a failed one is a RigError with the end of the log.
 
-    An interrupted step ends with all that it started, so that nothing writes into the folder any more.
+    An interrupted step ends with all that it started, so that nothing writes into the folder any more; so does the
+    step of a process that was killed.
     """
 
     def __init__(self, folder: Path, log: Path, output: IO[bytes]) -> None:
         self.folder, self.log, self.output = folder, log, output
 
     def __call__(self, argv: list[str], **environment: str) -> None:
-        try:
-            status = self._run(argv, {**os.environ, "LC_ALL": "C", **environment})
-        except OSError as error:
-            raise self._failed(str(error)) from error
+        if shutil.which(argv[0]) is None:
+            raise self._failed(f"the program {argv[0]} is not installed")
+        status = self._run(argv, {**os.environ, "LC_ALL": "C", **environment})
         if status:
             raise self._failed(f"{shlex.join(argv)} ended with exit status {status}")
 
     def _run(self, argv: list[str], environment: dict[str, str]) -> int:
         step = subprocess.Popen(
-            argv,
+            [*LEASH, *argv],
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -84,6 +84,13 @@ _LINUX_2_4 = (
         "2.4 offered a fixed part of the receive buffer; the part is measured since Linux 6.6 (project's switch)",
     ),
     Setting("net.ipv4.tcp_adv_win_scale", "2", "that part was three quarters in 2.4 (tcp(7))"),
+    Setting(
+        "net.ipv4.tcp_pingpong_thresh",
+        "255",
+        "the server of today's iperf2 says a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
+        " as of an interactive one; that of the era said nothing, and each segment that opened its window was"
+        " acknowledged at once (ip-sysctl)",
+    ),
     Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
     Setting("net.ipv4.tcp_early_retrans", "0", "no tail loss probe before Linux 3.10 (RFC 8985)"),
     Setting("net.ipv4.tcp_frto", "0", "F-RTO came with Linux 2.4.21 and off by default (tcp(7), RFC 5682)"),
