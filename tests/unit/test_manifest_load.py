@@ -138,6 +138,7 @@ CASES = [
     ("mtu too small", "mtu: 1500 B", "mtu: 575 B", 12, "experiments[0].hosts.mtu", "576 B to 9216 B", None),
     ("mtu too large", "mtu: 9000 B", "mtu: 9217 B", 7, "hosts.mtu", "576 B to 9216 B", None),
     ("empty queue", "txqueuelen: 100", "txqueuelen: 0", 7, "hosts.txqueuelen", "allowed: 1 or more", None),
+    ("negative ring", "txqueuelen: 100", "tx_ring: -1", 7, "hosts.tx_ring", "allowed: 0 or more", None),
     ("queue as text", "txqueuelen: 100", 'txqueuelen: "9"', 7, "hosts.txqueuelen", "is not a whole number",
      None),
     ("sysctl outside the network", "net.ipv4.tcp_sack: 1", "kernel.panic: 1", 7, "hosts.sysctls.kernel.panic",

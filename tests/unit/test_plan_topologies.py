@@ -52,6 +52,14 @@ def test_direct_shapes_the_sender_and_delays_the_answers(tmp_path: Path) -> None
     assert found.links[0].mtu_bytes == 9000
 
 
+def test_a_host_queues_what_its_interface_and_the_ring_of_its_card_hold(tmp_path: Path) -> None:
+    text = STUDY.format(topology="{kind: direct, rate: 1 Gbit/s}", to="server", drops="[]")
+    path = tmp_path / "study.yaml"
+    path.write_text(text.replace("txqueuelen: 50", "txqueuelen: 50, tx_ring: 85"), encoding="utf-8")
+    (run,) = build_plan(load_study(path), pins={}).runs
+    assert egresses(run.spec)["client1", "server"].queue.limit_packets == 135
+
+
 @pytest.mark.parametrize(
     ("placement", "forward", "reverse"),
     [("split", 15_000, 15_000), ("forward", 30_000, 0), ("reverse", 0, 30_000)],

@@ -88,6 +88,11 @@ class Hosts(Closed):
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
+    tx_ring: f.CountOrNone | None = Field(
+        default=None,
+        description="packets that the network card's transmit ring holds besides, between that queue and the wire "
+        "(default 0)",
+    )
     window_meaning: Literal["effective", "requested"] | None = Field(
         default=None,
         description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "

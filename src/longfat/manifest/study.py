@@ -73,9 +73,15 @@ class HostSettings:
 
     mtu: Size
     txqueuelen: int
+    tx_ring: int
     window_meaning: str
     sysctls: dict[str, str]
     offloads: tuple[str, ...]
+
+    @property
+    def local_queue(self) -> int:
+        """Packets that a host holds before its wire: those of the interface's queue and those of the card's ring."""
+        return self.txqueuelen + self.tx_ring
 
     def requested_window(self, window: Size) -> int:
         """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
@@ -89,6 +95,7 @@ def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
         mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
         # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
+        tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
         window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
         sysctls={**study.sysctls, **experiment.sysctls},
         offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),

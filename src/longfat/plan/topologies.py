@@ -30,7 +30,7 @@ def roles(topology: AnyTopology) -> dict[str, Role]:
 def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
     """The links from the senders to the receivers; ``a`` is the end nearer to the senders."""
     mtu = hosts.mtu.value
-    shaped = Egress(topology.rate.value, queue=Queue("pfifo", hosts.txqueuelen))
+    shaped = Egress(topology.rate.value, queue=Queue("pfifo", hosts.local_queue))
     if isinstance(topology, Direct):
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
