@@ -111,11 +111,15 @@ class Flow:
 
 @dataclass(frozen=True)
 class Probes:
-    """What is observed while the flows run: sampling intervals, and flows captured at their sender."""
+    """What is observed while the flows run: sampling intervals, and flows captured at their sender.
+
+    ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are taken out before it is read.
+    """
 
     socket_interval_us: int | None = 100_000
     queue_interval_us: int | None = 100_000
     capture_flows: tuple[str, ...] = ()
+    capture_loss_percent: float = 0.0
 
 
 @dataclass(frozen=True)

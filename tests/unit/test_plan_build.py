@@ -229,3 +229,14 @@ def test_scenarios_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="two scenarios are both called") as caught:
         build_plan(study, profile="paper", pins={})
     assert "'first.algorithm-standard.window-11'" in caught.value.message
+
+
+def test_the_loss_of_a_capture_may_be_a_factor(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    text = STUDY.replace("2 MiB]}\n      exclude:", "2 MiB], capture_loss: [0, 20]}\n      exclude:")
+    lossy = '    probes: {capture: [f1], capture_loss: "${capture_loss}"}\n  - id: second'
+    path.write_text(text.replace("  - id: second", lossy), encoding="utf-8")
+    plan = paper(load_study(path))
+    found = {(run.factors.get("capture_loss"), run.spec.probes.capture_loss_percent) for run in plan.runs}
+    assert found == {(0, 0.0), (20, 20.0), (None, 0.0)}
+    assert len({run.run_id for run in plan.runs if run.experiment == "first"}) == 5 * 2 * 4

@@ -139,6 +139,13 @@ def _number(given: object) -> float:
     return float(given)
 
 
+def _percent(given: object) -> float:
+    number = _number(given)
+    if not 0 <= number < 100:
+        raise fault(f"{given} is out of range; allowed: 0 to less than 100 percent")
+    return number
+
+
 def _parameter(given: object) -> float | str:
     return given if isinstance(given, str) else _number(given)
 
@@ -155,6 +162,7 @@ Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 CountOrNone = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
+Percent = Annotated[float, BeforeValidator(_percent)]
 # A number or a word: which of them an algorithm's parameter takes is in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 

@@ -192,6 +192,11 @@ class Probes(Closed):
     sockets: f.Interval | None = Field(default=Duration(100_000), description="sampling of sockets (default 100 ms)")
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
     capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
+    capture_loss: f.Percent = Field(
+        default=0.0,
+        description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "
+        "cannot keep up (default 0)",
+    )
 
 
 class Drop(Closed):

@@ -87,7 +87,7 @@ def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
 
 
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(_us(probes.sockets), _us(probes.queues), probes.capture)
+    return RunProbes(_us(probes.sockets), _us(probes.queues), probes.capture, probes.capture_loss)
 
 
 def _us(interval: Duration | None) -> int | None:
