@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longfat.analysis import formulas, metrics, statistics
-from longfat.analysis.metrics import NoValue
+from longfat.analysis.metrics import NoValue, Samples
 from longfat.analysis.statistics import Summary, summarise
 from longfat.dataset.load import Series
 
 RTT = 30_000.0
 MSS = 8948
-FLOWS = [{"flow": "a", "goodput_bps": 600e6}, {"flow": "b", "goodput_bps": 200e6}]
+FLOWS = [
+    {"flow": "a", "goodput_bps": 600e6, "retrans_segments": 7},
+    {"flow": "b", "goodput_bps": 200e6, "retrans_segments": 2},
+]
+OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
+STEP = 10_000.0
+UNSET = 2**31 - 1  # ssthresh before the first cut
 
 
 def series_of(levels: list[float], points: int = 40) -> Series:
@@ -37,12 +43,47 @@ def after_one_drop(before: float, factor: float, growth: float, ratio: float = 1
     return series_of(levels)
 
 
+def samples_of(*rows: tuple[int, int, int]) -> Samples:
+    """A sample each 10 ms: ca_state, congestion window and ssthresh in segments."""
+    state, cwnd, ssthresh = np.array(rows, dtype=float).T
+    t_us = STEP * np.arange(len(rows))
+    return Samples(t_us, state, cwnd, ssthresh, acked=np.zeros(len(rows)))
+
+
+def sender(*amounts: float, since_us: float = 0.0) -> Samples:
+    """A flow with a sample each second, and how many bytes were acknowledged in each of them."""
+    acked = np.cumsum([0.0, *amounts])
+    still = np.zeros(len(acked))
+    return Samples(since_us + 1e6 * np.arange(len(acked)), still, still, still, acked)
+
+
 def test_goodput_is_the_sum_of_all_flows_or_that_of_one() -> None:
     assert metrics.goodput_mbps(FLOWS) == 800
     assert metrics.goodput_mbps(FLOWS, "b") == 200
     assert metrics.share_percent(FLOWS, "b") == 25
     with pytest.raises(NoValue, match="no goodput of flow 'c'"):
         metrics.goodput_mbps(FLOWS, "c")
+
+
+def test_a_run_reaches_a_level_when_its_goodput_is_at_least_that() -> None:
+    assert metrics.reaches_percent(FLOWS, 800e6) == 100
+    assert metrics.reaches_percent(FLOWS, 800e6 + 1) == 0
+    assert metrics.reaches_percent(FLOWS, 600e6, "a") == 100
+    assert metrics.reaches_percent(FLOWS, 600e6, "b") == 0
+
+
+def test_retransmissions_are_those_of_all_flows_or_of_one() -> None:
+    assert metrics.retransmissions(FLOWS) == 9
+    assert metrics.retransmissions(FLOWS, "b") == 2
+    with pytest.raises(NoValue, match="no count of retransmissions of every flow"):
+        metrics.retransmissions([*FLOWS, {"flow": "c", "retrans_segments": None}])
+
+
+def test_the_points_of_a_plot_are_counted_within_the_window() -> None:
+    series = series_of([10.0] * 10, points=40)
+    assert metrics.points(series) == 400
+    assert metrics.points(series, 2 * RTT, 5 * RTT) == 120
+    assert metrics.points(series, 20 * RTT) == 0
 
 
 def test_slow_start_that_doubles_has_growth_two() -> None:
@@ -112,6 +153,106 @@ def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
         metrics.linearity(series, RTT, 0, 2 * RTT)
     with pytest.raises(NoValue, match="constant"):
         metrics.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
+
+
+@pytest.mark.parametrize("state", [CWR, RECOVERY, LOSS])
+@pytest.mark.parametrize("before", [OPEN, DISORDER])
+def test_a_step_into_a_state_of_reduction_is_one_cut_however_long_it_lasts(before: int, state: int) -> None:
+    samples = samples_of((before, 40, UNSET), (state, 40, 20), (state, 20, 20), (OPEN, 20, 20), (OPEN, 21, 20))
+    assert metrics.cuts(samples) == 1
+
+
+def test_from_recovery_into_loss_is_the_same_cut() -> None:
+    samples = samples_of((OPEN, 40, UNSET), (RECOVERY, 30, 20), (LOSS, 1, 15), (OPEN, 15, 15))
+    assert metrics.cuts(samples) == 1
+
+
+def test_a_cut_between_two_samples_shows_as_a_fall_of_ssthresh() -> None:
+    samples = samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 21, 20), (DISORDER, 21, 10), (OPEN, 30, 25))
+    assert metrics.cuts(samples) == 2
+
+
+def test_what_was_reduced_before_the_first_sample_is_no_cut() -> None:
+    assert metrics.cuts(samples_of((RECOVERY, 30, 20), (OPEN, 20, 20), (OPEN, 21, 20))) == 0
+
+
+def sawtooth(*at: int, count: int = 100) -> Samples:
+    """Cut at these samples, each time for one sample."""
+    return samples_of(*((CWR if k in at else OPEN, 40, 20) for k in range(count)))
+
+
+def test_cuts_are_counted_from_the_start_of_the_window_and_before_its_end() -> None:
+    samples = sawtooth(10, 20, 40)
+    assert metrics.cuts(samples) == 3
+    assert metrics.cuts(samples, 20 * STEP) == 2
+    assert metrics.cuts(samples, 20 * STEP, 40 * STEP) == 1
+
+
+def test_of_several_streams_those_are_counted_that_were_cut_at_all() -> None:
+    streams = [sawtooth(10, 20), sawtooth(), sawtooth(30)]
+    assert metrics.streams_cut(streams) == 2
+    assert metrics.streams_cut(streams, until_us=30 * STEP) == 1
+
+
+def test_the_spacing_of_cuts_compares_the_intervals_between_them() -> None:
+    # Intervals of 20, 25 and 20 samples; the 50 before the first cut are none.
+    assert metrics.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
+    assert metrics.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
+    assert metrics.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
+    with pytest.raises(NoValue, match="cut 2 times, at least 3 are needed"):
+        metrics.cut_spacing_percent(sawtooth(10, 30))
+
+
+def test_the_smallest_window_after_the_first_cut_is_sought_until_the_state_is_open() -> None:
+    first = ((OPEN, 40, UNSET), (RECOVERY, 38, 20), (RECOVERY, 18, 20), (OPEN, 20, 20))
+    assert metrics.after_first_cut_segments(samples_of(*first, (LOSS, 1, 10), (OPEN, 9, 10))) == 18
+    assert metrics.after_first_cut_segments(samples_of(*first[:2], (LOSS, 1, 10), (LOSS, 3, 10))) == 1
+    assert metrics.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 12, 20))) == 20
+    with pytest.raises(NoValue, match="never cut"):
+        metrics.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
+
+
+def test_the_first_recovery_ends_when_the_window_is_what_it_was_before_the_cut() -> None:
+    climb = [(OPEN, 20 + k, 20) for k in range(25)]
+    samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), (CWR, 41, 20), (CWR, 30, 20), *climb)
+    # The cut is at sample 2, 20 segments at sample 4, 40 segments at sample 24.
+    assert metrics.first_recovery_s(samples) == pytest.approx(0.22)
+
+
+def test_a_window_that_does_not_recover_gives_no_value_but_the_time_that_it_had() -> None:
+    climb = [(OPEN, 20 + k, 20) for k in range(10)]
+    with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends 0\.1 s after the cut"):
+        metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), *climb))
+    with pytest.raises(NoValue, match="no window below the 40 segments sampled before it"):
+        metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
+
+
+def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
+    flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
+    assert metrics.lead_changes(flows, 1e6) == 2
+    assert metrics.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
+    assert metrics.lead_changes(dict(reversed(flows.items())), 1e6) == 2
+
+
+def test_flows_within_five_percent_of_their_sum_have_no_leader() -> None:
+    assert metrics.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
+    assert metrics.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
+    assert metrics.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
+
+
+def test_only_the_time_in_which_both_flows_send_is_compared() -> None:
+    early, late = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
+    assert metrics.lead_changes({"a": early, "b": late}, 1e6) == 1
+    with pytest.raises(NoValue, match=r"both flows send for 2\.0 s, less than an interval"):
+        metrics.lead_changes({"a": early, "b": late}, 5e6)
+    with pytest.raises(NoValue, match="the samples are of 1"):
+        metrics.lead_changes({"a": early}, 1e6)
+
+
+def test_the_samples_nearest_to_the_edges_of_an_interval_are_taken() -> None:
+    # The edges are 0.4, 1.4 and 2.4 s; of flow a the samples of 0, 1 and 2 s are nearest.
+    flows = {"a": sender(9, 1, 9), "b": sender(1, 9, 9, since_us=0.4e6)}
+    assert metrics.lead_changes(flows, 1e6) == 1
 
 
 def test_mean_spread_and_interval_of_three_values_are_those_of_the_table() -> None:

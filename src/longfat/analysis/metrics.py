@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics: each a pure function of flow rows or of one series of outstanding data.
+"""The metrics: each a pure function of flow rows, of one series of outstanding data, or of socket samples.
 
 Owns every definition that a figure or claim rests on. Knows neither files nor claims. A series is cut into
 intervals of one base RTT before anything is fitted: outstanding data jumps by a packet with each packet and
-each acknowledgement, and the window rules under study are stated per RTT. A metric that the data cannot give
-(too few intervals, no drop) raises NoValue with the reason.
+each acknowledgement, and the window rules under study are stated per RTT. Events of the congestion window are
+timed by the sample that shows them first. A metric that the data cannot give (too few intervals, no drop)
+raises NoValue with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,27 @@ LEAST_SEGMENT = 3  # intervals on either side of a bend
 REGROWN = 0.98
 RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs; ten leave room for a slow one
 
+# Of enum tcp_ca_state (linux/tcp.h): what tcp_info gives as tcpi_ca_state.
+OPEN = 0
+CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on the way into them
+LEAST_CUTS = 3  # two intervals, the least that can be compared
+LEAD = 0.05  # of the goodput of both flows; what differs by less is alike (docs/claims.md)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the kernel said of one sending socket (tcp_info), by time in microseconds, ascending.
+
+    ``ca_state`` has the kernel's numbers, ``cwnd`` and ``ssthresh`` are in segments, ``acked`` is the sum of
+    bytes acknowledged so far.
+    """
+
+    t_us: Array
+    ca_state: Array
+    cwnd: Array
+    ssthresh: Array
+    acked: Array
+
 
 class NoValue(Exception):
     """The data cannot give the metric; the text says why."""
@@ -31,10 +54,7 @@ class NoValue(Exception):
 
 def goodput_mbps(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
     """Goodput in Mb/s (10^6 bit/s) as iperf2's receiving end reports it: one flow's, or the sum of all."""
-    chosen = [row["goodput_bps"] for row in flows if flow in (None, row["flow"])]
-    if not chosen:
-        raise NoValue(f"no goodput of flow {flow!r}" if flow else "no goodput of any flow")
-    return float(sum(chosen)) / 1e6
+    return _of_flows("goodput_bps", "goodput", flows, flow) / 1e6
 
 
 def share_percent(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
@@ -43,6 +63,23 @@ def share_percent(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
     if total <= 0:
         raise NoValue("no flow received anything")
     return 100 * goodput_mbps(flows, flow) / total
+
+
+def reaches_percent(flows: Sequence[Mapping[str, Any]], level_bps: float, flow: str | None = None) -> float:
+    """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
+    return 100.0 if _of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
+
+
+def retransmissions(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
+    """Segments that the sending sockets sent again (tcp_info tcpi_total_retrans): one flow's, or the sum of all."""
+    return _of_flows("retrans_segments", "count of retransmissions", flows, flow)
+
+
+def points(series: Series, since_us: float | None = None, until_us: float | None = None) -> float:
+    """Number of points in a plot of outstanding data: one for each packet that moved it, within the window."""
+    since = -np.inf if since_us is None else since_us
+    until = np.inf if until_us is None else until_us
+    return float(((series.t_us >= since) & (series.t_us < until)).sum())
 
 
 def plateau_bytes(series: Series, since_us: float, until_us: float) -> float:
@@ -163,6 +200,76 @@ def bend(
     return float(t_bend) / 1e6, float(levels[best - 1] + levels[best]) / 2, after / before
 
 
+def cuts(samples: Samples, since_us: float | None = None, until_us: float | None = None) -> float:
+    """How many times the congestion window was cut within the window of time.
+
+    A cut is a step of ca_state from Open or Disorder into CWR, Recovery or Loss, or a fall of ssthresh between
+    two samples that both are outside of these: a cut that began and ended in between. A CCA that lowers
+    ssthresh to leave slow start early (CUBIC's HyStart, Vegas) has that counted, too.
+    """
+    return float(len(_cut_times_us(samples, since_us, until_us)))
+
+
+def streams_cut(streams: Sequence[Samples], since_us: float | None = None, until_us: float | None = None) -> float:
+    """Number of streams whose congestion window was cut at least once within the window of time."""
+    return float(sum(cuts(samples, since_us, until_us) > 0 for samples in streams))
+
+
+def cut_spacing_percent(samples: Samples, since_us: float | None = None, until_us: float | None = None) -> float:
+    """By how many percent the longest interval between successive cuts exceeds the shortest; 0 is a clockwork.
+
+    What lies before the first cut is no interval.
+    """
+    times = _cut_times_us(samples, since_us, until_us)
+    if len(times) < LEAST_CUTS:
+        counted = f"the congestion window was cut {len(times)} times"
+        raise NoValue(f"{counted}, at least {LEAST_CUTS} are needed to compare intervals")
+    intervals = np.diff(times)
+    return float(100 * (intervals.max() / intervals.min() - 1))
+
+
+def after_first_cut_segments(samples: Samples) -> float:
+    """Smallest congestion window in segments from the first cut until ca_state is back in Open, or to the end."""
+    return float(samples.cwnd[_lowest_after_first_cut(samples)[1]])
+
+
+def first_recovery_s(samples: Samples) -> float:
+    """Seconds from the first cut until the congestion window is again what it was in the sample before the cut.
+
+    The way back begins at the smallest window after the cut: in its first moments the cut is still under way.
+    """
+    cut, lowest = _lowest_after_first_cut(samples)
+    before = samples.cwnd[cut - 1]
+    if samples.cwnd[lowest] >= before:
+        raise NoValue(f"the first cut left no window below the {before:.0f} segments sampled before it")
+    back = np.flatnonzero(samples.cwnd[lowest:] >= before)
+    if not len(back):
+        ended = (samples.t_us[-1] - samples.t_us[cut]) / 1e6
+        raise NoValue(f"the window is not back at {before:.0f} segments when the run ends {ended:.1f} s after the cut")
+    return float(samples.t_us[lowest + back[0]] - samples.t_us[cut]) / 1e6
+
+
+def lead_changes(flows: Mapping[str, Samples], interval_us: float) -> float:
+    """Number of times the lead passes from one of two flows to the other.
+
+    Both flows' acknowledged bytes are compared over successive whole intervals from the first sample of the
+    later flow to the last sample of the earlier to end, each flow's read at the samples nearest to the edges.
+    A flow leads when it is ahead by more than 5 % of the sum of both; an interval that neither leads is passed
+    over.
+    """
+    if len(flows) != 2:
+        raise NoValue(f"the lead is one of two flows, the samples are of {len(flows)}")
+    start = max(float(samples.t_us[0]) for samples in flows.values())
+    end = min(float(samples.t_us[-1]) for samples in flows.values())
+    count = int((end - start) // interval_us)
+    if count < 1:
+        raise NoValue(f"both flows send for {max(end - start, 0) / 1e6:.1f} s, less than an interval")
+    edges: Array = start + interval_us * np.arange(count + 1, dtype=np.float64)
+    one, other = (np.diff(samples.acked[_nearest(samples.t_us, edges)]) for samples in flows.values())
+    ahead = np.sign(one - other)[np.abs(one - other) > LEAD * (one + other)]
+    return float((np.diff(ahead) != 0).sum())
+
+
 def per_rtt(
     series: Series, rtt_us: float, since_us: float | None = None, until_us: float | None = None
 ) -> tuple[Array, Array]:
@@ -186,6 +293,14 @@ def per_rtt(
     return middles, levels
 
 
+def _of_flows(column: str, what: str, flows: Sequence[Mapping[str, Any]], flow: str | None) -> float:
+    """Sum of a column over one flow's rows, or over all."""
+    chosen = [row[column] for row in flows if flow in (None, row["flow"])]
+    if not chosen or None in chosen:
+        raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
+    return float(sum(chosen))
+
+
 def _cut(series: Series, since_us: float | None, until_us: float | None) -> Series:
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
@@ -193,6 +308,38 @@ def _cut(series: Series, since_us: float | None, until_us: float | None) -> Seri
     if not chosen.any():
         raise NoValue("no outstanding data was recorded in the window")
     return Series(series.t_us[chosen], series.values[chosen])
+
+
+def _cut_places(samples: Samples) -> npt.NDArray[np.intp]:
+    """Places of the samples that show a cut first; each has a sample before it."""
+    within = np.isin(samples.ca_state, CUT_STATES)
+    entered = ~within[:-1] & within[1:]
+    between = ~within[:-1] & ~within[1:] & (np.diff(samples.ssthresh) < 0)
+    return np.flatnonzero(entered | between) + 1
+
+
+def _cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
+    times = samples.t_us[_cut_places(samples)]
+    since = -np.inf if since_us is None else since_us
+    until = np.inf if until_us is None else until_us
+    return times[(times >= since) & (times < until)]
+
+
+def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
+    """Places of the first cut and of the smallest window from there to the first sample that is Open again."""
+    places = _cut_places(samples)
+    if not len(places):
+        raise NoValue("the congestion window was never cut")
+    cut = int(places[0])
+    is_open = np.flatnonzero(samples.ca_state[cut:] == OPEN)
+    end = cut + int(is_open[0]) + 1 if len(is_open) else len(samples.cwnd)
+    return cut, cut + int(samples.cwnd[cut:end].argmin())
+
+
+def _nearest(t_us: Array, wanted_us: Array) -> npt.NDArray[np.intp]:
+    """Place of the sample nearest in time to each of the wanted moments; the earlier of two equally near."""
+    later = np.clip(np.searchsorted(t_us, wanted_us), 1, len(t_us) - 1)
+    return later - (wanted_us - t_us[later - 1] <= t_us[later] - wanted_us)
 
 
 def _end_of_ascent(peaks: Array) -> int:
