@@ -164,7 +164,8 @@ def test_a_guest_whose_clock_goes_on_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(virtual, "STILL_WALL_S", 1.5)
-    clock = tmp_path / "clock"
+    clock = tmp_path / "raw" / "clock"
+    clock.parent.mkdir()
     guest = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3.2)"])
     processes.append(guest)
 
@@ -175,7 +176,7 @@ def test_a_guest_whose_clock_goes_on_is_left_alone(
 
     ticking = threading.Thread(target=tick)
     ticking.start()
-    watch(guest, clock, tmp_path / "console.log")
+    watch(guest, clock.parent, tmp_path / "console.log")
     ticking.join()
     assert guest.returncode == 0
 

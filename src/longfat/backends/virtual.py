@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,7 +116,7 @@ class VirtualBackend:
                     hint="./just kernel",
                 ) from error
             try:
-                watch(process, lab / "raw" / "clock", console)
+                watch(process, lab / "raw", console)
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -145,20 +145,21 @@ def guest_command(
     ]
 
 
-def watch(process: subprocess.Popen[bytes], clock: Path, console: Path) -> None:
+def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
     """Wait for the guest to end. Raises RigError when its virtual clock stands still for too long.
 
-    The guest touches ``clock`` at each sample. What it may take until the next is counted in CPU time, so that a busy
+    The guest touches its clock, a file in ``raw``, at each sample; while its clock stands and it reads a long
+    capture, other files there grow. What it may take until the next change is counted in CPU time, so that a busy
     machine ends no healthy guest, and in wall time for one that waits for something that cannot come.
     """
-    last_mark, last_cpu, last_wall = 0, 0.0, time.monotonic()
+    last_mark, last_cpu, last_wall = signs_of_life(raw), 0.0, time.monotonic()
     while True:
         try:
             process.wait(1.0)
             return
         except subprocess.TimeoutExpired:
             pass
-        mark = clock.stat().st_mtime_ns if clock.exists() else 0
+        mark = signs_of_life(raw)
         cpu, wall = cpu_seconds(process.pid), time.monotonic()
         if mark != last_mark:
             last_mark, last_cpu, last_wall = mark, cpu, wall
@@ -167,6 +168,16 @@ def watch(process: subprocess.Popen[bytes], clock: Path, console: Path) -> None:
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
                 f"\n{tail(console)}"
             )
+
+
+def signs_of_life(folder: Path) -> list[tuple[int, int]]:
+    """Time of change and size of every file in the folder."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):
+            stat = path.stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+    return found
 
 
 def cpu_seconds(session: int) -> float:

@@ -17,7 +17,7 @@ LAB = Path("/lab")
 MOUNTS = (
     ("proc", "/proc", "proc", ""),
     ("sysfs", "/sys", "sysfs", ""),
-    ("tmpfs", "/tmp", "tmpfs", "mode=1777"),
+    ("tmpfs", "/tmp", "tmpfs", "mode=1777,size=75%"),  # takes the captures until the flows have ended
     ("tmpfs", "/run", "tmpfs", ""),
     ("devtmpfs", "/dev", "devtmpfs", ""),
     ("devpts", "/dev/pts", "devpts", ""),
