@@ -145,6 +145,23 @@ def test_a_captured_flow_has_its_capture_and_outstanding_data(folder: Path) -> N
     assert max(int(row["outstanding_bytes"]) for row in rows) > 10 * 8948
 
 
+def test_a_captured_flow_has_its_throughput_over_time(folder: Path) -> None:
+    path = folder / "throughput" / "stream1.csv"
+    assert path.read_text(encoding="utf-8").startswith("t_us,bytes_per_s\n")
+    rows = read_csv(path)  # none, when the flow has fewer packets than are averaged
+    times = [int(row["t_us"]) for row in rows]
+    assert times == sorted(times)
+    assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in rows)
+
+
+def test_a_capture_without_declared_loss_is_whole(folder: Path) -> None:
+    achieved = read_json(folder / "achieved.json")
+    assert isinstance(achieved, dict)
+    assert set(achieved["capture"]["stream1"]) == {"captured", "dropped", "removed"}
+    assert achieved["capture"]["stream1"]["dropped"] == 0
+    assert achieved["capture"]["stream1"]["removed"] == 0
+
+
 def test_counters_and_iperf_texts_are_kept(folder: Path, spec: RunSpec) -> None:
     counters = read_json(folder / "counters.json")
     assert isinstance(counters, dict)

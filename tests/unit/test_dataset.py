@@ -13,7 +13,7 @@ from fabricated_results import bytes_of, change_json, write_results, write_study
 
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
-from longfat.dataset.load import load_dataset
+from longfat.dataset.load import SOCKET_COLUMNS, load_dataset
 from longfat.errors import RigError
 from longfat.plan import PlannedRun
 
@@ -41,6 +41,7 @@ def test_the_tables_have_exactly_the_declared_columns(study: Path, tmp_path: Pat
         "sockets": columns.SOCKETS,
         "queues": columns.QUEUES,
         "outstanding": columns.OUTSTANDING,
+        "throughput": columns.THROUGHPUT,
     }
     for name, schema in schemas.items():
         assert pq.read_schema(tmp_path / "dataset" / f"{name}.parquet").equals(schema), name
@@ -159,6 +160,37 @@ def test_outstanding_data_of_a_captured_flow_reads_back_in_time_order(study: Pat
     assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
     assert (series.t_us[1:] > series.t_us[:-1]).all()
     assert len(dataset.outstanding(run.run_id, "stream9").t_us) == 0
+
+
+def test_throughput_of_a_captured_flow_reads_back_in_time_order(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
+    run = next(run for run in dataset.runs if run.experiment == "one-drop")
+    series = dataset.throughput(run.run_id)
+    assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
+    assert (series.t_us[1:] > series.t_us[:-1]).all()
+    # Before the drop the flow sends at its goodput.
+    goodput = dataset.flows[run.run_id][0]["goodput_bps"]
+    assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
+    assert len(dataset.throughput(run.run_id, "stream9").t_us) == 0
+
+
+def test_samples_of_sockets_read_back_by_column(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
+    run = next(run for run in dataset.runs if run.experiment == "one-drop")
+    samples = dataset.sockets(run.run_id)
+    assert tuple(samples) == SOCKET_COLUMNS
+    assert samples["t_us"].tolist() == list(range(0, 3_000_000, 100_000))
+    assert set(samples["flow"]) == {"stream1"}
+    assert {samples[name].dtype.name for name in SOCKET_COLUMNS if name != "flow"} == {"int64"}
+    assert set(samples["ca_state"]) == {0}
+    assert samples["cwnd_segments"].min() > 0
+    assert samples["bytes_acked"][-1] > samples["bytes_acked"][1] > 0
+    assert len(dataset.sockets(run.run_id, "stream1")["t_us"]) == 30
+    assert len(dataset.sockets(run.run_id, "stream9")["t_us"]) == 0
 
 
 def test_the_delay_window_of_an_algorithm_without_one_is_null(study: Path, tmp_path: Path) -> None:

@@ -49,6 +49,16 @@ def test_flows_share_the_rate_by_their_streams() -> None:
     assert narrow_bps + wide_bps == pytest.approx(1e9 * 8948 / 9038, rel=1e-6)
 
 
+def test_throughput_follows_the_outstanding_data_up_to_the_goodput() -> None:
+    spec = delay_spec(window_bytes=1_800_000)
+    series = dict(truth.throughput_bytes_per_s(spec, spec.flows[0]))
+    full = truth.goodput_bps(spec, spec.flows[0]) / 8
+    pipe = truth.pipe_segments(spec, spec.flows[0])
+    assert series[480_000] == pytest.approx(full, abs=1)
+    assert series[30_000] == pytest.approx(full * 20 / pipe, abs=1)
+    assert series[510_000] == pytest.approx(full * (pipe // 2) / pipe, abs=1)
+
+
 def test_outstanding_data_doubles_to_the_pipe_and_halves_at_the_drop() -> None:
     spec = delay_spec(window_bytes=1_800_000)
     series = dict(truth.outstanding_segments(spec, spec.flows[0]))

@@ -41,6 +41,25 @@ def test_a_capture_holds_every_packet_that_the_sender_sent_or_received(plain: Pa
     assert len(read_packets(plain / "captures/flow1.pcap")) == count["captured"]
 
 
+def test_the_throughput_of_a_full_path_is_its_rate_without_headers(plain: Path) -> None:
+    with (plain / "throughput/flow1.csv").open(newline="") as file:
+        values = [int(row["bytes_per_s"]) for row in csv.DictReader(file)]
+    assert max(values) == pytest.approx(1e9 / 8 * 8948 / 9038, rel=0.001)
+
+
+def test_a_capture_that_is_to_lose_packets_loses_them_and_changes_nothing_else(plain: Path, tmp_path: Path) -> None:
+    spec = one_flow()
+    probes = dataclasses.replace(spec.probes, capture_loss_percent=20.0)
+    lossy = run(dataclasses.replace(spec, probes=probes), tmp_path / "lossy")
+    whole, left = (read_packets(folder / "captures/flow1.pcap") for folder in (plain, lossy))
+    count = read(lossy, "achieved.json")["capture"]["flow1"]
+    assert len(left) + count["removed"] == count["captured"] == len(whole)
+    assert 0.18 < count["removed"] / count["captured"] < 0.22
+    assert set(left) < set(whole)
+    assert (lossy / "sockets.csv").read_bytes() == (plain / "sockets.csv").read_bytes()
+    assert (lossy / "throughput/flow1.csv").read_bytes() != (plain / "throughput/flow1.csv").read_bytes()
+
+
 @pytest.mark.parametrize("mtu_bytes", [1500, 9000])
 def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
     # Short: without the switch the receiver makes a system call for each packet.

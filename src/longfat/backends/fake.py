@@ -22,6 +22,7 @@ from typing import Literal
 from longfat.backends import fake_truth as truth
 from longfat.backends.protocol import Capabilities
 from longfat.errors import RigError
+from longfat.lab.capture import THINNED_US, thinned
 from longfat.lab.ccas import refused_ccas
 from longfat.runspec import Flow, RunSpec, canonical_json
 
@@ -97,6 +98,7 @@ class FakeBackend:
             files[f"iperf/{flow.name}.server.txt"] = f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
             if flow.name in spec.probes.capture_flows:
                 files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
+                files[f"throughput/{flow.name}.csv"] = _throughput(spec, flow)
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
@@ -143,7 +145,7 @@ class FakeBackend:
                     "deliberate_drops": len(hop.egress.drops),
                 }
             )
-        captured = {name: {"captured": 0, "dropped": 0} for name in spec.probes.capture_flows}
+        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
         return {
             "nodes": nodes,
             "interfaces": interfaces,
@@ -238,3 +240,8 @@ def _outstanding(spec: RunSpec, flow: Flow) -> str:
     mss = truth.mss_bytes(spec, flow)
     rows = (f"{t},{count * mss}\n" for t, count in truth.outstanding_segments(spec, flow))
     return "t_us,outstanding_bytes\n" + "".join(rows)
+
+
+def _throughput(spec: RunSpec, flow: Flow) -> str:
+    points = thinned(truth.throughput_bytes_per_s(spec, flow), THINNED_US)
+    return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)

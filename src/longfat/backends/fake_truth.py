@@ -12,6 +12,7 @@ Pure functions of the RunSpec. The model, so that any number of a report can be 
 - Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
   of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
   next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
+- Throughput of a connection is its share of the goodput, less as its outstanding data is less than its pipe.
 """
 
 from __future__ import annotations
@@ -115,6 +116,14 @@ def outstanding_segments(spec: RunSpec, flow: Flow) -> Iterator[tuple[int, int]]
             segments, growth = max(1, segments // 2), 1
         yield t_us, segments
         segments = min(pipe, segments + (growth or segments))
+
+
+def throughput_bytes_per_s(spec: RunSpec, flow: Flow) -> Iterator[tuple[int, int]]:
+    """Time in microseconds and bytes per second sent by one connection, once each RTT (1 ms at the least)."""
+    full = (goodput_limit_bps(spec, flow) or 0.0) / 8 / flow.streams
+    pipe = pipe_segments(spec, flow)
+    for t_us, segments in outstanding_segments(spec, flow):
+        yield t_us, int(full * segments / pipe)
 
 
 def _connections(spec: RunSpec, hop: Hop) -> int:

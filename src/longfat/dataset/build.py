@@ -67,6 +67,7 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
+    tables["throughput"] = join(columns.THROUGHPUT, [run.throughput for run in parsed])
     _replace(results / DATASET, tables, _exclusions(tables["runs"]))
     statuses = tables["runs"]["status"].to_pylist()
     return DatasetSummary(**{status: statuses.count(status) for status in columns.STATUSES})

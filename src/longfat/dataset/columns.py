@@ -91,7 +91,16 @@ OUTSTANDING = pa.schema(
     )
 )
 
-TABLES = ("runs", "flows", "sockets", "queues", "outstanding")
+THROUGHPUT = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("flow", pa.string()),
+        ("t_us", pa.int64()),
+        ("bytes_per_s", pa.int64()),
+    )
+)
+
+TABLES = ("runs", "flows", "sockets", "queues", "outstanding", "throughput")
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a dataset back: runs by their factors, goodput of their flows, series of outstanding data.
+"""Reads a dataset back: runs by their factors, goodput of their flows, samples of sockets, series of captures.
 
 Owns access to the Parquet tables; computes nothing. Large tables are read a run at a time.
 """
@@ -21,6 +21,11 @@ from longfat.dataset import columns
 from longfat.dataset.build import DATASET
 from longfat.errors import RigError
 from longfat.runspec import Scalar
+
+SOCKET_COLUMNS = (
+    *("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
+    *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
+)
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,24 @@ class Dataset:
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
         """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""
-        chosen = [("run_id", "=", run_id)] + ([("flow", "=", flow)] if flow else [])
-        table = self._read("outstanding", filters=chosen)
-        return Series(
-            table["t_us"].to_numpy().astype(np.float64),
-            table["outstanding_bytes"].to_numpy().astype(np.float64),
-        )
+        return self._series("outstanding", "outstanding_bytes", run_id, flow)
+
+    def throughput(self, run_id: str, flow: str | None = None) -> Series:
+        """Bytes per second that a captured flow sent (None: the only one), averaged; empty when there are none."""
+        return self._series("throughput", "bytes_per_s", run_id, flow)
+
+    def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
+        """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
+
+        ``flow`` is text, all else whole numbers; SOCKET_COLUMNS are the keys.
+        """
+        table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
+        kinds = {name: object if name == "flow" else np.int64 for name in SOCKET_COLUMNS}
+        return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
+
+    def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
+        rows = self._read(table, filters=_chosen(run_id, flow))
+        return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))
 
     def _read(self, table: str, **options: Any) -> pa.Table:
         path = self.folder / f"{table}.parquet"
@@ -88,6 +105,10 @@ def load_dataset(results: Path) -> Dataset:
     dataset = Dataset(results / DATASET)
     _ = dataset.runs
     return dataset
+
+
+def _chosen(run_id: str, flow: str | None) -> list[tuple[str, str, str]]:
+    return [("run_id", "=", run_id)] + ([("flow", "=", flow)] if flow else [])
 
 
 def _run(row: Mapping[str, Any]) -> Run:

@@ -33,6 +33,7 @@ class ParsedRun:
     sockets: pa.Table
     queues: pa.Table
     outstanding: pa.Table
+    throughput: pa.Table
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
@@ -46,7 +47,8 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
         queues=_read_csv(folder / "queues.csv", columns.QUEUES, run_id),
-        outstanding=_outstanding(folder, run_id, spec),
+        outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
+        throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
     )
 
 
@@ -79,12 +81,13 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
     }
 
 
-def _outstanding(folder: Path, run_id: str, spec: RunSpec) -> pa.Table:
+def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:
+    """The series of all captured flows, one file each."""
     parts = []
     for flow in sorted(spec.probes.capture_flows):
-        table = _read_csv(folder / "outstanding" / f"{flow}.csv", columns.OUTSTANDING, run_id, flow)
+        table = _read_csv(folder / f"{flow}.csv", schema, run_id, flow)
         parts.append(table.sort_by("t_us"))
-    return join(columns.OUTSTANDING, parts)
+    return join(schema, parts)
 
 
 def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:

@@ -15,10 +15,11 @@ import socket
 import subprocess
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import IO, Any
 
 from longfat.lab import capture, qdisc, queues, sockets, traffic
@@ -72,7 +73,7 @@ class Measurement:
         write_json(self.folder / "environment.json", {"kernel_release": platform.release(), "ccas": offered})
         if reasons := refused_ccas(self.spec, offered):
             raise LaboratoryError("; ".join(reasons))
-        for name in ("iperf", "captures", "outstanding"):
+        for name in ("iperf", "captures", "outstanding", "throughput"):
             (self.folder / name).mkdir()
         with Network(self.spec, self.scratch) as network, ExitStack() as cleanup:
             self._measure(network, cleanup)
@@ -92,7 +93,6 @@ class Measurement:
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
         self._play()
-        (self.folder / "clock").unlink(missing_ok=True)
 
         for flow in self.spec.flows:
             finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
@@ -116,6 +116,7 @@ class Measurement:
         if captures:
             time.sleep(capture.FLUSH_S)
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
+        (self.folder / "clock").unlink(missing_ok=True)
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
@@ -269,7 +270,7 @@ class Measurement:
         self._repeat(interval_us, sample)
 
     def _tell_time(self) -> None:
-        """Show the host that the clock goes on: it ends a guest whose clock stands still."""
+        """Show the host that the run goes on: it ends a guest that shows it no longer."""
         (self.folder / "clock").write_text(str(self.now_us()))
 
     def _repeat(self, interval_us: int, action: Callable[[], None]) -> None:
@@ -289,13 +290,23 @@ class Measurement:
     def _end_capture(self, name: str, process: subprocess.Popen[bytes]) -> dict[str, int]:
         process.send_signal(signal.SIGINT)
         finish(process, f"tcpdump of flow {name}")
-        pcap = self.scratch / f"{name}.pcap"
-        points = capture.outstanding_data(pcap, self.scratch / f"{name}.tcptrace", self.origin_epoch_us)
-        with (self.folder / "outstanding" / f"{name}.csv").open("w") as table:
-            table.write("t_us,outstanding_bytes\n")
-            table.writelines(f"{t_us},{value}\n" for t_us, value in points)
-        shutil.copyfile(pcap, self.folder / "captures" / f"{name}.pcap")
-        return capture.parse_tcpdump_counts((self.scratch / f"{name}.tcpdump").read_text())
+        counts = capture.parse_tcpdump_counts((self.scratch / f"{name}.tcpdump").read_text())
+        taken, pcap = self.scratch / f"{name}.pcap", self.folder / "captures" / f"{name}.pcap"
+        loss, random = self.spec.probes.capture_loss_percent, Random(f"{self.spec.seed} {name}")
+        counts["removed"] = capture.lose_packets(taken, pcap, loss, random)
+        taken.unlink()
+        self._tell_time()
+        drawn = self.folder / "tcptrace"  # not in scratch: graphs may be larger than the memory
+        try:
+            graphs = capture.trace(pcap, drawn)
+            self._tell_time()
+            outstanding = capture.outstanding_data(graphs.outstanding, self.origin_epoch_us)
+            write_points(self.folder / "outstanding" / f"{name}.csv", "outstanding_bytes", outstanding)
+            throughput = capture.throughput(graphs.throughput, self.origin_epoch_us)
+            write_points(self.folder / "throughput" / f"{name}.csv", "bytes_per_s", throughput)
+        finally:
+            shutil.rmtree(drawn, ignore_errors=True)
+        return counts
 
 
 def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -337,6 +348,13 @@ def read_counters(network: Network, node: str) -> dict[str, int]:
 def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     """What changed of the counters."""
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}
+
+
+def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:
+    """Write a table of ``t_us`` and one more column."""
+    with path.open("w") as table:
+        table.write(f"t_us,{column}\n")
+        table.writelines(f"{t_us},{value}\n" for t_us, value in points)
 
 
 def write_json(path: Path, data: object) -> None:
