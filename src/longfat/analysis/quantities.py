@@ -12,15 +12,19 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
 
 from longfat.analysis import metrics
-from longfat.analysis.metrics import NoValue
+from longfat.analysis.metrics import NoValue, Samples
 from longfat.analysis.statistics import Summary, summarise
 from longfat.dataset.load import Dataset, Run, Series
 from longfat.runspec import Scalar
 
 Parameters = Mapping[str, float]
+Streams = Mapping[tuple[str, int], Samples]  # by flow and number of the stream
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -28,16 +32,23 @@ class Metric:
     """What a metric needs and gives. ``least`` is the number of repetitions that it may rest on.
 
     Throughput varies from run to run, so it needs two to have an interval; the papers' time plots are single
-    runs, so a reading of one may rest on one.
+    runs, so a reading of one may rest on one. ``flow`` tells whether it can be asked of one flow; if not, it is
+    of all flows of a run together.
     """
 
     unit: str
     meaning: str
-    source: Literal["flows", "outstanding"]
+    source: Literal["flows", "outstanding", "sockets"]
     least: int
     compute: Callable[..., float]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    flow: bool = True
+
+
+def _rows(unit: str, meaning: str, least: int, compute: Callable[[Any, Any, Parameters], float], *needs: str) -> Metric:
+    """A metric of the rows of ``flows``: of one flow, or of all."""
+    return Metric(unit, meaning, "flows", least, compute, needs)
 
 
 def _series(
@@ -46,14 +57,50 @@ def _series(
     return Metric(unit, meaning, "outstanding", 1, compute, needs, **more)
 
 
+def _socket(unit: str, meaning: str, compute: Callable[[Samples, Parameters], float], *optional: str) -> Metric:
+    """A metric of the samples of one flow's only stream."""
+    return Metric(unit, meaning, "sockets", 1, lambda streams, p: compute(_only(streams), p), optional=optional)
+
+
+def _only(streams: Streams) -> Samples:
+    flows = _by_flow(streams)
+    if len(flows) > 1:
+        raise NoValue(f"the samples are of {len(flows)} flows; name one of {', '.join(flows)}")
+    return next(iter(flows.values()))
+
+
+def _by_flow(streams: Streams) -> dict[str, Samples]:
+    """The samples of each flow's only stream."""
+    for flow, count in Counter(flow for flow, _ in streams).items():
+        if count > 1:
+            raise NoValue(f"flow {flow!r} has {count} streams, each with a congestion window of its own")
+    return {flow: samples for (flow, _), samples in streams.items()}
+
+
 def _bend(series: Series, rtt_us: float, given: Parameters) -> tuple[float, float, float]:
     highest = given.get("highest", float("inf"))
     return metrics.bend(series, rtt_us, given["since"], given["until"], highest)
 
 
 METRICS: dict[str, Metric] = {
-    "goodput": Metric("Mb/s", "goodput", "flows", 2, metrics.goodput_mbps, optional=("flow",)),
-    "share": Metric("%", "share of the goodput", "flows", 2, metrics.share_percent, required=("flow",)),
+    "goodput": _rows("Mb/s", "goodput", 2, lambda rows, flow, p: metrics.goodput_mbps(rows, flow)),
+    "share": _rows("%", "share of the goodput", 2, lambda rows, flow, p: metrics.share_percent(rows, flow), "flow"),
+    "reaches": _rows(
+        "%",
+        "runs at or above the level",
+        2,
+        lambda rows, flow, p: metrics.reaches_percent(rows, p["level"], flow),
+        "level",
+    ),
+    "retransmissions": _rows(
+        "segments", "retransmissions", 1, lambda rows, flow, p: metrics.retransmissions(rows, flow)
+    ),
+    "points": _series(
+        "points",
+        "points in the plot of outstanding data",
+        lambda s, rtt, p: metrics.points(s, p.get("since"), p.get("until")),
+        optional=("since", "until"),
+    ),
     "plateau": _series(
         "bytes",
         "level of outstanding data",
@@ -123,6 +170,45 @@ METRICS: dict[str, Metric] = {
         *("since", "until"),
         optional=("highest",),
     ),
+    "cuts": _socket(
+        "cuts",
+        "cuts of the congestion window",
+        lambda samples, p: metrics.cuts(samples, p.get("since"), p.get("until")),
+        *("since", "until"),
+    ),
+    "streams_cut": Metric(
+        "streams",
+        "streams whose congestion window was cut",
+        "sockets",
+        1,
+        lambda streams, p: metrics.streams_cut(list(streams.values()), p.get("since"), p.get("until")),
+        optional=("since", "until"),
+    ),
+    "cut_spacing": _socket(
+        "%",
+        "longest over shortest interval between cuts",
+        lambda samples, p: metrics.cut_spacing_percent(samples, p.get("since"), p.get("until")),
+        *("since", "until"),
+    ),
+    "after_first_cut": _socket(
+        "segments",
+        "smallest congestion window after the first cut",
+        lambda samples, p: metrics.after_first_cut_segments(samples),
+    ),
+    "first_recovery": _socket(
+        "s",
+        "time from the first cut back to the window before it",
+        lambda samples, p: metrics.first_recovery_s(samples),
+    ),
+    "lead_changes": Metric(
+        "changes",
+        "changes of the lead",
+        "sockets",
+        1,
+        lambda streams, p: metrics.lead_changes(_by_flow(streams), p["interval"]),
+        required=("interval",),
+        flow=False,
+    ),
 }
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
@@ -159,7 +245,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Selection:
-    """A metric with its parameters (microseconds, bytes) over the runs that meet all conditions."""
+    """A metric with its parameters (microseconds, bytes, bits per second) over the runs that meet all conditions."""
 
     metric: str
     experiment: str
@@ -181,12 +267,38 @@ class Selection:
         ]
 
 
+@dataclass(frozen=True)
+class Repetitions(Generic[Value]):
+    """What each complete repetition gave, and why others of the ``planned`` are not complete."""
+
+    values: Mapping[int, Value]
+    planned: int
+    faults: tuple[str, ...] = ()
+
+    def least(self, count: int) -> None:
+        """Raise NoValue with the reasons when fewer than ``count`` are complete."""
+        if len(self.values) < count:
+            counted = ", ".join(f"{text} ({number} x)" for text, number in sorted(Counter(self.faults).items()))
+            complete = f"{len(self.values)} of {self.planned} repetitions are complete"
+            raise NoValue(f"{complete}, at least {count} are needed" + (f": {counted}" if counted else ""))
+
+
 def measure(dataset: Dataset, selection: Selection, least: int | None = None) -> Summary:
-    """Summary of the metric over the chosen runs, in the metric's unit.
+    """Summary of the metric over the repetitions of the chosen runs, in the metric's unit.
+
+    Raises NoValue when fewer repetitions are complete than ``least``, by default what the metric needs.
+    """
+    found = by_repetition(dataset, selection)
+    found.least(METRICS[selection.metric].least if least is None else least)
+    return summarise(list(found.values.values()))
+
+
+def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
+    """The metric in each repetition of the chosen runs, in the metric's unit.
 
     Where runs of several scenarios are chosen, the metric is averaged over the scenarios within each
-    repetition first. A repetition in which a run is missing or not valid is left out as a whole. Raises
-    NoValue when fewer repetitions remain than ``least``, by default what the metric needs.
+    repetition. A repetition in which a run is missing or not valid is left out as a whole. Raises NoValue when
+    the lock has no such run.
     """
     runs = selection.chosen(dataset)
     if not runs:
@@ -204,11 +316,12 @@ def measure(dataset: Dataset, selection: Selection, least: int | None = None) ->
         if known is not None:
             known.append(value)
     scenarios = len({run.scenario for run in runs})
-    complete = [sum(known) / len(known) for known in values.values() if known is not None and len(known) == scenarios]
-    least = METRICS[selection.metric].least if least is None else least
-    if len(complete) < least:
-        raise NoValue(_shortage(len(complete), len(values), least, faults))
-    return summarise(complete)
+    complete = {
+        repetition: sum(known) / len(known)
+        for repetition, known in values.items()
+        if known is not None and len(known) == scenarios
+    }
+    return Repetitions(complete, len(values), tuple(faults))
 
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
@@ -218,7 +331,9 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     metric = METRICS[selection.metric]
     flows = dataset.flows.get(run.run_id, ())
     if metric.source == "flows":
-        return significant(metric.compute(flows, selection.flow))
+        return significant(metric.compute(flows, selection.flow, selection.parameters))
+    if metric.source == "sockets":
+        return significant(metric.compute(_streams(dataset, run, selection.flow), selection.parameters))
     series = dataset.outstanding(run.run_id, selection.flow)
     rtts = [row["min_rtt_us"] for row in flows if selection.flow in (None, row["flow"]) and row["min_rtt_us"]]
     if not len(series.t_us) or not rtts:
@@ -226,12 +341,19 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     return significant(metric.compute(series, float(min(rtts)), selection.parameters))
 
 
+def _streams(dataset: Dataset, run: Run, flow: str | None) -> Streams:
+    """The samples of each stream of one flow, or of all. Raises NoValue when there are none."""
+    table = dataset.sockets(run.run_id, flow)
+    found = {}
+    for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
+        own = (table["flow"] == name) & (table["stream"] == stream)
+        columns = ("t_us", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked")
+        found[name, stream] = Samples(*(table[column][own].astype(np.float64) for column in columns))
+    if not found:
+        raise NoValue("no socket was sampled")
+    return found
+
+
 def significant(value: float) -> float:
     """The value to nine significant digits: what is left of rounding must never decide an order."""
     return float(f"{value:.9g}")
-
-
-def _shortage(complete: int, planned: int, least: int, faults: list[str]) -> str:
-    counted = ", ".join(f"{text} ({count} x)" for text, count in sorted(Counter(faults).items()))
-    why = f": {counted}" if faults else ""
-    return f"{complete} of {planned} repetitions are complete, at least {least} are needed{why}"

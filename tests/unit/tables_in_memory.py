@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset without files: runs with chosen goodput and socket samples, for the tests of quantities and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.dataset.load import Dataset, Run
+from longfat.runspec import Scalar
+
+SOCKET_COLUMNS = ("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked")
+
+
+@dataclass(frozen=True)
+class TablesInMemory(Dataset):
+    """``samples`` has the rows of ``sockets`` by run_id, in the order of SOCKET_COLUMNS."""
+
+    samples: Mapping[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
+
+    def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
+        rows = [row for row in self.samples.get(run_id, ()) if flow in (None, row[1])]
+        kinds = {name: object if name == "flow" else np.int64 for name in SOCKET_COLUMNS}
+        return {
+            name: np.array([row[place] for row in rows], dtype=kinds[name]) for place, name in enumerate(SOCKET_COLUMNS)
+        }
+
+
+def run(run_id: str, repetition: int = 1, status: str = "ok", **factors: Scalar) -> Run:
+    """A run of experiment ``two``; a scenario for each combination of factors."""
+    return Run(run_id, "two", str(sorted(factors.items())), (), repetition, "linux-2.4", status, None, factors)
+
+
+def tables(
+    runs: Sequence[Run],
+    goodput_mbps: Mapping[str, Mapping[str, float]] | None = None,
+    samples: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+) -> TablesInMemory:
+    """The dataset of these runs, with goodput by run_id and flow in Mb/s."""
+    dataset = TablesInMemory(Path(), samples or {})
+    flows = {
+        run_id: tuple({"flow": flow, "goodput_bps": value * 1e6} for flow, value in of_run.items())
+        for run_id, of_run in (goodput_mbps or {}).items()
+    }
+    # What the dataset would read from its files once.
+    vars(dataset).update(runs=tuple(runs), flows=flows)
+    return dataset
