@@ -57,6 +57,8 @@ WIDE = "{metric: goodput, experiment: delay, where: {window: 8 MiB}}"
 STANDARD = "{metric: goodput, experiment: delay, where: {algorithm: standard, window: '> 1 MiB'}}"
 HIGHSPEED = "{metric: goodput, experiment: delay, where: {algorithm: highspeed, window: '> 1 MiB'}}"
 SLOPE = "{metric: linear_growth, experiment: one-drop, since: 1600 ms, until: 3 s, segment: 8948 B}"
+LEVEL = "metric: reaches, experiment: delay, where: {algorithm: standard}"
+RANK = f"kind: rank, of: {WIDE}, then: {{metric: goodput, experiment: delay, flow: stream1}}, by: algorithm"
 QUOTIENT = "kind: formula, formula: quotient, arguments: {numerator: 3 s, denominator: 2 s}"
 
 
@@ -80,6 +82,17 @@ QUOTIENT = "kind: formula, formula: quotient, arguments: {numerator: 3 s, denomi
             "reproduced",
         ),
         (f"{{kind: value, of: {SLOPE}, at_most: 1}}", "reproduced"),
+        # Of the two windows that of 8 MiB reaches the level.
+        (f"{{kind: value, of: {{{LEVEL}, level: 800 Mbit/s}}, equals: 50}}", "reproduced"),
+        (f"{{kind: value, of: {{{LEVEL}, level: 1 Gbit/s}}, below: 50}}", "reproduced"),
+        ("{kind: value, of: {metric: cuts, experiment: one-drop}, equals: 1}", "reproduced"),
+        ("{kind: value, of: {metric: cuts, experiment: one-drop, until: 1500 ms}, at_least: 1}", "not_reproduced"),
+        ("{kind: value, of: {metric: retransmissions, experiment: one-drop}, equals: 1}", "reproduced"),
+        ("{kind: value, of: {metric: points, experiment: one-drop, since: 1 s}, above: 9}", "reproduced"),
+        ("{kind: value, of: {metric: lead_changes, experiment: one-drop, interval: 1 s}, above: 9}", "inconclusive"),
+        (f"{{{RANK}, value: standard, equals: 1}}", "reproduced"),
+        (f"{{{RANK}, value: highspeed, equals: 2}}", "reproduced"),
+        (f"{{{RANK}, value: highspeed, at_most: 1}}", "not_reproduced"),
         (f"{{{QUOTIENT}, equals: 1.5}}", "reproduced"),
         (f"{{{QUOTIENT}, below: 1.5}}", "not_reproduced"),
         (
@@ -119,6 +132,13 @@ def test_a_difference_that_is_only_rounding_is_no_order(results: Path, tmp_path:
         " segment: 8948 B}, above: 0}"
     )
     assert verdict_on(results, tmp_path, same).verdict == "not_reproduced"
+
+
+def test_the_evidence_of_a_rank_names_value_and_both_quantities(results: Path, tmp_path: Path) -> None:
+    found = verdict_on(results, tmp_path, f"{{{RANK}, value: highspeed, equals: 2}}").evidence[0]
+    first, second = "goodput of delay window 8 MiB", "goodput of delay flow stream1"
+    assert found.what == f"rank of algorithm highspeed by {first}, where alike by {second}"
+    assert (found.mean, found.n, found.low, found.high, found.limit) == (2, 2, 2, 2, "1.9 to 2.1")
 
 
 def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp_path: Path) -> None:
@@ -229,6 +249,27 @@ def test_all_problems_are_reported_at_once_with_line_and_nearest_match(tmp_path:
         (
             "{kind: value, of: {metric: plateau, experiment: one-drop, since: 2 s, until: 1 s}, equals: 1}",
             "the window from 2 s to 1 s is empty",
+        ),
+        (
+            "{kind: value, of: {metric: lead_changes, experiment: delay, interval: 1 s, flow: stream1}, equals: 1}",
+            "metric 'lead_changes' takes no flow",
+        ),
+        ("{kind: value, of: {metric: reaches, experiment: delay}, equals: 1}", "metric 'reaches' needs level"),
+        (f"{{kind: value, of: {{{LEVEL}, level: 800}}, equals: 50}}", "800 has no unit; a rate needs one"),
+        (f"{{{RANK}, value: cubic, equals: 1}}", "claims[0].test.value: unknown algorithm 'cubic'"),
+        (f"{{{RANK}r, value: standard, equals: 1}}", "claims[0].test.by: unknown factor 'algorithmr'"),
+        (f"{{{RANK}, value: standard}}", "exactly one of equals, above, below"),
+        (
+            f"{{{RANK}, value: standard, equals: 1}}".replace("experiment: delay, flow", "experiment: one-drop, flow"),
+            "of and then are of experiments 'delay' and 'one-drop'",
+        ),
+        (
+            f"{{kind: rank, of: {STANDARD}, then: {WIDE}, by: algorithm, value: highspeed, equals: 1}}",
+            "the conditions on 'algorithm' leave out 'highspeed'",
+        ),
+        (
+            f"{{{RANK}, value: standard, equals: 1}}".replace("flow: stream1", "flow: stream2"),
+            "claims[0].test.then.flow: unknown flow 'stream2'",
         ),
         ("{kind: formula, formula: quotient, arguments: {numerator: 1}, equals: 1}", "needs denominator"),
         (

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from longfat.analysis.expressions import AllTest, EqualTest, OrderTest, Quantity, Test, base_units
+from longfat.analysis.expressions import AllTest, EqualTest, OrderTest, Quantity, RankTest, Test, base_units
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.explain import explain
@@ -22,6 +22,7 @@ from longfat.manifest.models import Closed
 from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.source import read_source
 from longfat.manifest.study import Study, SweptExperiment
+from longfat.runspec import Scalar
 
 Model = TypeVar("Model", bound=BaseModel)
 CLAIMS = "claims.yaml"
@@ -116,7 +117,7 @@ def quantities(test: Any, path: Path) -> Iterator[tuple[Path, Quantity]]:
     if isinstance(test, AllTest):
         for index, part in enumerate(test.tests):
             yield from quantities(part, (*path, "tests", index))
-    for name in ("of", "to", "over", "minus"):
+    for name in ("of", "to", "over", "minus", "then"):
         if isinstance(value := getattr(test, name, None), Quantity):
             yield (*path, name), value
 
@@ -151,11 +152,11 @@ def factor_findings(name: str, path: Path, experiment: SweptExperiment) -> Itera
 
 
 def _order_findings(test: Any, path: Path, study: Study | None) -> Iterator[Finding]:
-    """What an order or equality says of factors that the experiment does not have."""
+    """What an order, equality or rank says of factors that the experiment does not have."""
     if isinstance(test, AllTest):
         for index, part in enumerate(test.tests):
             yield from _order_findings(part, (*path, "tests", index), study)
-    if not isinstance(test, OrderTest | EqualTest) or study is None:
+    if not isinstance(test, OrderTest | EqualTest | RankTest) or study is None:
         return
     experiment = next((item for item in study.experiments if item.id == test.of.experiment), None)
     if experiment is None:
@@ -163,11 +164,19 @@ def _order_findings(test: Any, path: Path, study: Study | None) -> Iterator[Find
     for key in ("by", "across", "for_each"):
         if name := getattr(test, key, None):
             yield from factor_findings(name, (*path, key), experiment)
-    if isinstance(test, OrderTest) and test.by in experiment.factors:
-        values = experiment.factors[test.by]
+    for place, factor, value in _named_values(test):
+        values = experiment.factors.get(factor)
+        if values is not None and base_units(value) not in values:
+            yield Finding((*path, *place), *unknown(factor, value, map(str, values)))
+
+
+def _named_values(test: OrderTest | EqualTest | RankTest) -> Iterator[tuple[Path, str, Scalar]]:
+    """Each value of a factor that the test itself names: place, factor, value."""
+    if isinstance(test, OrderTest):
         for index, value in enumerate(test.descending):
-            if base_units(value) not in values:
-                yield Finding((*path, "descending", index), *unknown(test.by, value, map(str, values)))
+            yield ("descending", index), test.by, value
+    if isinstance(test, RankTest):
+        yield ("value",), test.by, test.value
 
 
 def _repeated(entries: Any, section: str, key: str) -> Iterator[Finding]:

@@ -20,12 +20,14 @@ from longfat.manifest import fields as f
 from longfat.manifest.models import Closed
 from longfat.manifest.names import unknown
 from longfat.runspec import Scalar
-from longfat.units import Duration, Size, read_quantity
+from longfat.units import Duration, Rate, Size, read_quantity
 
 _CONDITION = re.compile(rf"\s*({'|'.join(RELATIONS)})\s*(.+)")
 # What a stated number is allowed to miss by; docs/claims.md has the reasons.
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
+# What a quantity may give its metric besides a flow.
+PARAMETERS = ("at", "since", "until", "level", "interval", "segment", "lowest", "highest")
 
 
 def base_units(given: Scalar) -> Scalar:
@@ -82,6 +84,8 @@ class Quantity(Closed):
     at: f.Delay | None = Field(None, description="time of the drop")
     since: f.Delay | None = Field(None, description="start of the window of time")
     until: f.Delay | None = Field(None, description="end of the window of time")
+    level: f.LinkRate | None = Field(None, description="goodput that is to be reached")
+    interval: f.Interval | None = Field(None, description="length of the intervals that are compared")
     segment: f.Mtu | None = Field(None, description="payload of a full segment")
     lowest: f.Window | None = Field(None, description="least outstanding data that counts")
     highest: f.Window | None = Field(None, description="most outstanding data that counts")
@@ -89,10 +93,9 @@ class Quantity(Closed):
     @model_validator(mode="after")
     def _check_parameters(self) -> Quantity:
         metric = METRICS[self.metric]
-        names = ("flow", "at", "since", "until", "segment", "lowest", "highest")
-        given = [name for name in names if getattr(self, name) is not None]
+        given = [name for name in ("flow", *PARAMETERS) if getattr(self, name) is not None]
         missing = [name for name in metric.required if name not in given]
-        allowed = {*metric.required, *metric.optional, "flow"}
+        allowed = {*metric.required, *metric.optional, *(("flow",) if metric.flow else ())}
         surplus = [name for name in given if name not in allowed]
         if missing:
             raise f.fault(f"metric {self.metric!r} needs {', '.join(missing)}")
@@ -106,8 +109,8 @@ class Quantity(Closed):
         """The same in base units, ready to be measured."""
         values = {
             name: float(value.value)
-            for name in ("at", "since", "until", "segment", "lowest", "highest")
-            if isinstance(value := getattr(self, name), Duration | Size)
+            for name in PARAMETERS
+            if isinstance(value := getattr(self, name), Duration | Size | Rate)
         }
         return Selection(self.metric, self.experiment, tuple(self.where.items()), self.flow, values)
 
@@ -218,6 +221,30 @@ class EqualTest(Closed):
         return 100 * (APPROXIMATE_TOLERANCE if self.approximate else TOLERANCE)
 
 
+class RankTest(Limits):
+    """The rank of one value of a factor among all in the lock, 1 for the best, against limits.
+
+    Ranked by ``of``; among those alike in it by ``then``.
+    """
+
+    kind: Literal["rank"]
+    of: Quantity
+    then: Quantity
+    by: f.FactorName
+    value: f.FactorValue
+
+    @model_validator(mode="after")
+    def _check_rank(self) -> RankTest:
+        if self.of.experiment != self.then.experiment:
+            experiments = f"{self.of.experiment!r} and {self.then.experiment!r}"
+            raise f.fault(f"of and then are of experiments {experiments}; one experiment's runs are ranked")
+        for quantity in (self.of, self.then):
+            condition = quantity.where.get(self.by)
+            if condition is not None and not condition.holds(base_units(self.value)):
+                raise f.fault(f"the conditions on {self.by!r} leave out {self.value!r}, whose rank is asked for")
+        return self
+
+
 class FormulaTest(Limits):
     """A formula's value, computed and not measured, against limits."""
 
@@ -252,6 +279,7 @@ SIMPLE = {
     "difference": DifferenceTest,
     "order": OrderTest,
     "equal": EqualTest,
+    "rank": RankTest,
     "formula": FormulaTest,
 }
 KINDS = (*SIMPLE, "all", "not_testable")
@@ -280,6 +308,7 @@ SimpleTest = Annotated[
     | Annotated[DifferenceTest, Tag("<difference>")]
     | Annotated[OrderTest, Tag("<order>")]
     | Annotated[EqualTest, Tag("<equal>")]
+    | Annotated[RankTest, Tag("<rank>")]
     | Annotated[FormulaTest, Tag("<formula>")],
     Discriminator(_tag),
     _kind_within(tuple(SIMPLE)),
@@ -292,6 +321,7 @@ Test = Annotated[
     | Annotated[DifferenceTest, Tag("<difference>")]
     | Annotated[OrderTest, Tag("<order>")]
     | Annotated[EqualTest, Tag("<equal>")]
+    | Annotated[RankTest, Tag("<rank>")]
     | Annotated[FormulaTest, Tag("<formula>")]
     | Annotated[AllTest, Tag("<all>")]
     | Annotated[NotTestable, Tag("<not_testable>")],

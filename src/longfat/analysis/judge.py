@@ -29,6 +29,7 @@ from longfat.analysis.expressions import (
     NotTestable,
     OrderTest,
     Quantity,
+    RankTest,
     RatioTest,
     ValueTest,
     base_units,
@@ -36,6 +37,7 @@ from longfat.analysis.expressions import (
 )
 from longfat.analysis.metrics import NoValue
 from longfat.analysis.quantities import METRICS, Selection, measure, significant
+from longfat.analysis.ranking import rank_of
 from longfat.analysis.statistics import Summary
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import RigError
@@ -197,6 +199,8 @@ def _comparisons(test: Any, grounds: Grounds) -> Iterator[Evidence]:
         yield from _order(test, grounds)
     elif isinstance(test, EqualTest):
         yield from _equality(test, grounds)
+    elif isinstance(test, RankTest):
+        yield _rank(test, grounds)
     else:
         what, unit = _described(test)
         low, high, inclusive = test.bounds()
@@ -234,6 +238,15 @@ def _equality(test: EqualTest, grounds: Grounds) -> Iterator[Evidence]:
         what = f"{_named(test.of)}, highest over lowest {test.across}{place}"
         widest = partial(_widest, grounds.dataset, selection, test.across)
         yield _compared(widest, what, "%", -math.inf, test.percent, True)
+
+
+def _rank(test: RankTest, grounds: Grounds) -> Evidence:
+    """The rank of one value of the factor, 1 for the best."""
+    value = base_units(test.value)
+    shown = f"{test.by} {grounds.label(test.of.experiment, test.by, value)}"
+    what = f"rank of {shown} by {_named(test.of)}, where alike by {_named(test.then)}"
+    place = partial(rank_of, grounds.dataset, test.of.selection(), test.then.selection(), test.by, value)
+    return _compared(place, what, "", *test.bounds())
 
 
 def _gap(dataset: Dataset, upper: Selection, lower: Selection) -> Summary:
@@ -311,6 +324,7 @@ def _described(test: Any) -> tuple[str, str]:
 
 
 def _named(quantity: Quantity) -> str:
-    """Metric, experiment and conditions in words."""
+    """Metric, experiment, conditions and flow in words."""
     conditions = [f"{name} {condition.text}" for name, condition in quantity.where.items()]
-    return " ".join([f"{METRICS[quantity.metric].meaning} of {quantity.experiment}", *conditions])
+    flow = [f"flow {quantity.flow}"] if quantity.flow else []
+    return " ".join([f"{METRICS[quantity.metric].meaning} of {quantity.experiment}", *conditions, *flow])

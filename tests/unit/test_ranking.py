@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks by two quantities: the rule on plain numbers, and over repetitions."""
+
+from __future__ import annotations
+
+import pytest
+from tables_in_memory import TablesInMemory, run, tables
+
+from longfat.analysis.metrics import NoValue
+from longfat.analysis.quantities import Selection
+from longfat.analysis.ranking import rank_of, ranked, ranking, ranks
+
+TOTAL = Selection("goodput", "two")
+STANDARD = Selection("goodput", "two", flow="standard")
+Goodput = dict[str, tuple[float, float]]  # of all flows and of the standard one, by algorithm
+
+
+def dataset(*repetitions: Goodput, failed: tuple[str, int] | None = None) -> TablesInMemory:
+    runs, goodput = [], {}
+    for number, of_repetition in enumerate(repetitions, start=1):
+        for name, (total, standard) in of_repetition.items():
+            run_id = f"{name}.{number}"
+            status = "failed" if failed == (name, number) else "ok"
+            runs.append(run(run_id, number, status, algorithm=name))
+            goodput[run_id] = {"standard": standard, "other": total - standard}
+    return tables(runs, goodput)
+
+
+def test_totals_far_apart_are_ranked_by_the_total_alone() -> None:
+    assert ranked({"a": 500, "b": 900, "c": 700}, {"a": 300, "b": 1, "c": 2}) == ["b", "c", "a"]
+
+
+def test_alike_totals_are_ranked_by_the_second_quantity() -> None:
+    assert ranked({"a": 900, "b": 890, "c": 700}, {"a": 100, "b": 300, "c": 500}) == ["b", "a", "c"]
+
+
+def test_five_percent_is_alike_and_more_is_not() -> None:
+    second = {"a": 1.0, "b": 2.0}
+    assert ranked({"a": 105, "b": 100}, second) == ["b", "a"]
+    assert ranked({"a": 105.001, "b": 100}, second) == ["a", "b"]
+
+
+def test_a_group_is_what_its_head_exceeds_by_five_percent_and_does_not_chain() -> None:
+    # 961 is within 5 % of 1000, 925 only of 961; so 925 begins a group of its own, with 900.
+    first = {"a": 1000, "b": 961, "c": 925, "d": 900}
+    assert ranked(first, {"a": 1, "b": 2, "c": 3, "d": 4}) == ["b", "a", "d", "c"]
+
+
+def test_equals_in_both_keep_their_order_and_zeros_are_alike() -> None:
+    assert ranked({"a": 0, "b": 0, "c": 7}, {"a": 1, "b": 1, "c": 0}) == ["c", "a", "b"]
+
+
+FIRST: Goodput = {"fast": (900, 400), "htcp": (890, 300), "scalable": (880, 100), "standard": (500, 250)}
+SECOND: Goodput = {"fast": (900, 200), "htcp": (890, 300), "scalable": (880, 100), "standard": (500, 250)}
+
+
+def test_each_repetition_has_ranks_of_its_own() -> None:
+    assert ranks(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm") == {
+        1: {"fast": 1, "htcp": 2, "scalable": 3, "standard": 4},
+        2: {"htcp": 1, "fast": 2, "scalable": 3, "standard": 4},
+    }
+
+
+def test_the_rank_of_a_value_is_summarised_over_the_repetitions() -> None:
+    found = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "fast")
+    assert (found.mean, found.n) == (1.5, 2)
+    last = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "standard")
+    assert (last.mean, last.low, last.high) == (4, 4, 4)
+
+
+def test_the_overall_ranking_goes_by_the_means_over_repetitions() -> None:
+    # The standard stream beside fast has 300 on average, beside htcp 300.5.
+    ahead = {**SECOND, "htcp": (890.0, 301.0)}
+    assert ranking(dataset(FIRST, ahead), TOTAL, STANDARD, "algorithm") == ["htcp", "fast", "scalable", "standard"]
+    assert ranking(dataset(FIRST), TOTAL, STANDARD, "algorithm") == ["fast", "htcp", "scalable", "standard"]
+
+
+def test_a_repetition_without_one_of_the_values_is_left_out_of_all_ranks() -> None:
+    partial = dataset(FIRST, SECOND, failed=("scalable", 1))
+    assert list(ranks(partial, TOTAL, STANDARD, "algorithm")) == [2]
+    assert ranking(partial, TOTAL, STANDARD, "algorithm")[0] == "htcp"
+    shortage = r"1 of 2 repetitions are complete, at least 2 are needed: run failed \(2 x\)"
+    with pytest.raises(NoValue, match=shortage):
+        rank_of(partial, TOTAL, STANDARD, "algorithm", "fast")
+
+
+def test_fewer_than_two_values_have_no_ranks_and_one_that_was_not_run_has_none() -> None:
+    with pytest.raises(NoValue, match="the lock has 1 of the values of 'algorithm' to rank"):
+        ranks(dataset({"fast": (900, 400)}), TOTAL, STANDARD, "algorithm")
+    with pytest.raises(NoValue, match="the lock has no run with algorithm bic to rank"):
+        rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "bic")
