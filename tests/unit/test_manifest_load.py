@@ -76,6 +76,16 @@ def test_a_reference_is_replaced_by_a_typed_value(tmp_path: Path) -> None:
     assert experiment.points[0].labels == {"algorithm": "standard", "window": "512 KiB"}
 
 
+def test_a_zipped_factor_that_nothing_refers_to_names_its_rows(tmp_path: Path) -> None:
+    text = changed(
+        ("      exclude:", "      zip: {name: [small, large], q: [5, 6]}\n      exclude:"),
+        ("hosts: {mtu: 1500 B}", 'hosts: {mtu: 1500 B, txqueuelen: "${q}"}'),
+    )
+    (experiment,) = load(tmp_path, text).experiments
+    rows = {(point.factors["name"], point.factors["q"]) for point in experiment.points}
+    assert rows == {("small", 5), ("large", 6)}
+
+
 def test_zip_goes_side_by_side_and_in_product_with_the_rest(tmp_path: Path) -> None:
     text = changed(
         (

@@ -159,7 +159,7 @@ Window = Annotated[Size, Within("1 B", "1073741823 B")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-CountOrNone = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
 Percent = Annotated[float, BeforeValidator(_percent)]

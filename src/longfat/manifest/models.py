@@ -88,7 +88,7 @@ class Hosts(Closed):
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
-    tx_ring: f.CountOrNone | None = Field(
+    tx_ring: f.CountFromZero | None = Field(
         default=None,
         description="packets that the network card's transmit ring holds besides, between that queue and the wire "
         "(default 0)",
@@ -217,7 +217,7 @@ class Sweep(Closed):
 
     product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="every combination")
     zipped: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
-        default={}, alias="zip", description="lists of equal length, taken side by side"
+        default={}, alias="zip", description="lists of equal length, taken side by side; one that is not referred to names the rows"
     )
     exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
 

@@ -193,7 +193,10 @@ def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]
 
 
 def reference_findings(raw: Mapping[str, Any], factors: list[str]) -> list[Finding]:
-    """References that name no factor or are part of a longer text, and factors that nothing refers to."""
+    """References that name no factor or are part of a longer text, and factors that nothing refers to.
+
+    A zipped factor beside others that are used may stand for nothing but the name of its row.
+    """
     found, used = [], set()
     for path, text in swept_references(raw):
         match = REFERENCE.fullmatch(text)
@@ -205,8 +208,9 @@ def reference_findings(raw: Mapping[str, Any], factors: list[str]) -> list[Findi
             found.append(Finding(path, *unknown("factor", match.group(1), factors)))
         used.update(REFERENCE.findall(text))
     for name in factors:
-        if name not in used:
-            sweep = raw["sweep"]
+        sweep = raw["sweep"]
+        zipped = sweep.get("zip", {})
+        if name not in used and not (name in zipped and used & set(zipped)):
             group = "product" if name in sweep.get("product", {}) else "zip"
             message = f"factor {name!r} is never used; write ${{{name}}} where its value belongs"
             found.append(Finding(("sweep", group, name), message))

@@ -103,7 +103,7 @@ def load_all(folder: Path) -> str:
     except StudyError as error:
         problems += _problems(error)
     if problems:
-        raise StudyError(f"claims and figures have {len(problems)} problems", problems=tuple(problems))
+        raise StudyError(f"claims and figures have {len(problems)} problem{'s'[: len(problems) > 1]}", problems=tuple(problems))
     return f"{study.name}: {len(study.experiments)} experiments, {claims} claims, {figures} figures"
 
 
