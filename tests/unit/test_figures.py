@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from fabricated_results import FIGURES, bytes_of, write_results, write_study
 
-from longfat.analysis.draw import curve_data, draw, envelope
-from longfat.analysis.figures import Bars, TimeSeries, load_figures
+from longfat.analysis.draw import draw
+from longfat.analysis.draw_curves import curve_data, envelope
+from longfat.analysis.figure_kinds import Bars, TimeSeries
+from longfat.analysis.figures import load_figures
 from longfat.analysis.judge import judge
 from longfat.analysis.notebook import run_notebook
 from longfat.analysis.opened import OpenedStudy, draw_all
@@ -37,7 +39,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
 def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     spec = opened.figures.figure("fig-1")
     assert isinstance(spec, Bars)
-    drawing = draw(opened.dataset, spec)
+    drawing = draw(opened.dataset, opened.plan, spec)
     assert drawing.data.columns == (
         "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high"
     )  # fmt: skip
@@ -49,14 +51,13 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     ]
     axes = drawing.figure.axes[0]
     assert [patch.get_height() for patch in axes.patches] == [row[3] for row in drawing.data.rows]
-    legend = axes.get_legend()
-    assert legend is not None
-    assert "n = 2" in legend.get_title().get_text()
+    note = drawing.figure.legends[0].get_title().get_text()
+    assert note == "goodput: mean, standard deviation, n = 2"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
 
 
 def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
-    axes = draw(opened.dataset, opened.figures.figure("fig-1")).figure.axes[0]
+    axes = draw(opened.dataset, opened.plan, opened.figures.figure("fig-1")).figure.axes[0]
     assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
     assert "940 Mb/s" in [text.get_text() for text in axes.texts]
 
@@ -135,7 +136,7 @@ def test_faulty_figures_are_refused_with_all_their_problems(tmp_path: Path) -> N
         load_figures(study / "figures.yaml")
     message = str(caught.value)
     assert "figures.yaml has 2 problems" in message
-    assert "unknown kind of figure 'curve'; allowed: bars, timeseries, table" in message
+    assert "unknown kind of figure 'curve'; allowed: bars, timeseries, ranking, topology, table" in message
     assert "unknown unit 'MIB'" in message
 
 

@@ -1,149 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which figures and tables a study draws: the closed format of figures.yaml, with all problems at once.
+"""Which figures and tables a study draws: figures.yaml, checked against the study with all problems at once.
 
-Owns what a figure shows, of which experiment, and what the paper states beside it. Draws nothing.
+Owns the document and its agreement with the study beside it (experiments, factors, values, flows). Draws
+nothing; the form of each kind is in ``longfat.analysis.figure_kinds``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field
 
 from longfat.analysis.claims import factor_findings, load_document, quantity_findings, study_beside
-from longfat.analysis.expressions import Quantity, check_arguments
-from longfat.analysis.formulas import FORMULAS
-from longfat.analysis.quantities import METRICS
+from longfat.analysis.expressions import Quantity, base_units
+from longfat.analysis.figure_kinds import FLOW, AnyFigure, Bars, OneFigure, Ranking, TimeSeries, Topology
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.models import Closed
-from longfat.manifest.names import Finding, unknown
-from longfat.units import Duration, Size
+from longfat.manifest.names import Finding, Path, unknown
+from longfat.manifest.study import Study, SweptExperiment
 
 FIGURES = "figures.yaml"
-_UNITS = {**Size.units, **Duration.units}
-
-
-def _unit(given: object) -> object:
-    if given not in _UNITS:
-        raise f.fault(*unknown("unit", given, _UNITS))
-    return given
-
-
-class Mark(Closed):
-    """A number of the paper, drawn as a line: across at a value of y, or upright at a value of x."""
-
-    value: f.Number = Field(description="in the unit of its axis")
-    label: f.Text = Field(description="what it is")
-    axis: Literal["y", "x"] = Field("y", description="the axis that the value is read on")
-
-
-class Stated(Closed):
-    """What the paper states of the artifact."""
-
-    text: f.Text = Field(description="in our own words; 'no number stated' where there is none")
-    marks: tuple[Mark, ...] = Field((), description="numbers to draw beside the measurement")
-
-
-class Labels(Closed):
-    """Axis labels, each with its unit."""
-
-    x: f.Text
-    y: f.Text
-
-
-class Figure(Closed):
-    """What every figure has."""
-
-    artifact: f.Name = Field(description="id of the figure or table")
-    title: f.Text = Field(description="one line in our own words")
-    paper: Stated
-
-
-class Bars(Figure):
-    """Mean of a quantity for each value of a factor, a series for each value of another."""
-
-    kind: Literal["bars"]
-    of: Quantity
-    x: f.FactorName
-    x_unit: Annotated[str, BeforeValidator(_unit)] | None = None
-    series: f.FactorName
-    labels: Labels
-
-    @model_validator(mode="after")
-    def _check_metric(self) -> Bars:
-        allowed = [name for name, metric in METRICS.items() if metric.source == "flows"]
-        if self.of.metric not in allowed:
-            raise f.fault(*unknown("metric of bars", self.of.metric, allowed))
-        return self
-
-
-class TimeSeries(Figure):
-    """Outstanding data of one captured flow over time."""
-
-    kind: Literal["timeseries"]
-    experiment: f.ExperimentId
-    flow: f.Name | None = None
-    algorithm: f.Name = Field("standard", description="whose colour the curve has")
-    since: f.Delay = Duration(0)
-    until: f.Delay | None = None
-    labels: Labels
-
-
-class Computed(Closed):
-    """A cell that a formula fills."""
-
-    formula: f.Text
-    arguments: dict[str, f.FactorValue] = Field({}, description="by name; numbers or quantities")
-    digits: Annotated[int, Field(strict=True, ge=0, le=9)] = 2
-
-    @model_validator(mode="after")
-    def _check_formula(self) -> Computed:
-        if self.formula not in FORMULAS:
-            raise f.fault(*unknown("formula", self.formula, FORMULAS))
-        check_arguments(self.formula, self.arguments)
-        return self
-
-
-Cell = Annotated[
-    Annotated[Computed, Tag("<computed>")] | Annotated[f.FactorValue, Tag("<value>")],
-    Discriminator(lambda given: "<computed>" if isinstance(given, dict | Computed) else "<value>"),
-]
-
-
-class Table(Figure):
-    """A table of texts, numbers and computed cells."""
-
-    kind: Literal["table"]
-    columns: tuple[f.Text, ...] = Field(min_length=1)
-    rows: tuple[tuple[Cell, ...], ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _check_rows(self) -> Table:
-        for number, row in enumerate(self.rows, start=1):
-            if len(row) != len(self.columns):
-                raise f.fault(f"row {number} has {len(row)} cells, the table has {len(self.columns)} columns")
-        return self
-
-
-KINDS = ("bars", "timeseries", "table")
-
-
-def _known_kind(given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        raise f.fault(f"{given!r} is not a mapping of keys to values")
-    if given.get("kind") not in KINDS:
-        raise f.fault(*unknown("kind of figure", given.get("kind"), KINDS))
-    return given
-
-
-AnyFigure = Annotated[
-    Annotated[Bars, Tag("<bars>")] | Annotated[TimeSeries, Tag("<timeseries>")] | Annotated[Table, Tag("<table>")],
-    Discriminator(lambda given: f"<{given['kind'] if isinstance(given, Mapping) else given.kind}>"),
-    BeforeValidator(_known_kind),
-]
+BEYOND = ("sensitivity-", "extra-")  # how ids of figures begin that the paper does not have
 
 
 class Coverage(Closed):
@@ -161,13 +43,18 @@ class FiguresDocument(Closed):
     paper: Coverage | None = Field(None, description="size of the paper's catalogue")
     figures: tuple[AnyFigure, ...] = Field(description="the figures, in the order of the report")
 
-    def figure(self, artifact: str) -> Bars | TimeSeries | Table:
+    def figure(self, artifact: str) -> OneFigure:
         """The figure of an artifact. Raises StudyError when there is none."""
         for figure in self.figures:
             if figure.artifact == artifact:
                 return figure
         message, hint = unknown("artifact", artifact, [figure.artifact for figure in self.figures])
         raise StudyError(message, where=FIGURES, hint=hint)
+
+
+def beyond_the_paper(artifact: str | None) -> bool:
+    """Whether an id is of a figure that asks what the paper does not."""
+    return artifact is not None and artifact.startswith(BEYOND)
 
 
 def load_figures(path: FilePath) -> FiguresDocument:
@@ -180,21 +67,111 @@ def load_figures(path: FilePath) -> FiguresDocument:
     def check(document: FiguresDocument) -> Iterator[Finding]:
         if study and document.study != study.name:
             yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
-        experiments = {item.id: item for item in study.experiments} if study else {}
         for index, figure in enumerate(document.figures):
             place = ("figures", index)
-            if isinstance(figure, Bars):
-                yield from quantity_findings(figure.of, (*place, "of"), study)
-                if experiment := experiments.get(figure.of.experiment):
-                    yield from factor_findings(figure.x, (*place, "x"), experiment)
-                    yield from factor_findings(figure.series, (*place, "series"), experiment)
-            if isinstance(figure, TimeSeries) and study and figure.experiment not in experiments:
-                message, hint = unknown("experiment", figure.experiment, experiments)
-                yield Finding((*place, "experiment"), message, hint)
+            yield from (finding.below(*place) for finding in figure.faults())
+            if study:
+                yield from _findings(figure, place, study)
 
     return load_document(path, FiguresDocument, "figures", "artifact", check)
 
 
-def in_unit(value: float, unit: str | None) -> float:
-    """A number of base units in the unit of an axis."""
-    return value / _UNITS[unit] if unit else value
+def _findings(figure: OneFigure, place: Path, study: Study) -> Iterator[Finding]:
+    """What in a figure is not in the study."""
+    experiments = {item.id: item for item in study.experiments}
+    if isinstance(figure, TimeSeries | Topology):
+        experiment = experiments.get(figure.experiment)
+        if experiment is None:
+            yield Finding((*place, "experiment"), *unknown("experiment", figure.experiment, experiments))
+        elif isinstance(figure, TimeSeries):
+            yield from _curve_findings(figure, place, experiment, study)
+    if isinstance(figure, Bars):
+        yield from quantity_findings(figure.of, (*place, "of"), study)
+        if experiment := experiments.get(figure.of.experiment):
+            yield from _bars_findings(figure, place, experiment)
+    if isinstance(figure, Ranking):
+        yield from quantity_findings(figure.of, (*place, "of"), study)
+        yield from quantity_findings(figure.then, (*place, "then"), study)
+        if experiment := experiments.get(figure.of.experiment):
+            yield from factor_findings(figure.by, (*place, "by"), experiment)
+            yield from _among("flow", figure.names, (*place, "names"), _flows(experiment))
+            for index, value in enumerate(figure.expected):
+                yield from _value_findings(figure.by, value, (*place, "expected", index), experiment)
+
+
+def _bars_findings(figure: Bars, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    yield from factor_findings(figure.x, (*place, "x"), experiment)
+    if figure.highlight is not None:
+        yield from _value_findings(figure.x, figure.highlight, (*place, "highlight"), experiment)
+    if figure.series == FLOW:
+        flows = _flows(experiment)
+        yield from _among("flow", figure.names, (*place, "names"), flows)
+        if figure.over is not None and figure.over not in flows:
+            yield Finding((*place, "over"), *unknown("flow", figure.over, flows))
+    elif figure.series is not None:
+        yield from factor_findings(figure.series, (*place, "series"), experiment)
+        if figure.over is not None:
+            yield from _value_findings(figure.series, figure.over, (*place, "over"), experiment)
+        values = [str(value) for value in experiment.factors.get(figure.series, ())]
+        if values:
+            yield from _among(figure.series, figure.names, (*place, "names"), values)
+
+
+def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment, study: Study) -> Iterator[Finding]:
+    chosen = Quantity.model_construct(metric="goodput", experiment=figure.experiment, where=figure.where)
+    findings = list(quantity_findings(chosen, place, study))
+    for key in ("series", "panels"):
+        if name := getattr(figure, key):
+            findings += factor_findings(name, (*place, key), experiment)
+    flows = _flows(experiment)
+    findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
+    findings += _among("flow", figure.flows, (*place, "flows"), flows)
+    if not findings:
+        findings += _capture_findings(figure, place, experiment)
+        findings += _ambiguous(figure, place, experiment)
+    yield from findings
+
+
+def _capture_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """Flows that no run captures: outstanding data and throughput are read from captures."""
+    captured = experiment.points[0].experiment.probes.capture
+    captured_flow = partial(_among, "captured flow", allowed=captured)
+    yield from captured_flow([figure.flow] if figure.flow else [], (*place, "flow"), below=False)
+    yield from captured_flow(figure.flows, (*place, "flows"))
+    if not figure.flow and not figure.flows and len(captured) != 1:
+        counted = ", ".join(captured) or "none"
+        yield Finding((*place, "flow"), f"is required here: captured flows of the experiment are {counted}")
+
+
+def _ambiguous(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A curve that stands for several points of the sweep."""
+    held = [name for name in (figure.panels, figure.series) if name]
+    points = [
+        point
+        for point in experiment.points
+        if all(condition.holds(point.factors.get(name)) for name, condition in figure.where.items())
+    ]
+    most = max(Counter(tuple(point.factors[name] for name in held) for point in points).values())
+    if most > 1:
+        message = f"{most} points of the sweep would be one curve"
+        yield Finding(place, message, "narrow them down with where, series or panels")
+
+
+def _value_findings(factor: str, value: object, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A finding when a factor of the experiment does not have the value."""
+    values = experiment.factors.get(factor, ())
+    if values and base_units(value) not in values:  # type: ignore[arg-type]
+        yield Finding(place, *unknown(factor, value, map(str, values)))
+
+
+def _among(
+    what: str, given: Iterable[str], place: Path, allowed: Sequence[str], below: bool = True
+) -> Iterator[Finding]:
+    """A finding for each name that is not allowed, at its key ``below`` the place or at the place itself."""
+    for name in given:
+        if name not in allowed:
+            yield Finding((*place, name) if below else place, *unknown(what, name, allowed))
+
+
+def _flows(experiment: SweptExperiment) -> list[str]:
+    return [flow.name for flow in experiment.points[0].experiment.flows]

@@ -15,6 +15,8 @@ from longfat.analysis.draw import Drawing, draw, save
 from longfat.analysis.figures import FIGURES, FiguresDocument, load_figures
 from longfat.analysis.judge import Verdict, read_verdicts
 from longfat.dataset.load import Dataset, load_dataset
+from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"
@@ -33,13 +35,18 @@ class OpenedStudy:
         return load_dataset(self.results)
 
     @cached_property
+    def plan(self) -> Plan:
+        """The lock. Raises StudyError when it is missing, RecordError when it is damaged."""
+        return read_lock(self.results / "lock.json")
+
+    @cached_property
     def figures(self) -> FiguresDocument:
         """What figures.yaml asks for. Raises StudyError when it is faulty."""
         return load_figures(self.study_dir / FIGURES)
 
     def show(self, artifact: str) -> Drawing:
         """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
-        drawing = draw(self.dataset, self.figures.figure(artifact))
+        drawing = draw(self.dataset, self.plan, self.figures.figure(artifact))
         save(drawing, self.results / "figures")
         return drawing
 

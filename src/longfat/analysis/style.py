@@ -6,7 +6,10 @@ Owns colours, markers and the settings of matplotlib. Must not know data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from matplotlib import colors
 
 # Okabe and Ito's palette: distinct for colour-blind readers and in grey.
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -23,6 +26,9 @@ _ALGORITHMS = {
     "bbr": (_BLACK, "*"),
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
+_FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY)
+SINGLE = "#3d6d99"  # where there is nothing to tell apart
+INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
 PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}
 PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
 
@@ -52,3 +58,22 @@ def order(name: str) -> tuple[int, str]:
     """Where an algorithm's series stands among others: the classic first, unknown names last by alphabet."""
     known = list(_ALGORITHMS)
     return (known.index(name) if name in known else len(known), name)
+
+
+def flow_colours(names: Sequence[str]) -> list[str]:
+    """Colours of the flows of one run, by what the legend calls them.
+
+    A flow that is called by its algorithm has the algorithm's colour, unless two would have the same; all else
+    takes colours that no algorithm of the papers has.
+    """
+    known = [_ALGORITHMS.get(name.lower().removesuffix(" tcp"), (None,))[0] for name in names]
+    spare = iter([colour for colour in _FLOWS if colour not in known])
+    if len({colour for colour in known if colour}) < sum(colour is not None for colour in known):
+        known, spare = [None] * len(names), iter(_FLOWS)
+    return [colour or next(spare, _BLACK) for colour in known]
+
+
+def pale(colour: str, part: float = 0.6) -> str:
+    """The colour with that part of white, for what stands back behind a highlighted value."""
+    red, green, blue = (1 - (1 - channel) * (1 - part) for channel in colors.to_rgb(colour))
+    return colors.to_hex((red, green, blue))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of figures that figures.yaml may name: the closed form of each.
+
+Owns shape and what a kind's keys allow beside each other. It must not look at the study; that its names are
+those of the study is checked in ``longfat.analysis.figures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from longfat.analysis.expressions import ConditionField, Quantity, check_arguments
+from longfat.analysis.formulas import FORMULAS
+from longfat.analysis.quantities import METRICS, Selection
+from longfat.manifest import fields as f
+from longfat.manifest.models import Closed
+from longfat.manifest.names import Finding, unknown
+from longfat.units import Duration, Size
+
+FLOW = "flow"  # stands where a factor's name may: one series for each flow of the runs
+_UNITS = {**Size.units, **Duration.units}
+
+
+def _unit(given: object) -> object:
+    if given not in _UNITS:
+        raise f.fault(*unknown("unit", given, _UNITS))
+    return given
+
+
+Unit = Annotated[str, BeforeValidator(_unit)]
+Switch = Annotated[bool, Field(strict=True)]
+
+
+class Mark(Closed):
+    """A number of the paper, drawn as a line: across at a value of y, or upright at a value of x."""
+
+    value: f.Number = Field(description="in the unit of its axis")
+    label: f.Text = Field(description="what it is")
+    axis: Literal["y", "x"] = Field("y", description="the axis that the value is read on")
+
+
+class Stated(Closed):
+    """What the paper states of the artifact."""
+
+    text: f.Text = Field(description="in our own words; 'no number stated' where there is none")
+    marks: tuple[Mark, ...] = Field((), description="numbers to draw beside the measurement")
+
+
+class Labels(Closed):
+    """Axis labels, each with its unit."""
+
+    x: f.Text
+    y: f.Text
+
+
+class Figure(Closed):
+    """What every figure has."""
+
+    artifact: f.Name = Field(description="id of the figure or table")
+    title: f.Text = Field(description="one line in our own words")
+    paper: Stated
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other, with places below the figure."""
+        yield from ()
+
+
+class Bars(Figure):
+    """Mean of a quantity for each value of a factor, a series for each value of another or for each flow."""
+
+    kind: Literal["bars"]
+    of: Quantity
+    x: f.FactorName
+    x_unit: Unit | None = None
+    series: f.FactorName | None = Field(None, description="a factor, or `flow`; without it there is one series")
+    names: dict[str, f.Text] = Field({}, description="what the legend calls a flow or a value of the series")
+    stacked: Switch = Field(False, description="lay the flows on each other, so that their sum shows")
+    over: f.FactorValue | None = Field(None, description="draw the percent gain of the other series over this one")
+    highlight: f.FactorValue | None = Field(None, description="the value of x whose bars stand out")
+    labels: Labels
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other."""
+        allowed = [name for name, metric in METRICS.items() if metric.source == "flows"]
+        if self.of.metric not in allowed:
+            yield Finding(("of", "metric"), *unknown("metric of bars", self.of.metric, allowed))
+        if self.series == FLOW and self.of.flow:
+            yield Finding(("of", "flow"), "is one flow, and series flow draws every flow; leave one out")
+        if self.series == self.x:
+            yield Finding(("series",), f"{self.series!r} is already x")
+        for key in ("over", "names"):
+            if self.series is None and key in self.model_fields_set:
+                yield Finding((key,), "needs series")
+        if self.stacked and (self.series != FLOW or self.of.metric != "goodput"):
+            yield Finding(("stacked",), "needs series flow and the metric goodput: only flows add up")
+        if self.stacked and self.over is not None:
+            yield Finding(("stacked",), "does not go with over")
+
+
+class TimeSeries(Figure):
+    """Outstanding data or throughput over time: one flow, several flows of a run, or a curve for each value."""
+
+    kind: Literal["timeseries"]
+    experiment: f.ExperimentId
+    what: Literal["outstanding", "throughput"] = Field("outstanding", description="what is drawn over time")
+    unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
+    where: dict[f.FactorName, ConditionField] = Field({}, description="conditions on factors")
+    series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
+    panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")
+    flow: f.Name | None = Field(None, description="the flow (default: the only captured)")
+    flows: dict[f.Name, f.Text] = Field({}, description="several flows, with what the legend calls them")
+    algorithm: f.Name = Field("standard", description="whose colour a single curve has")
+    since: f.Delay = Duration(0)
+    until: f.Delay | None = None
+    labels: Labels
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other."""
+        if self.unit and self.what != "throughput":
+            yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes")
+        if self.flow and self.flows:
+            yield Finding(("flow",), "does not go with flows")
+        if self.flows and self.series:
+            yield Finding(("flows",), "does not go with series: both are told apart by colour")
+        if self.series and self.series == self.panels:
+            yield Finding(("panels",), f"{self.panels!r} is already series")
+        if self.until is not None and self.since >= self.until:
+            yield Finding(("until",), f"the window from {self.since} to {self.until} is empty")
+
+    def selection(self) -> Selection:
+        """The runs that it asks for."""
+        return Selection("goodput", self.experiment, tuple(self.where.items()))
+
+
+class Ranking(Figure):
+    """The values of a factor from the best to the worst, beside the order that the paper gives."""
+
+    kind: Literal["ranking"]
+    of: Quantity = Field(description="what the order goes by")
+    then: Quantity = Field(description="what decides among those that are alike")
+    by: f.FactorName = Field(description="the factor whose values are ranked")
+    names: dict[f.Name, f.Text] = Field({}, description="what the columns call a flow")
+    expected: tuple[f.FactorValue, ...] = Field((), description="the paper's order, best first")
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other."""
+        if self.of.experiment != self.then.experiment:
+            yield Finding(
+                ("then", "experiment"), f"{self.then.experiment!r} is not {self.of.experiment!r} of the first"
+            )
+        if len(set(self.expected)) < len(self.expected):
+            yield Finding(("expected",), "names a value twice")
+
+
+class Topology(Figure):
+    """The network of an experiment: its hosts, its routers, and what each interface does."""
+
+    kind: Literal["topology"]
+    experiment: f.ExperimentId
+
+
+class Computed(Closed):
+    """A cell that a formula fills."""
+
+    formula: f.Text
+    arguments: dict[str, f.FactorValue] = Field({}, description="by name; numbers or quantities")
+    digits: Annotated[int, Field(strict=True, ge=0, le=9)] = 2
+
+    @model_validator(mode="after")
+    def _check_formula(self) -> Computed:
+        if self.formula not in FORMULAS:
+            raise f.fault(*unknown("formula", self.formula, FORMULAS))
+        check_arguments(self.formula, self.arguments)
+        return self
+
+
+Cell = Annotated[
+    Annotated[Computed, Tag("<computed>")] | Annotated[f.FactorValue, Tag("<value>")],
+    Discriminator(lambda given: "<computed>" if isinstance(given, dict | Computed) else "<value>"),
+]
+
+
+class Table(Figure):
+    """A table of texts, numbers and computed cells."""
+
+    kind: Literal["table"]
+    columns: tuple[f.Text, ...] = Field(min_length=1)
+    rows: tuple[tuple[Cell, ...], ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Table:
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.columns):
+                raise f.fault(f"row {number} has {len(row)} cells, the table has {len(self.columns)} columns")
+        return self
+
+
+KINDS = ("bars", "timeseries", "ranking", "topology", "table")
+
+
+def _known_kind(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        raise f.fault(f"{given!r} is not a mapping of keys to values")
+    if given.get("kind") not in KINDS:
+        raise f.fault(*unknown("kind of figure", given.get("kind"), KINDS))
+    return given
+
+
+OneFigure = Bars | TimeSeries | Ranking | Topology | Table
+AnyFigure = Annotated[
+    Annotated[Bars, Tag("<bars>")]
+    | Annotated[TimeSeries, Tag("<timeseries>")]
+    | Annotated[Ranking, Tag("<ranking>")]
+    | Annotated[Topology, Tag("<topology>")]
+    | Annotated[Table, Tag("<table>")],
+    Discriminator(lambda given: f"<{given['kind'] if isinstance(given, Mapping) else given.kind}>"),
+    BeforeValidator(_known_kind),
+]
+
+
+def in_unit(value: float, unit: str | None) -> float:
+    """A number of base units in the unit of an axis."""
+    return value / _UNITS[unit] if unit else value

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of figures: what each draws of a study with competing flows, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from pathlib import Path
+
+import pytest
+from fabricated_results import bytes_of, change_json, write_results, write_study
+
+from longfat.analysis import style
+from longfat.analysis.draw import Drawing, draw
+from longfat.analysis.figures import load_figures
+from longfat.analysis.opened import OpenedStudy, draw_all
+from longfat.dataset.build import build_dataset
+from longfat.errors import StudyError
+from longfat.plan import PlannedRun
+
+MANIFEST = """\
+format: 1
+study: small
+title: Competing flows
+algorithms:
+  standard: {cca: reno}
+  highspeed: {cca: highspeed}
+  scalable: {cca: scalable}
+hosts: {mtu: 9000 B, txqueuelen: 100}
+experiments:
+  - id: pairs
+    artifacts: [stacked]
+    topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {limit: 100}}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: "${first}", window: "${window}", duration: 1 s}
+      - {name: stream2, from: client2, to: server, algorithm: standard, window: "${window}", duration: 1 s}
+    sweep: {product: {first: [standard, highspeed, scalable], window: [1 MiB, 4 MiB, 8 MiB]}}
+    repetitions: 3
+    probes: {capture: [stream1, stream2]}
+  - id: queues
+    artifacts: [crowd]
+    topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
+    hosts: {txqueuelen: "${txqueuelen}"}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 1 s}
+    sweep:
+      product: {txqueuelen: [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 250]}
+    repetitions: 2
+  - id: direct
+    artifacts: [cable]
+    topology: {kind: direct, rate: 1 Gbit/s}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: 8 MiB, duration: 1 s}
+    sweep: {product: {algorithm: [standard, highspeed]}}
+    probes: {capture: [stream1]}
+"""
+
+FIGURES = """\
+format: 1
+study: small
+paper: {artifacts: 40, claims: 90}
+figures:
+  - artifact: stacked
+    kind: bars
+    title: two flows and their sum
+    of: {metric: goodput, experiment: pairs, where: {first: highspeed}}
+    x: window
+    x_unit: MiB
+    series: flow
+    names: {stream1: HighSpeed, stream2: Standard}
+    stacked: true
+    labels: {x: window (MiB), y: goodput (Mb/s)}
+    paper: {text: no number stated, marks: [{value: 945, label: 945 Mb/s}]}
+  - artifact: beside
+    kind: bars
+    title: two flows beside each other
+    of: {metric: goodput, experiment: pairs, where: {first: scalable}}
+    x: window
+    x_unit: MiB
+    series: flow
+    labels: {x: window (MiB), y: goodput (Mb/s)}
+    paper: {text: no number stated}
+  - artifact: gain
+    kind: bars
+    title: gain over Standard TCP
+    of: {metric: goodput, experiment: pairs, flow: stream1}
+    x: window
+    x_unit: MiB
+    series: first
+    over: standard
+    names: {highspeed: HighSpeed TCP}
+    labels: {x: window (MiB), y: gain over Standard (%)}
+    paper: {text: no number stated}
+  - artifact: crowd
+    kind: bars
+    title: goodput at many lengths of the local queue
+    of: {metric: goodput, experiment: queues}
+    x: txqueuelen
+    highlight: 100
+    labels: {x: txqueuelen (packets), y: goodput (Mb/s)}
+    paper: {text: no number stated}
+  - artifact: curves
+    kind: timeseries
+    title: outstanding data of both flows
+    experiment: pairs
+    where: {first: highspeed, window: 8 MiB}
+    flows: {stream1: HighSpeed TCP, stream2: Standard TCP}
+    labels: {x: time (s), y: outstanding data (bytes)}
+    paper: {text: no number stated}
+  - artifact: panels
+    kind: timeseries
+    title: throughput of one flow
+    experiment: pairs
+    what: throughput
+    unit: Mb/s
+    flow: stream1
+    where: {first: [standard, scalable]}
+    series: first
+    panels: window
+    labels: {x: time (s), y: throughput (Mb/s)}
+    paper: {text: no number stated, marks: [{value: 900, label: 900 Mb/s}, {value: 0.5, label: half time, axis: x}]}
+  - artifact: order
+    kind: ranking
+    title: the best neighbour
+    of: {metric: goodput, experiment: pairs}
+    then: {metric: goodput, experiment: pairs, flow: stream2}
+    by: first
+    names: {stream2: Standard}
+    expected: [scalable, highspeed]
+    paper: {text: Scalable first.}
+  - artifact: network
+    kind: topology
+    title: two senders and a receiver
+    experiment: pairs
+    paper: {text: a drawing}
+  - artifact: path
+    kind: topology
+    title: one sender and a receiver
+    experiment: queues
+    paper: {text: a drawing}
+  - artifact: cable
+    kind: topology
+    title: a cable
+    experiment: direct
+    paper: {text: a drawing}
+"""
+
+
+def write(folder: Path, figures: str = FIGURES) -> Path:
+    study = write_study(folder, "format: 1\nstudy: small\nclaims: []\n", figures)
+    (study / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    return study
+
+
+def scatter(run: PlannedRun, record: Path) -> None:
+    """Let the goodput of every flow miss the truth by a part that its run decides."""
+
+    def change(flows: list[dict[str, float]]) -> None:
+        for number, flow in enumerate(flows):
+            part = hashlib.sha256(f"{run.scenario} {run.repetition} {number}".encode()).digest()[0] / 255
+            flow["goodput_bps"] *= 1 - 0.12 * part
+
+    change_json(record / "flows.json", change)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
+    folder = tmp_path_factory.mktemp("kinds")
+    study = write(folder)
+    write_results(study, folder, scatter)
+    build_dataset(folder)
+    return OpenedStudy(folder, study)
+
+
+def note(drawing: Drawing) -> str:
+    return drawing.figure.legends[0].get_title().get_text()
+
+
+def labels(drawing: Drawing) -> list[str]:
+    return [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+
+
+def test_flows_lie_on_each_other_and_their_sum_has_a_spread_of_its_own(opened: OpenedStudy) -> None:
+    drawing = opened.show("stacked")
+    assert drawing.data.columns[:4] == ("window", "flow", "n", "mean")
+    rows = {(row[0] >> 20, row[1]): row for row in drawing.data.rows}
+    assert sorted({flow for _, flow in rows}) == ["stream1", "stream2", "sum"]
+    for window in (1, 4, 8):
+        lower, upper, total = (rows[window, flow] for flow in ("stream1", "stream2", "sum"))
+        assert total[3] == pytest.approx(lower[3] + upper[3])
+        assert total[4] != pytest.approx(lower[4] + upper[4])
+    tops = {round(patch.get_y() + patch.get_height(), 3) for patch in drawing.figure.axes[0].patches}
+    assert tops >= {round(rows[window, "sum"][3], 3) for window in (1, 4, 8)}
+    assert labels(drawing) == ["HighSpeed", "Standard", "stated by the paper"]
+    assert note(drawing).startswith("goodput: mean, standard deviation, n = 3; whiskers: of the lowest flow")
+
+
+def test_a_flow_called_by_its_algorithm_has_its_colour_and_two_flows_never_the_same() -> None:
+    assert style.flow_colours(["HighSpeed TCP", "Standard"]) == [style.look("highspeed")[0], style.look("standard")[0]]
+    for names in (["Standard", "standard TCP"], ["stream1", "stream2"], ["stream1", "Standard"]):
+        assert len(set(style.flow_colours(names))) == 2
+
+
+def test_whiskers_of_bars_are_the_standard_deviation(opened: OpenedStudy) -> None:
+    drawing = opened.show("beside")
+    assert labels(drawing) == ["stream1", "stream2"]
+    (whiskers, _) = (found for found in drawing.figure.axes[0].collections if hasattr(found, "get_segments"))
+    _, _, _, mean, sd, *_ = drawing.data.rows[0]
+    (_, low), (_, high) = whiskers.get_segments()[0]
+    assert (low, high) == (pytest.approx(mean - sd), pytest.approx(mean + sd))
+
+
+def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy) -> None:
+    gains = {(row[0], row[1]): row for row in opened.show("gain").data.rows}
+    assert {series for _, series in gains} == {"highspeed", "scalable"}
+    over = FIGURES.replace("    over: standard\n", "")
+    plain = load_figures(write(opened.results / "plain", over) / "figures.yaml").figure("gain")
+    means = {(row[0], row[1]): row[3] for row in draw(opened.dataset, opened.plan, plain).data.rows}
+    for (window, series), row in gains.items():
+        assert row[3] == pytest.approx(100 * (means[window, series] / means[window, "standard"] - 1))
+        assert row[5] < row[3] < row[6]
+    assert labels(opened.show("gain")) == ["HighSpeed TCP", "scalable"]
+    assert note(opened.show("gain")) == "gain in goodput over standard; n = 3; whiskers: 95 % interval"
+
+
+def test_many_values_of_x_have_few_labels_and_the_highlighted_one_stands_out(opened: OpenedStudy) -> None:
+    drawing = opened.show("crowd")
+    assert drawing.data.columns[:2] == ("txqueuelen", "n")
+    axes = drawing.figure.axes[0]
+    ticks = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert len(ticks) <= 20
+    assert "100" in ticks
+    colours = [patch.get_facecolor() for patch in axes.patches]
+    assert [colours.count(colour) for colour in (colours[-2], colours[0])] == [1, 20]
+
+
+def test_curves_of_two_flows_are_of_one_run_and_the_data_of_all(opened: OpenedStudy) -> None:
+    drawing = opened.show("curves")
+    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "outstanding_bytes")
+    assert {row[1] for row in drawing.data.rows} == {1, 2, 3}
+    assert len(drawing.figure.axes[0].lines) == 2
+    assert labels(drawing) == ["HighSpeed TCP", "Standard TCP"]
+    assert note(drawing) == "each curve a single run: repetition 1, of 3 that are valid"
+
+
+def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: OpenedStudy) -> None:
+    drawing = opened.show("panels")
+    assert drawing.data.columns[2:] == ("window", "first", "flow", "t_s", "throughput_mbps")
+    panels = drawing.figure.axes
+    assert [panel.get_title("left") for panel in panels] == [f"window = {size << 20}" for size in (1, 4, 8)]
+    assert len({panel.get_ylim() for panel in panels}) == 1
+    assert panels[0].get_ylim()[1] > 900
+    assert labels(drawing) == ["standard", "scalable", "stated by the paper"]
+    assert [text.get_text() for panel in panels for text in panel.texts].count("900 Mb/s") == 1
+
+
+def test_throughput_is_in_the_unit_asked_for(opened: OpenedStudy) -> None:
+    text = FIGURES.replace("    unit: Mb/s\n", "")
+    spec = load_figures(write(opened.results / "bytes", text) / "figures.yaml").figure("panels")
+    in_bytes = draw(opened.dataset, opened.plan, spec).data
+    in_bits = opened.show("panels").data
+    assert in_bytes.columns[-1] == "throughput_bytes_per_s"
+    assert [row[-1] * 8e-6 for row in in_bytes.rows] == pytest.approx([row[-1] for row in in_bits.rows])
+
+
+def test_a_ranking_stands_beside_the_papers_order(opened: OpenedStudy) -> None:
+    data = opened.show("order").data
+    assert data.columns == (
+        *("rank", "first", "combined goodput (Mb/s)", "sd of combined"),
+        *("goodput of Standard (Mb/s)", "sd of Standard", "n", "rank in the paper"),
+    )
+    assert [row[0] for row in data.rows] == [1, 2, 3]
+    assert {row[1]: row[-1] for row in data.rows} == {"scalable": 1, "highspeed": 2, "standard": "-"}
+    assert all(row[6] == 3 for row in data.rows)
+
+
+def test_a_network_is_drawn_from_the_plan_with_every_interface_in_its_data(opened: OpenedStudy) -> None:
+    drawing = opened.show("network")
+    nodes = [(row[0], row[1], row[3]) for row in drawing.data.rows]
+    assert nodes == [
+        ("client1", "sender", "switch"),
+        ("switch", "router", "client1"),
+        ("client2", "sender", "switch"),
+        ("switch", "router", "client2"),
+        ("switch", "router", "delay"),
+        ("delay", "router", "switch"),
+        ("delay", "router", "server"),
+        ("server", "receiver", "delay"),
+    ]
+    assert drawing.data.rows[4][4:9] == (1_000_000_000, 0, "pfifo", 100, 9000)
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert {"client1", "switch", "delay", "server", "MTU 9000"} <= set(texts)
+    assert "stream2: client2 to server, reno" in texts
+
+
+def test_a_number_that_the_sweep_varies_is_given_from_what_to_what(opened: OpenedStudy) -> None:
+    drawing = opened.show("path")
+    assert drawing.data.rows[0][7] == "5 to 250"
+    assert any("pfifo of 5 to 250 packets" in text.get_text() for text in drawing.figure.axes[0].texts)
+
+
+def test_no_text_of_a_network_lies_on_another(opened: OpenedStudy) -> None:
+    for artifact in ("network", "path", "cable"):
+        figure = opened.show(artifact).figure
+        figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+        assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+
+
+def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> None:
+    draw_all(opened.results, opened.study_dir)
+    first = bytes_of(opened.results / "figures")
+    assert len(first) == 3 * len(opened.figures.figures)
+    draw_all(opened.results, opened.study_dir)
+    assert bytes_of(opened.results / "figures") == first
+    rows = list(csv.reader(first["crowd.csv"].decode().splitlines()))
+    assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high"]
+
+
+def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) -> None:
+    study = write(tmp_path)
+    write_results(study, tmp_path, omit=lambda run: True)
+    build_dataset(tmp_path)
+    opened = OpenedStudy(tmp_path, study)
+    for figure in opened.figures.figures:
+        drawing = opened.show(figure.artifact)
+        empty = figure.kind != "topology"
+        assert (drawing.data.rows == ()) is empty
+        assert ("no valid run" in [text.get_text() for text in drawing.figure.axes[0].texts]) is empty
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("series: flow\n    labels", "series: flwo\n    labels", "figures[1].series: unknown factor 'flwo'"),
+        ("names: {stream1: High", "names: {strem1: High", "figures[0].names.strem1: unknown flow 'strem1'"),
+        (
+            "series: first\n    over",
+            "series: first\n    stacked: true\n    over",
+            "figures[2].stacked: needs series flow",
+        ),
+        ("over: standard", "over: cubic", "figures[2].over: unknown first 'cubic'"),
+        ("names: {highspeed:", "names: {hihgspeed:", "figures[2].names.hihgspeed: unknown first 'hihgspeed'"),
+        ("highlight: 100", "highlight: 101", "figures[3].highlight: unknown txqueuelen 101"),
+        ("x: txqueuelen\n", "x: txqueuelen\n    names: {a: b}\n", "figures[3].names: needs series"),
+        ("window: 8 MiB}\n    flows", "windwo: 8 MiB}\n    flows", "where.windwo: unknown factor 'windwo'"),
+        ("highspeed, window: 8 MiB}", "highspeed}", "figures[4]: 3 points of the sweep would be one curve"),
+        ("flows: {stream1: H", "flows: {stream3: H", "figures[4].flows.stream3: unknown flow 'stream3'"),
+        ("panels: window", "panels: first", "figures[5].panels: 'first' is already series"),
+        ("    what: throughput\n", "", "figures[5].unit: belongs to throughput"),
+        ("    flow: stream1\n", "", "figures[5].flow: is required here: captured flows"),
+        ("by: first", "by: second", "figures[6].by: unknown factor 'second'"),
+        ("[scalable, highspeed]", "[scalable, cubic]", "figures[6].expected[1]: unknown first 'cubic'"),
+        ("names: {stream2: S", "names: {stream3: S", "figures[6].names.stream3: unknown flow 'stream3'"),
+        ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "unknown experiment 'pair'"),
+    ],
+)
+def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in FIGURES
+    with pytest.raises(StudyError) as caught:
+        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+    assert message in str(caught.value)
+    assert "figures.yaml:" in str(caught.value)
+
+
+def test_all_that_does_not_agree_is_said_at_once(tmp_path: Path) -> None:
+    text = FIGURES.replace("over: standard", "over: cubic").replace("by: first", "by: second")
+    with pytest.raises(StudyError, match="has 2 problems") as caught:
+        load_figures(write(tmp_path, text.replace("title: a cable", "title: another cable")) / "figures.yaml")
+    assert "unknown first 'cubic'" in str(caught.value)
+    assert "unknown factor 'second'" in str(caught.value)
