@@ -8,15 +8,16 @@ import re
 from pathlib import Path
 
 import pytest
-from fabricated_results import change_json, write_results, write_study
+from fabricated_results import FIGURES, change_json, write_results, write_study
 
 from longfat.analysis.judge import Evidence, judge
 from longfat.analysis.opened import draw_all
-from longfat.analysis.reference import compare, write_reference
+from longfat.analysis.reference import compare, other_stack, write_reference
 from longfat.analysis.report import measured, write_report
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.plan import PlannedRun
+from longfat.plan.lockfile import read_lock
 
 
 def analysed(folder: Path, **options: object) -> Path:
@@ -109,6 +110,67 @@ def test_a_measurement_is_shown_with_spread_and_n() -> None:
     assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3,655,000 bytes (n = 1)"
     assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.750 (computed)"
     assert measured(Evidence("x", "", "", "no_data", reason="run missing")) == "run missing"
+
+
+def other_reference(results: Path, study: Path, **changes: object) -> Path:
+    """Make the results a reference, then let it be of another stack."""
+    path = write_reference(results, study)
+    change_json(path, lambda data: data.update(changes))
+    return path
+
+
+def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    other_reference(tmp_path, study, stack="linux-2.4", verdicts={"halves": "not_reproduced"})
+    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    text = text_of(page)
+    assert "Today&#39;s stack beside the era&#39;s" in text
+    assert "under stack linux-2.4 (the same profile). Of 1 claims that were judged under both stacks 0 have" in text
+    assert text.index("0 only under linux-2.4") < text.index("1 only under modern: halves")
+    rows = {
+        claim: text_of("</style>" + row) for claim, row in re.findall(r'(?s)<tr id="claim-([^"]+)"(.*?)</tr>', page)
+    }
+    assert rows["halves"].rstrip().endswith("reproduced not reproduced")
+    assert rows["window-limits"].rstrip().endswith("not judged")
+
+
+def test_the_reference_of_the_same_profile_is_the_one_beside(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    path = other_reference(tmp_path, study, stack="linux-2.4", profile="paper", verdicts={"halves": "inconclusive"})
+    far = json.loads(path.read_text(encoding="ascii")) | {"profile": "quick", "verdicts": {"halves": "not_reproduced"}}
+    (path.parent / "0.json").write_text(json.dumps(far), encoding="ascii")
+    found = other_stack(tmp_path, study, read_lock(tmp_path / "lock.json"))
+    assert found is not None
+    assert (found.profile, found.verdicts) == ("paper", {"halves": "inconclusive"})
+
+
+def test_a_reference_of_the_same_or_of_an_unknown_stack_is_not_beside(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    path = write_reference(tmp_path, study)
+    reference = json.loads(path.read_text(encoding="ascii"))
+    assert (reference["profile"], reference["stack"]) == ("paper", "modern")
+    assert "Other stack" not in write_report(tmp_path, study).read_text(encoding="utf-8")
+    del reference["profile"], reference["stack"]
+    path.write_text(json.dumps(reference), encoding="ascii")
+    assert "Other stack" not in write_report(tmp_path, study).read_text(encoding="utf-8")
+    assert compare(tmp_path, study).status == "identical"
+
+
+def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    figures = FIGURES.replace("artifact: fig-1", "artifact: sensitivity-ring")
+    (study / "figures.yaml").write_text(figures, encoding="utf-8")
+    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8")).replace("&#39;", "'")
+    heading = "Beyond the paper: how far the results depend on what it does not state"
+    assert text.index("fig-2: one drop") < text.index(heading) < text.index("sensitivity-ring: goodput")
+    assert "1 of the paper's 40 figures and tables, 2 of its 90 claims" in text
+
+
+def test_verdicts_of_one_word_can_be_shown_alone_without_a_script(page: str) -> None:
+    assert '<a href="#only-inconclusive">2 inconclusive</a>' in page
+    assert page.count('class="is-inconclusive"') == 2
+    assert "#only-inconclusive:target tbody tr:not(.is-inconclusive)" in page
+    assert '<a href="#fig-1">fig-1 0/1</a>' in page
 
 
 def test_equal_results_are_identical_to_the_reference_they_made(tmp_path: Path) -> None:

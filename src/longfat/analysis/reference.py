@@ -2,13 +2,14 @@
 """Whether results are those that were committed before, byte for byte.
 
 Owns ``experiments/STUDY/reference/*.json``: one file for each combination of kernel, image, laboratory code
-and lock, because only equal inputs must give equal results.
+and lock, because only equal inputs must give equal results. Finds among them the verdicts under another stack.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from longfat.analysis.judge import read_verdicts
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
 from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan
 
 REFERENCE = "reference"
 KEYS = ("backend", "kernel", "image", "lab", "lock")
@@ -30,13 +32,22 @@ class ReferenceMatch:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class OtherStack:
+    """What the claims of the study came to under another stack."""
+
+    stack: str
+    profile: str
+    verdicts: Mapping[str, str]
+
+
 def compare(results: Path, study_dir: Path) -> ReferenceMatch:
     """Compare dataset and verdicts with the reference of the same kernel, image, laboratory code and lock.
 
     Raises RigError when there are no results, StudyError when a reference file is damaged.
     """
     found = _facts(results)
-    references = [_read(path) for path in sorted((study_dir / REFERENCE).glob("*.json"))]
+    references = _references(study_dir)
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
     for reference in references:
@@ -78,6 +89,23 @@ def write_reference(results: Path, study_dir: Path) -> Path:
     return path
 
 
+def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None:
+    """The verdicts of the reference of another stack: of the same profile and nearest inputs, or None.
+
+    Raises StudyError when a reference file is damaged.
+    """
+    key = provenance(results)
+
+    def nearness(reference: dict[str, Any]) -> tuple[bool, int]:
+        return reference["profile"] == plan.profile, sum(reference["key"][name] == key[name] for name in KEYS)
+
+    others = [item for item in _references(study_dir) if item["stack"] not in (None, plan.stack)]
+    if not others:
+        return None
+    nearest = max(others, key=nearness)
+    return OtherStack(nearest["stack"], nearest["profile"], nearest["verdicts"])
+
+
 def provenance(results: Path) -> dict[str, str]:
     """The digests that results depend on: backend, kernel, image, laboratory code and lock."""
     pins = read_lock(results / "lock.json").pins
@@ -87,11 +115,14 @@ def provenance(results: Path) -> dict[str, str]:
 
 def _facts(results: Path) -> dict[str, Any]:
     key = provenance(results)
+    plan = read_lock(results / "lock.json")
     tables = dataset_digests(results)
     exclusions = (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8").splitlines()
     return {
         "format": 1,
         "key": key,
+        "profile": plan.profile,
+        "stack": plan.stack,
         "tables": tables,
         "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
         "not_ok": max(0, len(exclusions) - 1),
@@ -99,12 +130,22 @@ def _facts(results: Path) -> dict[str, Any]:
     }
 
 
+def _references(study_dir: Path) -> list[dict[str, Any]]:
+    return [_read(path) for path in sorted((study_dir / REFERENCE).glob("*.json"))]
+
+
 def _read(path: Path) -> dict[str, Any]:
+    """A reference; those of old do not say their profile and stack, which are None then."""
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         if data["format"] != 1 or not set(KEYS) <= data["key"].keys():
             raise ValueError("not a reference of format 1")
-        return {"key": data["key"], "tables": data["tables"], "verdicts": data["verdicts"]}
+        if ("profile" in data) != ("stack" in data):
+            raise ValueError("profile and stack go together")
+        settings = {name: data.get(name) for name in ("profile", "stack")}
+        if not all(value is None or isinstance(value, str) for value in settings.values()):
+            raise ValueError("profile and stack are no texts")
+        return {**settings, "key": data["key"], "tables": data["tables"], "verdicts": data["verdicts"]}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
 

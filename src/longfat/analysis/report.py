@@ -17,10 +17,11 @@ from typing import Any
 
 import jinja2
 
+from longfat.analysis.beside import Beside, beside
 from longfat.analysis.claims import CLAIMS
-from longfat.analysis.figures import FIGURES, FiguresDocument, load_figures
+from longfat.analysis.figures import FIGURES, FiguresDocument, beyond_the_paper, load_figures
 from longfat.analysis.judge import VERDICT_WORDS, Evidence, Verdict, read_verdicts
-from longfat.analysis.reference import provenance
+from longfat.analysis.reference import other_stack, provenance
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
@@ -33,6 +34,7 @@ from longfat.plan.model import Plan, PlannedRun
 REPORT = "report.html"
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
+BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
 OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
 
 
@@ -81,7 +83,8 @@ def write_report(results: Path, study_dir: Path) -> Path:
         verdict_counts=_counts([verdict.verdict for verdict in verdicts], VERDICT_WORDS),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        figures=_figures(results, figures, verdicts),
+        sections=_sections(_figures(results, figures, verdicts)),
+        other=_beside(results, study_dir, plan, verdicts),
         coverage=coverage(figures, verdicts),
         settings=settings(plan),
         exclusions=_exclusions(dataset, plan),
@@ -118,8 +121,9 @@ def numbers(value: float | None) -> str:
 
 
 def coverage(figures: FiguresDocument, verdicts: list[Verdict]) -> tuple[str, ...]:
-    """How many of the paper's artifacts and claims are here."""
-    drawn, claimed = len(figures.figures), len(verdicts)
+    """How many of the paper's artifacts and claims are here; what goes beyond the paper does not count."""
+    drawn = sum(not beyond_the_paper(figure.artifact) for figure in figures.figures)
+    claimed = sum(not beyond_the_paper(verdict.artifact) for verdict in verdicts)
     if figures.paper is None:
         return (f"{drawn} figures and tables", f"{claimed} claims")
     return (
@@ -186,6 +190,19 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
         )
         for figure in figures.figures
     ]
+
+
+def _sections(shown: list[ShownFigure]) -> list[tuple[str, str, list[ShownFigure]]]:
+    """Anchor, heading and figures: those of the paper, then what it does not ask."""
+    beyond = [figure for figure in shown if beyond_the_paper(figure.artifact)]
+    sections = [("figures", "Figures and tables", [figure for figure in shown if figure not in beyond])]
+    return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
+
+
+def _beside(results: Path, study_dir: Path, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
+    """The verdicts beside those of another stack, where the study has a reference of one."""
+    other = other_stack(results, study_dir, plan)
+    return beside(plan, {verdict.claim: verdict.verdict for verdict in verdicts}, other) if other else None
 
 
 def _data_address(path: Path) -> str | None:
