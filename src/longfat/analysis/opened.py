@@ -6,8 +6,10 @@ Owns where results and study are found and which file names a study folder has. 
 
 from __future__ import annotations
 
+import base64
+import html
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -28,6 +30,7 @@ class OpenedStudy:
 
     results: Path
     study_dir: Path
+    _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -48,11 +51,34 @@ class OpenedStudy:
         """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
         drawing = draw(self.dataset, self.plan, self.figures.figure(artifact))
         save(drawing, self.results / "figures")
+        self._shown.add(artifact)
         return drawing
+
+    def show_others(self) -> Gallery:
+        """Draw and save every artifact of figures.yaml that was not shown before."""
+        others = [figure.artifact for figure in self.figures.figures if figure.artifact not in self._shown]
+        return Gallery(tuple((artifact, self.show(artifact)._repr_png_()) for artifact in others))
 
     def verdicts(self) -> VerdictTable:
         """The verdicts, as a table that a notebook shows."""
         return VerdictTable(tuple(read_verdicts(self.results)))
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Drawn artifacts, each its id and its image, that a notebook shows one below the other."""
+
+    images: tuple[tuple[str, bytes], ...]
+
+    def __repr__(self) -> str:
+        return ", ".join(artifact for artifact, _ in self.images) or "nothing else to show"
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f'<h3>{html.escape(artifact)}</h3><img alt="{html.escape(artifact)}" style="max-width: 100%"'
+            f' src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
+            for artifact, image in self.images
+        )
 
 
 @dataclass(frozen=True)
