@@ -107,7 +107,7 @@ def parameter(name: str, minimum: int, maximum: int) -> dict[str, Any]:
 
 
 def flows(ccas: list[str], size: int) -> dict[str, Any]:
-    """One flow of ``size`` bytes under each algorithm, between two namespaces: 20 Mbit/s, 10 ms, 3 % of packets lost."""
+    """One flow of ``size`` bytes under each algorithm, between two namespaces: 20 Mbit/s, 10 ms, 3 % loss."""
     for command in (
         "ip netns add a",
         "ip netns add b",

@@ -217,7 +217,9 @@ class Sweep(Closed):
 
     product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="every combination")
     zipped: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
-        default={}, alias="zip", description="lists of equal length, taken side by side; one that is not referred to names the rows"
+        default={},
+        alias="zip",
+        description="lists of equal length, side by side; one that nothing refers to names the rows",
     )
     exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
 

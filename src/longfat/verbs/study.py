@@ -103,7 +103,8 @@ def load_all(folder: Path) -> str:
     except StudyError as error:
         problems += _problems(error)
     if problems:
-        raise StudyError(f"claims and figures have {len(problems)} problem{'s'[: len(problems) > 1]}", problems=tuple(problems))
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
     return f"{study.name}: {len(study.experiments)} experiments, {claims} claims, {figures} figures"
 
 
