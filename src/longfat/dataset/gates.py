@@ -178,7 +178,7 @@ def captures_are_complete(evidence: Evidence) -> Iterator[str]:
 
 
 def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
-    """No shaped interface carried more payload than its rate allows while its flows lasted."""
+    """No shaped interface carried more payload than its rate allows until its flows' last byte."""
     reports = {report["flow"]: report for report in evidence.reports}
     for port in ports(evidence.spec):
         if port.egress.rate_bps is None:
@@ -190,11 +190,16 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         ]
         if not crossing:
             continue
-        span_us = max(item["end_us"] for item in crossing) - min(item["start_us"] for item in crossing)
+        span_us = max(_received_until_us(item) for item in crossing) - min(item["start_us"] for item in crossing)
         found = sum(item["bytes_received"] for item in crossing) * 8e6 / max(span_us, 1)
         limit = _payload_bps(port)
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
+
+
+def _received_until_us(report: Mapping[str, Any]) -> float:
+    """When the last byte arrived: what the socket buffers held at the end of sending comes after it."""
+    return max(float(report["end_us"]), report["start_us"] + report["bytes_received"] * 8e6 / report["goodput_bps"])
 
 
 Gate = Callable[[Evidence], Iterator[str]]
