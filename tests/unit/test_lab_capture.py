@@ -97,7 +97,7 @@ def test_of_the_points_of_an_interval_the_last_is_left() -> None:
 
 def test_the_larger_graph_is_the_sending_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def tcptrace(argv: list[str], *, cwd: Path, **_options: object) -> None:
-        assert argv[:-1] == ["tcptrace", "-N", "-T", "-A3500", "-y", "-n"]
+        assert argv[:-1] == ["tcptrace", "-N", "-T", "-A500", "-y", "-n"]
         assert Path(argv[-1]).is_absolute()
         (cwd / "a2b_owin.xpl").write_text("red\ndot 1000000000.200000 5\ngo\n")
         (cwd / "a2b_tput.xpl").write_text("red\ndot 1000000000.200000 6\n" * 9 + "go\n")

@@ -49,8 +49,15 @@ def test_the_report_of_one_stream_gives_its_bytes_and_rate() -> None:
     assert parse_report(ONE, 1) == (15_728_700, 41_711_354)
 
 
-def test_the_reports_of_two_streams_are_added() -> None:
-    assert parse_report(TWO, 2) == (259_552 + 268_500, 17_178_208 + 17_814_047)
+def test_two_streams_have_the_rate_of_all_bytes_until_the_last_stream_ends() -> None:
+    both = 259_552 + 268_500
+    longest_s = 8 * 259_552 / 17_178_208
+    assert parse_report(TWO, 2) == (both, round(8 * both / longest_s))
+
+
+def test_a_stream_that_received_nothing_has_no_end() -> None:
+    nothing = "19700101000000,10.0.0.1,1,10.0.1.2,5001,3,0.0-0.1,0,0\n"
+    assert parse_report(nothing, 1) == (0, 0)
 
 
 def test_a_sum_that_iperf_adds_itself_is_not_counted_again() -> None:

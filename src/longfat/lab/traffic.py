@@ -28,9 +28,10 @@ def _window(requested_bytes: int | None) -> list[str]:
 
 
 def parse_report(text: str, streams: int) -> tuple[int, int]:
-    """Bytes and bits per second of a flow from iperf2's ``-y C`` output, summed over its streams.
+    """Bytes and bits per second of a flow from iperf2's ``-y C`` output, all its streams together.
 
-    A line is ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is
+    The rate is that of all bytes until the last stream's end: streams end at different times, and the sum of their
+    own rates can exceed that of the path. A line is ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is
     iperf2's own sum and is left out. Raises ValueError when a stream has no report.
     """
     reports: dict[str, tuple[int, int]] = {}
@@ -41,4 +42,6 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
         reports[fields[5]] = (int(fields[7]), int(fields[8]))
     if len(reports) != streams:
         raise ValueError(f"iperf2 reported {len(reports)} of {streams} streams: {text.strip()[-300:]!r}")
-    return sum(r[0] for r in reports.values()), sum(r[1] for r in reports.values())
+    total = sum(received for received, _ in reports.values())
+    last_s = max((8 * received / rate for received, rate in reports.values() if rate), default=0.0)
+    return total, round(8 * total / last_s) if last_s else 0
