@@ -13,6 +13,7 @@ from fabricated_results import FIGURES, bytes_of, write_results, write_study
 
 from longfat.analysis.draw import draw
 from longfat.analysis.draw_curves import curve_data, envelope
+from longfat.analysis.draw_parts import label_side
 from longfat.analysis.figure_kinds import Bars, TimeSeries
 from longfat.analysis.figures import load_figures
 from longfat.analysis.judge import judge
@@ -60,6 +61,10 @@ def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
     axes = draw(opened.dataset, opened.plan, opened.figures.figure("fig-1")).figure.axes[0]
     assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
     assert "940 Mb/s" in [text.get_text() for text in axes.texts]
+
+
+def test_labels_of_lines_that_lie_close_stand_away_from_each_other() -> None:
+    assert [label_side(value, [100, 800, 808]) for value in (100, 800, 808)] == ["center", "top", "bottom"]
 
 
 def test_saved_files_are_equal_bytes_each_time_and_the_data_stands_beside(opened: OpenedStudy) -> None:

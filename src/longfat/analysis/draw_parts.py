@@ -23,6 +23,7 @@ WIDTH = 7.2  # inches
 _TITLE = 84  # characters of a title in one line
 _HEADING = 16  # characters of a heading in one line; longer ones are wrapped
 _LINE = 0.24  # height of a line of a table in inches
+_NEAR = 0.05  # lines that are nearer, as a share of the largest value, leave no room for both labels
 
 
 @dataclass(frozen=True)
@@ -123,4 +124,13 @@ def marks(panels: Sequence[Axes], paper: Stated) -> None:
                 axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL)
             elif axes is panels[-1]:
                 place = axes.get_yaxis_transform()
-                axes.text(1.01, mark.value, mark.label, transform=place, va="center", **style.PAPER_LABEL)
+                side = label_side(mark.value, [other.value for other in paper.marks if other.axis == "y"])
+                axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL)
+
+
+def label_side(value: float, all_values: Sequence[float]) -> str:
+    """Where the label of a line stands: away from the label of one so near that both would overlap."""
+    near = [other for other in all_values if 0 < abs(other - value) < _NEAR * max(map(abs, all_values))]
+    if not near:
+        return "center"
+    return "top" if value < min(near) else "bottom" if value > max(near) else "center"

@@ -199,7 +199,8 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
 
 def _received_until_us(report: Mapping[str, Any]) -> float:
     """When the last byte arrived: what the socket buffers held at the end of sending comes after it."""
-    return max(float(report["end_us"]), report["start_us"] + report["bytes_received"] * 8e6 / report["goodput_bps"])
+    last_byte_us = report["start_us"] + report["bytes_received"] * 8e6 / max(report["goodput_bps"], 1)
+    return max(float(report["end_us"]), float(last_byte_us))
 
 
 Gate = Callable[[Evidence], Iterator[str]]

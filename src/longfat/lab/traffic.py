@@ -31,8 +31,9 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
     """Bytes and bits per second of a flow from iperf2's ``-y C`` output, all its streams together.
 
     The rate is that of all bytes until the last stream's end: streams end at different times, and the sum of their
-    own rates can exceed that of the path. A line is ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is
-    iperf2's own sum and is left out. Raises ValueError when a stream has no report.
+    own rates can exceed that of the path. A line is
+    ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is iperf2's own sum and is
+    left out. Raises ValueError when a stream has no report.
     """
     reports: dict[str, tuple[int, int]] = {}
     for line in text.splitlines():
