@@ -9,7 +9,7 @@ import pytest
 from longfat.errors import RecordError, StudyError
 from longfat.manifest import load_study
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
-from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_PACKET_HOP
+from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_CAPTURED_PACKET, SECONDS_PER_PACKET_HOP
 
 STUDY = """\
 format: 1
@@ -114,15 +114,13 @@ def test_a_folder_that_cannot_be_made_is_a_study_error(plan: Plan, tmp_path: Pat
 
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over two hops; 375 kB in 30 ms is a tenth of it.
-    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(
-        2 * FIXED_SECONDS + 1.1 * 833_333 * 2 * SECONDS_PER_PACKET_HOP, rel=1e-3
-    )
+    each = 2 * SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
+    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(2 * FIXED_SECONDS + 1.1 * 833_333 * each, rel=1e-3)
 
 
 def test_an_estimate_is_no_shorter_than_the_longest_run(plan: Plan) -> None:
-    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(
-        FIXED_SECONDS + 833_333 * 2 * SECONDS_PER_PACKET_HOP, rel=1e-3
-    )
+    each = 2 * SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
+    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(FIXED_SECONDS + 833_333 * each, rel=1e-3)
 
 
 def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:

@@ -14,7 +14,8 @@ from longfat.runspec import Flow, RunSpec
 
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown
-SECONDS_PER_PACKET_HOP = 3e-6  # one data packet over one link, its share of the ACKs included
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 
 # What the files of a run hold; text is counted as it is written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
@@ -51,9 +52,10 @@ def run_seconds(spec: RunSpec) -> float:
     bottleneck_bits = _slowest_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / _mtu(spec)
     packets = min(most, sum(_packets(flow, spec) for flow in spec.flows))
+    captured = min(most, sum(_packets(flow, spec) for flow in _captured(spec)))
     # All topologies are chains: a flow crosses every router.
     hops = 1 + sum(node.role == "router" for node in spec.nodes)
-    return FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP
+    return FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
 
 
 def run_bytes(spec: RunSpec) -> int:
@@ -65,8 +67,7 @@ def run_bytes(spec: RunSpec) -> int:
     if spec.probes.queue_interval_us:
         samples = 2 * len(spec.links) * spec.end_us / spec.probes.queue_interval_us
         total += samples * BYTES_PER_QUEUE_SAMPLE
-    captured = [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
-    total += sum(_packets(flow, spec) for flow in captured) * BYTES_PER_CAPTURED_PACKET
+    total += sum(_packets(flow, spec) for flow in _captured(spec)) * BYTES_PER_CAPTURED_PACKET
     return round(total)
 
 
@@ -78,6 +79,10 @@ def _packets(flow: Flow, spec: RunSpec) -> float:
         window_bits = 8 * LINUX_DOUBLING * flow.window_bytes * flow.streams
         bps = min(bps, window_bits * 1e6 / round_trip_us)
     return bps * flow.duration_us / 1e6 / 8 / _mtu(spec)
+
+
+def _captured(spec: RunSpec) -> list[Flow]:
+    return [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
 
 
 def _slowest_bps(spec: RunSpec) -> int:
