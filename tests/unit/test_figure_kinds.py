@@ -346,7 +346,6 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
         ("window: 8 MiB}\n    flows", "windwo: 8 MiB}\n    flows", "where.windwo: unknown factor 'windwo'"),
         ("highspeed, window: 8 MiB}", "highspeed}", "figures[4]: 3 points of the sweep would be one curve"),
         ("flows: {stream1: H", "flows: {stream3: H", "figures[4].flows.stream3: unknown flow 'stream3'"),
-        ("panels: window", "panels: first", "figures[5].panels: 'first' is already series"),
         ("    what: throughput\n", "", "figures[5].unit: belongs to throughput"),
         ("    flow: stream1\n", "", "figures[5].flow: is required here: captured flows"),
         ("by: first", "by: second", "figures[6].by: unknown factor 'second'"),

@@ -28,7 +28,7 @@ _COLUMNS = {
 
 def curve_data(dataset: Dataset, spec: TimeSeries) -> FigureData:
     """Time in seconds and the value of every valid repetition, thinned to the curve's envelope."""
-    held = [name for name in (spec.panels, spec.series) if name]
+    held = list(dict.fromkeys(name for name in (spec.panels, spec.series) if name))
     column, factor = _COLUMNS[spec.what, spec.unit]
     rows: list[tuple[Any, ...]] = []
     runs = [run for run in spec.selection().chosen(dataset) if run.status == "ok" and set(held) <= run.factors.keys()]

@@ -125,8 +125,6 @@ class TimeSeries(Figure):
             yield Finding(("flow",), "does not go with flows")
         if self.flows and self.series:
             yield Finding(("flows",), "does not go with series: both are told apart by colour")
-        if self.series and self.series == self.panels:
-            yield Finding(("panels",), f"{self.panels!r} is already series")
         if self.until is not None and self.since >= self.until:
             yield Finding(("until",), f"the window from {self.since} to {self.until} is empty")
 
