@@ -28,6 +28,7 @@ from longfat.plan.model import Plan, PlannedRun
 from longfat.record.verify import Record, find_records
 
 DATASET = "dataset"
+GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
 EXCLUSION_COLUMNS = ("run_id", "scenario", "repetition", "status", "reason")
 
 
@@ -128,6 +129,14 @@ def _exclusions(runs: pa.Table) -> list[dict[str, Any]]:
     return [row for row in rows if row["status"] != "ok"]
 
 
+def _write(table: pa.Table, path: Path) -> None:
+    """Times go up within a run: their differences take a quarter of the space that a dictionary does."""
+    times = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name == "t_us"}
+    others = [name for name in table.column_names if name not in times]
+    form = {"compression": "zstd", "version": "2.6", "row_group_size": GROUP_ROWS}
+    pq.write_table(table, path, use_dictionary=others, column_encoding=times or None, **form)
+
+
 def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Any]]) -> None:
     """Write everything beside ``folder``, then swap: under its name there is never a half-written dataset."""
     new = folder.with_name(f".{folder.name}-new-{os.getpid()}")
@@ -136,7 +145,7 @@ def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         for name, table in tables.items():
-            pq.write_table(table, new / f"{name}.parquet", compression="zstd", version="2.6")
+            _write(table, new / f"{name}.parquet")
         with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
             writer.writeheader()
