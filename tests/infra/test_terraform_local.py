@@ -285,6 +285,26 @@ def test_machines_are_found_and_ended_after_their_folder_was_removed(lab: Lab) -
     assert not any(runs(number) for number in pids.values())
 
 
+def test_a_machine_that_terraform_mistrusts_is_ended_all_the_same(lab: Lab) -> None:
+    """Terraform does not run the provisioners that end a machine if it was interrupted while it started it."""
+    lab.apply()
+    pids = lab.pids()
+    lab.run("taint", 'terraform_data.machine["sender"]')
+    lab.destroy()
+    assert not any(runs(number) for number in pids.values())
+    assert not lab.folder.exists()
+
+
+def test_a_disk_that_cannot_be_made_leaves_nothing(lab: Lab) -> None:
+    lab.variables["image"] = str(lab.scratch / "nowhere.raw")
+    done = lab.apply(check=False)
+    assert done.returncode == 1
+    assert "nowhere.raw" in done.stdout + done.stderr
+    assert lab.pids() == {}
+    lab.destroy()
+    assert not lab.folder.exists()
+
+
 def test_a_port_that_is_taken_is_named(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -106,8 +106,8 @@ resource "terraform_data" "disk" {
   triggers_replace = [terraform_data.folder.id, each.key, var.image]
 
   provisioner "local-exec" {
-    command     = "umask 077 && cp --no-preserve=mode --sparse=always --reflink=auto \"$IMAGE\" \"$DISK\""
-    environment = { IMAGE = var.image, DISK = "${self.input.file}.raw" }
+    command     = "'${path.module}/machine' copy '${self.input.file}'"
+    environment = { IMAGE = var.image }
   }
 
   provisioner "local-exec" {
