@@ -7,6 +7,7 @@ Owns how it is started: which program, which settings, which providers. Must not
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -108,8 +109,10 @@ class Terraform:
         return [json.loads(line) for line in self.run(module, *arguments, check=False).stdout.splitlines()]
 
 
-def make_terraform(folder: Path) -> Terraform:
-    """A copy of infra/ in ``folder`` with every module initialised from a mirror that holds the schemas only."""
+@functools.cache
+def make_terraform(session: Path) -> Terraform:
+    """A copy of infra/ with every module initialised from a mirror of the schemas only: one for the whole session."""
+    folder = session / "terraform"
     program = terraform_program()
     provider = schema_provider()
     said = json.loads(subprocess.run([program, "version", "-json"], stdout=subprocess.PIPE, check=True).stdout)

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terraform_toolbox import INFRA, Terraform
+from terraform_toolbox import INFRA, Terraform, make_terraform
 
 SWEEP = INFRA / "terraform/sweep.py"
 PAST, FUTURE = "2001-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 def resource(kind: str, name: str, **attributes: Any) -> dict[str, Any]:

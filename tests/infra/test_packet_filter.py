@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from terraform_toolbox import Terraform
+from terraform_toolbox import Terraform, make_terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.root]
 
@@ -65,6 +65,11 @@ else:
     except TimeoutError:
         print(*words, "closed")
 """
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import Terraform, inventory_schema
+from terraform_toolbox import Terraform, inventory_schema, make_terraform
 
 pytestmark = pytest.mark.terraform
 
@@ -28,6 +28,11 @@ STUB = Path(__file__).with_name("qemu_stub.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc somebody"
 NAMES = ("receiver", "router", "sender")
 NO_CHANGES, CHANGES = 0, 2
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @dataclass

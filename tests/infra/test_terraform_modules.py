@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import ENVIRONMENTS, INFRA, MODULES, SCHEMA_PROVIDER, Terraform, inventory_schema
+from terraform_toolbox import ENVIRONMENTS, INFRA, MODULES, SCHEMA_PROVIDER, Terraform, inventory_schema, make_terraform
 
 pytestmark = pytest.mark.terraform
 
 # local is applied for real in test_terraform_local.py.
 MOCKED = [name for name in ENVIRONMENTS if not name.endswith("/local")]
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="module")

@@ -63,10 +63,6 @@ def test_what_two_modules_both_ask_for_they_ask_for_alike() -> None:
     assert own.partition("validation")[2] == rented[0]["ssh_prefixes"].partition("validation")[2]
 
 
-def test_no_lock_of_a_provider_that_is_only_a_schema_is_kept() -> None:
-    assert list(INFRA.rglob(".terraform.lock.hcl")) == []
-
-
 def test_no_line_is_longer_than_the_others_may_be() -> None:
     """Formatters of Terraform and Go leave the length of a line to its author."""
     long = [
