@@ -35,10 +35,16 @@ check:
     ruff format --check .
     ruff check .
     mypy
-    shellcheck just .ci/run images/customize.sh
+    shellcheck just .ci/run images/customize.sh infra/scan/run infra/terraform/environments/local/machine
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
+[group('check')]
+infra-check *OPTIONS:
+    infra/scan/run
+    LONGFAT_REQUIRE=terraform pytest tests/infra "$@"
 
 # Format the Python code and mend what ruff can mend
 [group('check')]
@@ -56,6 +62,11 @@ conformance *OPTIONS:
 bench *OPTIONS:
     @longfat bench "$@"
 
+# List the labs that Terraform made; destroy those past their expiry, each once confirmed (--yes: without asking)
+[group('lab')]
+lab-sweep *OPTIONS:
+    @python infra/terraform/sweep.py "$@"
+
 # Build the kernel into the cache folder, unless it is there (--target x86-64: a Debian package)
 [group('build')]
 kernel *OPTIONS:
@@ -71,6 +82,9 @@ image *OPTIONS:
 lock:
     uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
+    uv pip compile infra/scan/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file infra/scan/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

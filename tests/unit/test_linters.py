@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__"}
+PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform", ".terraform.lock.hcl"}
 CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
-WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock"}
+WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock", "go.sum"}
 WITHOUT_COMMENTS = {".md", ".json", ".ipynb", ".csv", ".png", ".pcap"}
 MAX_LINES = 400
 
@@ -75,8 +75,9 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     assert names(found) == []
 
 
-def test_the_lock_file_has_hashes_and_no_addresses() -> None:
-    text = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("name", ["requirements.lock", "infra/scan/requirements.lock"])
+def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
+    text = (ROOT / name).read_text()
     assert "://" not in text
     assert "--index-url" not in text
     entries = re.findall(r"^[a-z0-9-]+==.*(?:\n {4}.*)*", text, flags=re.MULTILINE)
@@ -108,7 +109,7 @@ def test_every_package_has_its_reason(name: str) -> None:
 
 def test_every_recipe_of_the_justfile_has_a_group_and_a_doc_line() -> None:
     lines = (ROOT / "Justfile").read_text().splitlines()
-    recipes = [number for number, line in enumerate(lines) if re.match(r"[a-z]+( [A-Z*]+)*:$", line)]
+    recipes = [number for number, line in enumerate(lines) if re.match(r"[a-z-]+( [A-Z*]+)*:$", line)]
     assert len(recipes) > 10
     bare = [
         lines[number]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+locals {
+  ends = {
+    for end in flatten([
+      for name, link in var.links : [for host in [link.a, link.b] : { link = name, host = host }]
+    ]) : "${end.link}/${end.host}" => end if contains(keys(var.hosts), end.host)
+  }
+  data_interfaces = { for name, host in var.hosts : name => coalesce(host.data_interface, var.data_interface) }
+
+  # A tag is a name without a value; the exact text is its description.
+  tags = { for key, value in var.tags : key => {
+    name        = "longfat-${key}-${lower(replace(value, "/[^A-Za-z0-9]+/", "-"))}"
+    description = "${key}=${value}"
+  } }
+
+  # Each link is a VLAN on one card: a machine with two links has one card for both.
+  macs = { for name in keys(var.hosts) : name => one([
+    for card in latitudesh_server.this[name].interfaces : card.mac_address if card.name == local.data_interfaces[name]
+  ]) }
+}
+
+# First into the state and last out of it: what infra/terraform/sweep.py goes by.
+resource "terraform_data" "lab" {
+  input = { environment = "latitude", tags = var.tags }
+}
+
+check "expiry" {
+  assert {
+    condition     = timecmp(plantimestamp(), var.tags.expires) < 0
+    error_message = "The expiry ${var.tags.expires} has passed: this lab may be destroyed at any time."
+  }
+}
+
+module "first_boot" {
+  source = "../../modules/first_boot"
+
+  ssh_public_keys = [trimspace(var.ssh_public_key)]
+  ssh_prefixes    = var.ssh_prefixes
+}
+
+resource "latitudesh_tag" "this" {
+  for_each = local.tags
+
+  name        = each.value.name
+  description = each.value.description
+  depends_on  = [terraform_data.lab]
+}
+
+resource "latitudesh_ssh_key" "this" {
+  name       = var.name
+  public_key = trimspace(var.ssh_public_key)
+  tags       = [for tag in latitudesh_tag.this : tag.id]
+}
+
+resource "latitudesh_user_data" "this" {
+  description = var.name
+  content     = base64encode(module.first_boot.user_data)
+  depends_on  = [terraform_data.lab]
+}
+
+resource "latitudesh_server" "this" {
+  for_each = var.hosts
+
+  hostname         = "${var.name}-${each.key}"
+  project          = var.project
+  site             = var.site
+  plan             = coalesce(each.value.plan, var.plan)
+  operating_system = var.operating_system
+  billing          = "hourly" # the provider's default is a month, paid at once
+  ssh_keys         = [latitudesh_ssh_key.this.id]
+  user_data        = latitudesh_user_data.this.id
+  tags             = [for tag in latitudesh_tag.this : tag.id]
+  timeouts         = { create = "60m" }
+
+  lifecycle {
+    postcondition {
+      condition = length([for card in self.interfaces : card if card.name == local.data_interfaces[each.key]]) == 1
+      error_message = join(" ", [
+        "${each.key} has no card named ${local.data_interfaces[each.key]};",
+        "it has ${jsonencode(self.interfaces[*].name)}.",
+      ])
+    }
+  }
+}
+
+# The provider adds a rule of its own to each firewall, SSH from anywhere, and Terraform cannot remove it. What the
+# machine's own filter lets in is decisive; this one closes the rest before a packet reaches the machine.
+resource "latitudesh_firewall" "this" {
+  name       = var.name
+  project    = var.project
+  depends_on = [terraform_data.lab]
+
+  dynamic "rules" {
+    for_each = sort(var.ssh_prefixes)
+    content {
+      from     = rules.value
+      to       = "ANY"
+      port     = "22"
+      protocol = "tcp"
+    }
+  }
+}
+
+resource "latitudesh_firewall_assignment" "this" {
+  for_each = var.hosts
+
+  firewall_id = latitudesh_firewall.this.id
+  server_id   = latitudesh_server.this[each.key].id
+}
+
+resource "latitudesh_virtual_network" "link" {
+  for_each = var.links
+
+  description = "${var.name}-${each.key}"
+  project     = var.project
+  site        = var.site
+  tags        = [for tag in latitudesh_tag.this : tag.id]
+}
+
+resource "latitudesh_vlan_assignment" "link" {
+  for_each = local.ends
+
+  server_id          = latitudesh_server.this[each.value.host].id
+  virtual_network_id = latitudesh_virtual_network.link[each.value.link].id
+
+  timeouts {
+    create = "10m"
+  }
+}
+
+module "inventory" {
+  source = "../../modules/inventory"
+
+  environment = "latitude"
+  tags        = var.tags
+  links       = var.links
+  hosts = { for name, host in var.hosts : name => {
+    role = host.role
+    ssh  = { address = latitudesh_server.this[name].primary_ipv4, user = var.ssh_user }
+    nics = { for end in local.ends : end.link => {
+      mac  = local.macs[name]
+      vlan = latitudesh_vlan_assignment.link["${end.link}/${name}"].vid
+    } if end.host == name }
+    placement = {
+      provider     = "latitude"
+      location     = latitudesh_server.this[name].region
+      machine_type = coalesce(host.plan, var.plan)
+      id           = latitudesh_server.this[name].id
+    }
+  } }
+}

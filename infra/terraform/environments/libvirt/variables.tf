@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+variable "tags" {
+  description = "Study and owner of the lab; an expiry (RFC 3339 in UTC) is possible but costs nothing to leave out."
+  type = object({
+    study   = string
+    owner   = string
+    expires = optional(string)
+  })
+
+  validation {
+    condition = var.tags.expires == null || (
+      can(formatdate("YYYY", var.tags.expires)) && can(regex("Z$", var.tags.expires))
+    )
+    error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
+  }
+}
+
+variable "name" {
+  description = "What the names of everything in libvirt begin with, so that several labs fit on one host."
+  type        = string
+  default     = "longfat"
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{0,15}$", var.name))
+    error_message = "The name is a small letter, then small letters, digits and hyphens, 16 in all."
+  }
+}
+
+variable "hosts" {
+  description = "The machines by name."
+  type = map(object({
+    role       = string
+    cpus       = optional(number, 2)
+    memory_mib = optional(number, 2048)
+  }))
+  default = {
+    receiver = { role = "receiver" }
+    router   = { role = "router" }
+    sender   = { role = "sender" }
+  }
+
+  validation {
+    condition     = alltrue([for host in var.hosts : host.cpus >= 1 && host.memory_mib >= 256])
+    error_message = "A machine has at least one processor and 256 MiB."
+  }
+}
+
+variable "links" {
+  description = "Links between two machines each, by name."
+  type = map(object({
+    a = string
+    b = string
+  }))
+  default = {
+    left  = { a = "sender", b = "router" }
+    right = { a = "router", b = "receiver" }
+  }
+
+  validation {
+    condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
+    error_message = "A link's name is a small letter, then small letters, digits and hyphens, 32 in all; ssh is taken."
+  }
+}
+
+variable "link_mtu_bytes" {
+  description = "MTU of the links; the largest that a run declares."
+  type        = number
+  default     = 9000
+
+  validation {
+    condition     = var.link_mtu_bytes >= 1280 && var.link_mtu_bytes <= 65521
+    error_message = "An MTU is from 1280 to 65521 bytes."
+  }
+}
+
+variable "image_url" {
+  description = "Disk image in qcow2 with cloud-init, as an address or a path of the host where Terraform runs."
+  type        = string
+
+  validation {
+    condition     = can(regex("^(https://|file:///|/)[^ ]+$", var.image_url))
+    error_message = "The image is an https address or an absolute path."
+  }
+}
+
+variable "pool" {
+  description = "Storage pool of libvirt for the disks."
+  type        = string
+  default     = "default"
+
+  validation {
+    condition     = length(var.pool) > 0
+    error_message = "The pool has a name."
+  }
+}
+
+variable "disk_gib" {
+  description = "Size of each machine's disk, at least that of the image."
+  type        = number
+  default     = 10
+
+  validation {
+    condition     = var.disk_gib >= 1 && floor(var.disk_gib) == var.disk_gib
+    error_message = "The size is a whole number of GiB."
+  }
+}
+
+variable "domain_type" {
+  description = "kvm, or qemu for software emulation."
+  type        = string
+  default     = "kvm"
+
+  validation {
+    condition     = contains(["kvm", "qemu"], var.domain_type)
+    error_message = "The type is kvm or qemu."
+  }
+}
+
+variable "management_prefix" {
+  description = "Addresses of the network for SSH, which only the host and the machines share; at least a /27."
+  type        = string
+  default     = "192.168.126.0/24"
+
+  validation {
+    condition     = can(cidrhost(var.management_prefix, 30)) && !strcontains(var.management_prefix, ":")
+    error_message = "The prefix is one of IPv4 with room for 31 addresses, such as 192.168.126.0/24."
+  }
+}
+
+variable "management_forward" {
+  description = "nat lets the machines reach what the host reaches, to install packages; none keeps them to themselves."
+  type        = string
+  default     = "nat"
+
+  validation {
+    condition     = contains(["nat", "none"], var.management_forward)
+    error_message = "The mode is nat or none."
+  }
+}
+
+variable "ssh_public_keys" {
+  description = "Keys that may log in, as lines of authorized_keys."
+  type        = set(string)
+
+  validation {
+    condition     = length(var.ssh_public_keys) > 0
+    error_message = "At least one key is needed."
+  }
+}
+
+variable "ssh_user" {
+  description = "The image's own user, to whom cloud-init gives the keys."
+  type        = string
+  default     = "debian"
+
+  validation {
+    condition     = can(regex("^[a-z_][a-z0-9_-]*$", var.ssh_user))
+    error_message = "This is no name of a user."
+  }
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+terraform {
+  required_version = ">= 1.6"
+
+  # Where the state is says who initialises: -backend-config=path=FILE.
+  backend "local" {}
+
+  required_providers {
+    # Reads LIBVIRT_DEFAULT_URI; without it, qemu:///system.
+    libvirt = {
+      source  = "dmacvicar/libvirt"
+      version = "~> 0.9.7"
+    }
+  }
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+terraform {
+  required_version = ">= 1.6"
+
+  # Where the state is says who initialises: -backend-config=path=FILE.
+  backend "local" {}
+
+  required_providers {
+    # Reads the environment or clouds.yaml: OS_CLOUD, or OS_AUTH_URL with an application credential.
+    openstack = {
+      source  = "terraform-provider-openstack/openstack"
+      version = "~> 3.4"
+    }
+  }
+}

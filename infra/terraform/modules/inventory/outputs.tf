@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+output "inventory" {
+  description = "The lab as infra/inventory.schema.json describes it."
+  value = {
+    format      = 1
+    environment = var.environment
+    tags        = var.tags
+    hosts       = local.hosts
+  }
+
+  precondition {
+    condition = local.declared_ends == local.existing_ends
+    error_message = join(" ", [
+      "Links and cards do not fit: declared are ${jsonencode(local.declared_ends)},",
+      "cards are there for ${jsonencode(local.existing_ends)}.",
+    ])
+  }
+
+  precondition {
+    condition     = alltrue([for host in local.hosts : length(host.nics) > 0])
+    error_message = "Each host must be an end of a link."
+  }
+
+  precondition {
+    condition     = length(local.macs) == length(distinct(local.macs))
+    error_message = "Two cards have the same MAC address: ${jsonencode(sort(local.macs))}."
+  }
+
+  precondition {
+    condition     = length(local.doors) == length(distinct(local.doors))
+    error_message = "Two hosts have the same address and port: ${jsonencode(sort(local.doors))}."
+  }
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terraform on a copy of infra/, with the schema-only provider in the place of the real ones.
+
+Owns how it is started: which program, which settings, which providers. Must not assert anything.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.cache import cache_folder
+
+INFRA = Path(__file__).resolve().parents[2] / "infra"
+SCHEMA_PROVIDER = INFRA / "terraform/schema-provider"
+MODULES = sorted(str(path.parent.relative_to(INFRA)) for path in INFRA.rglob("versions.tf"))
+ENVIRONMENTS = [name for name in MODULES if "/environments/" in name]
+# Terraform looks for a provider under the registry of its own project.
+REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
+
+
+def lacking(reason: str) -> None:
+    """Skip the test for ``reason``; fail where LONGFAT_REQUIRE names terraform, as `just infra-check` does."""
+    if "terraform" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def terraform_program() -> str:
+    """The program that $LONGFAT_TERRAFORM names, else terraform, else tofu; without any, the test is skipped."""
+    for name in filter(None, (os.environ.get("LONGFAT_TERRAFORM"), "terraform", "tofu")):
+        if found := shutil.which(name):
+            return found
+    lacking("neither terraform nor tofu is in PATH")
+    raise AssertionError("not reached")
+
+
+def schema_provider() -> Path:
+    """The program that serves the schemas, from the cache folder or built now; without Go, the test is skipped."""
+    digest = hashlib.sha256()
+    for path in sorted(SCHEMA_PROVIDER.rglob("*")):
+        if path.suffix in {".go", ".mod", ".sum", ".json"}:
+            digest.update(f"{path.relative_to(SCHEMA_PROVIDER)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    folder = cache_folder() / "terraform"
+    folder.mkdir(parents=True, exist_ok=True)
+    built = folder / f"schema-provider-{digest.hexdigest()[:16]}"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            if not shutil.which("go"):
+                lacking("go, which builds the schema-only provider, is not in PATH")
+            new = built.with_suffix(".new")
+            subprocess.run(
+                ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(new), "."],
+                cwd=SCHEMA_PROVIDER,
+                env={**os.environ, "CGO_ENABLED": "0"},
+                check=True,
+            )
+            new.rename(built)
+    return built
+
+
+@dataclass(frozen=True)
+class Terraform:
+    """One program with settings of its own, and a copy of infra/ that it may write to."""
+
+    program: str
+    settings: Path
+    infra: Path
+
+    def run(
+        self, module: str, *arguments: str, check: bool = True, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder of ``module``; ``variables`` are added to the environment."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+        done = subprocess.run(
+            [self.program, *arguments],
+            cwd=self.infra / module,
+            env={
+                **inherited,
+                "TF_CLI_CONFIG_FILE": str(self.settings),
+                "TF_IN_AUTOMATION": "1",
+                "TF_INPUT": "0",
+                "CHECKPOINT_DISABLE": "1",
+                **variables,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            pytest.fail(
+                f"{' '.join(arguments)} in {module}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
+        return done
+
+    def messages(self, module: str, *arguments: str) -> list[dict[str, Any]]:
+        """What a command says with -json, line by line, whatever its exit status."""
+        return [json.loads(line) for line in self.run(module, *arguments, check=False).stdout.splitlines()]
+
+
+@functools.cache
+def make_terraform(session: Path) -> Terraform:
+    """A copy of infra/ with every module initialised from a mirror of the schemas only: one for the whole session."""
+    folder = session / "terraform"
+    program = terraform_program()
+    provider = schema_provider()
+    said = json.loads(subprocess.run([program, "version", "-json"], stdout=subprocess.PIPE, check=True).stdout)
+    mirror = folder / "mirror"
+    for path in SCHEMA_PROVIDER.glob("schemas/*.json"):
+        known = json.loads(path.read_text())
+        address = known["source"].partition("/")[2]
+        for registry in REGISTRIES:
+            place = mirror / registry / address / known["version"] / said["platform"]
+            place.mkdir(parents=True)
+            (place / f"terraform-provider-{path.stem}_v{known['version']}").symlink_to(provider)
+    settings = folder / "settings.tfrc"
+    settings.write_text(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n')
+    infra = folder / "infra"
+    shutil.copytree(INFRA, infra, ignore=shutil.ignore_patterns(".terraform*"))
+    terraform = Terraform(program, settings, infra)
+    for module in MODULES:
+        terraform.run(module, "init", "-backend=false", "-no-color")
+    return terraform
+
+
+def inventory_schema() -> dict[str, Any]:
+    return dict(json.loads((INFRA / "inventory.schema.json").read_text()))

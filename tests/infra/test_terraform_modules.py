@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every Terraform module: format, validity, its own tests with mocked providers, and the output contract."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from terraform_toolbox import ENVIRONMENTS, INFRA, MODULES, SCHEMA_PROVIDER, Terraform, inventory_schema, make_terraform
+
+pytestmark = pytest.mark.terraform
+
+# local is applied for real in test_terraform_local.py.
+MOCKED = [name for name in ENVIRONMENTS if not name.endswith("/local")]
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    return make_terraform(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def said(terraform: Terraform) -> dict[str, list[dict[str, Any]]]:
+    """What `terraform test` says of each module, once."""
+    return {module: terraform.messages(module, "test", "-json", "-verbose") for module in MODULES}
+
+
+def inventories(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    states = [message["test_state"] for message in messages if message["type"] == "test_state"]
+    outputs = [state.get("outputs", {}) for state in states]
+    return [output["inventory"]["value"] for output in outputs if "inventory" in output]
+
+
+def test_there_are_modules_and_all_have_tests() -> None:
+    assert len(MODULES) >= 7
+    assert [name for name in MODULES if not list((INFRA / name / "tests").glob("*.tftest.hcl"))] == []
+
+
+def test_everything_is_formatted(terraform: Terraform) -> None:
+    done = terraform.run("terraform", "fmt", "-check", "-diff", "-recursive", "-no-color", check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_valid(terraform: Terraform, module: str) -> None:
+    answer = json.loads(terraform.run(module, "validate", "-json", check=False).stdout)
+    assert answer["diagnostics"] == []
+    assert answer["valid"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_tests_of_a_module_pass(said: dict[str, list[dict[str, Any]]], module: str) -> None:
+    messages = said[module]
+    errors = [message["diagnostic"] for message in messages if message["type"] == "diagnostic"]
+    assert [error for error in errors if error["severity"] == "error"] == []
+    [summary] = [message["test_summary"] for message in messages if message["type"] == "test_summary"]
+    assert (summary["status"], summary["failed"], summary["errored"], summary["skipped"]) == ("pass", 0, 0, 0)
+    assert summary["passed"] >= 4
+
+
+@pytest.mark.parametrize("module", ["terraform/modules/inventory", *MOCKED])
+def test_the_inventory_keeps_the_contract(said: dict[str, list[dict[str, Any]]], module: str) -> None:
+    made = inventories(said[module])
+    assert made != []
+    for inventory in made:
+        Draft202012Validator(inventory_schema()).validate(inventory)
+    assert {inventory["environment"] for inventory in made} == {
+        module.rpartition("/")[2].replace("inventory", "existing")
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("format",), 2),
+        (("hosts", 0, "role"), "bottleneck"),
+        (("hosts", 0, "nics"), []),
+        (("hosts", 0, "nics", 0, "mac"), None),
+        (("hosts", 0, "nics", 0, "vlan"), 0),
+        (("hosts", 0, "ssh", "port"), "22"),
+        (("hosts", 0, "ssh", "password"), "secret"),
+        (("tags", "expires"), "2099-01-01"),
+        (("study",), "sandia-2003"),
+    ],
+)
+def test_the_contract_refuses(
+    said: dict[str, list[dict[str, Any]]], path: tuple[str | int, ...], value: object
+) -> None:
+    inventory = json.loads(json.dumps(inventories(said["terraform/modules/inventory"])[0]))
+    Draft202012Validator(inventory_schema()).validate(inventory)
+    place = inventory
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    assert not Draft202012Validator(inventory_schema()).is_valid(inventory)
+
+
+@pytest.mark.parametrize(
+    ("module", "right", "wrong", "complaint"),
+    [
+        ("latitude", "operating_system =", "operating_sistem =", "Unsupported argument"),
+        ("latitude", '"hourly"', "[1]", "string required"),
+        ("libvirt", "mtu        = { size =", "mtu        = { sise =", "size"),
+        ("openstack", "remote_ip_prefix  =", "remote_ip         =", "Unsupported argument"),
+        ("openstack", 'dynamic "segments"', 'dynamic "segment"', "segment"),
+        ("openstack", "secgroup_v2.ssh.id", "secgroup_v2.ssh.uuid", "Unsupported attribute"),
+    ],
+)
+def test_what_a_provider_does_not_know_is_found(
+    terraform: Terraform, module: str, right: str, wrong: str, complaint: str
+) -> None:
+    main = terraform.infra / "terraform/environments" / module / "main.tf"
+    text = main.read_text()
+    assert right in text
+    try:
+        main.write_text(text.replace(right, wrong, 1))
+        answer = json.loads(terraform.run(str(main.parent), "validate", "-json", check=False).stdout)
+    finally:
+        main.write_text(text)
+    assert not answer["valid"]
+    assert any(complaint in f"{entry['summary']} {entry.get('detail')}" for entry in answer["diagnostics"])
+
+
+def test_a_provider_that_is_only_a_schema_refuses_to_work(terraform: Terraform, tmp_path: Path) -> None:
+    variables = {
+        "TF_DATA_DIR": str(tmp_path / "data"),
+        "TF_VAR_tags": '{ study = "smoke", owner = "lab" }',
+        "TF_VAR_image_url": "/nowhere.qcow2",
+        "TF_VAR_ssh_public_keys": '["ssh-ed25519 AAAA"]',
+    }
+    libvirt = "terraform/environments/libvirt"
+    terraform.run(libvirt, "init", f"-backend-config=path={tmp_path / 'state'}", **variables)
+    done = terraform.run(libvirt, "plan", "-no-color", check=False, **variables)
+    assert done.returncode == 1
+    assert "this is only the schema of registry.terraform.io/dmacvicar/libvirt" in done.stderr
+
+
+def test_the_schemas_are_of_the_versions_that_the_modules_ask_for() -> None:
+    asked = {}
+    for name in ENVIRONMENTS:
+        text = (INFRA / name / "versions.tf").read_text()
+        asked |= dict(re.findall(r'source  = "([^"]+)"\n\s+version = "~> ([\d.]+)"', text))
+    known = {}
+    for path in SCHEMA_PROVIDER.glob("schemas/*.json"):
+        content = json.loads(path.read_text())
+        known[content["source"].partition("/")[2]] = content["version"]
+    assert set(asked) == set(known)
+    assert [name for name, version in asked.items() if not known[name].startswith(version)] == []
