@@ -85,10 +85,10 @@ def facts_of_readable_copy(folder: Path) -> bytes:
     """The ``image.json`` for a copy of the image in ``folder`` whose files have ``readable`` modes."""
     facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
     facts["listing_sha256"] = _listing_digest(folder / "root", readable)
-    return _facts_file(facts)
+    return _as_json(facts)
 
 
-def _facts_file(facts: dict[str, Any]) -> bytes:
+def _as_json(facts: dict[str, Any]) -> bytes:
     return (json.dumps(facts, indent=1, sort_keys=True) + "\n").encode()
 
 
@@ -152,7 +152,7 @@ def _build(recipe: ImageRecipe, folder: Path) -> None:
             "content_sha256": _content_digest(partial / "root"),
             "packages": _installed(partial / "root" / "var/lib/dpkg/status"),
         }
-        (partial / "image.json").write_bytes(_facts_file(facts))
+        (partial / "image.json").write_bytes(_as_json(facts))
         partial.rename(folder)
     except OSError as error:
         raise RigError(
