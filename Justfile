@@ -77,6 +77,11 @@ kernel *OPTIONS:
 image *OPTIONS:
     @longfat build image "$@"
 
+# Build the whole testbed as a container image, to be loaded into Docker, Podman or Apptainer (docs/container.md)
+[group('build')]
+oci:
+    @longfat build oci
+
 # Resolve the newest versions of all dependencies into requirements.lock
 [group('build')]
 lock:

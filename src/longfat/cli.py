@@ -35,7 +35,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-build = typer.Typer(help="Build the kernel or the image into the cache folder.", no_args_is_help=True)
+build = typer.Typer(
+    help="Build the kernel, the image or a container image into the cache folder.", no_args_is_help=True
+)
 app.add_typer(build, name="build")
 
 Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
@@ -184,6 +186,16 @@ def image(verify: Annotated[bool, typer.Option(help="compare the content of ever
         from longfat.builds.image import build_image
 
         _say(console, "image", build_image(verify=verify, say=console.print).path)
+
+
+@build.command()
+def oci() -> None:
+    """Build the whole testbed as a container image, unless it is in the cache folder."""
+    with _outcome() as console:
+        from longfat.verbs.oci import build
+
+        built = build(console)
+        _say(console, built.tag, built.path)
 
 
 @build.command("all")

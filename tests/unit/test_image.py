@@ -15,7 +15,7 @@ import pytest
 
 from longfat.builds import image
 from longfat.builds.apt_sources import AptSource, parse_listing, source_lines
-from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, load_image
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, facts_of_readable_copy, load_image, readable
 from longfat.builds.image_recipe import RECIPE_FILES, mmdebstrap_argv, read_recipe
 from longfat.errors import RigError
 
@@ -200,6 +200,25 @@ def test_a_damaged_tar_file_is_noticed_by_verify(cache: Path) -> None:
     damage(build_image().path.parent / "image.tar")
     with pytest.raises(RigError, match=r"image\.tar does not have the digest it was built with"):
         build_image(verify=True)
+
+
+def test_a_copy_that_everybody_can_read_has_facts_of_its_own(cache: Path, tmp_path: Path) -> None:
+    folder = build_image().path.parent
+    copy = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
+    secret = copy / "root/usr/bin/python3"
+    secret.chmod(0o600)
+    with pytest.raises(RigError, match="were changed"):
+        load_image(copy)
+    (copy / "image.json").write_bytes(facts_of_readable_copy(copy))
+    secret.chmod(readable(secret.stat().st_mode))
+    assert load_image(copy).digest == build_image().digest
+
+
+@pytest.mark.parametrize(
+    ("mode", "copied"), [(0o100600, 0o100644), (0o100700, 0o100755), (0o040700, 0o040755), (0o100644, 0o100644)]
+)
+def test_everybody_may_read_files_and_enter_folders_of_a_readable_copy(mode: int, copied: int) -> None:
+    assert readable(mode) == copied
 
 
 @pytest.mark.parametrize(

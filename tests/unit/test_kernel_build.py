@@ -206,6 +206,34 @@ def test_the_pinned_release_is_fetched_where_the_distribution_has_none(kernels: 
     assert sum(line.startswith("fetching") for line in said) == 1
 
 
+def test_a_kernel_that_is_there_is_used_without_writing_to_the_cache_folder(kernels: Path, tmp_path: Path) -> None:
+    kernel = build_kernel(kernels_folder=kernels)
+    for name in ("lock", "um.lock"):
+        (tmp_path / "cache/kernels" / name).unlink()
+        (tmp_path / "cache/kernels" / name).mkdir()  # cannot be opened, by root neither
+    assert build_kernel(kernels_folder=kernels) == kernel
+
+
+def test_a_kernel_whose_source_is_gone_is_used_for_the_patches_it_was_built_with(kernels: Path, tmp_path: Path) -> None:
+    kernel = build_kernel(kernels_folder=kernels)
+    settings(kernels)
+    assert build_kernel(kernels_folder=kernels) == kernel
+    (kernels / "config/a.config").write_text("CONFIG_NET=y\n")
+    assert "no kernel source" in refused(kernels)
+
+
+def test_without_a_source_the_kernel_of_the_pinned_release_comes_first(kernels: Path, tmp_path: Path) -> None:
+    first = build_kernel(kernels_folder=kernels)
+    settings(kernels, distribution_tarball=str(pack(tmp_path, "6.12.99")))
+    second = build_kernel(kernels_folder=kernels)
+    (tmp_path / "cache/kernels/damaged").mkdir()
+    (tmp_path / "cache/kernels/damaged/kernel.json").write_text("{}")
+    settings(kernels)
+    assert build_kernel(kernels_folder=kernels) == first
+    settings(kernels, pinned="6.12.99")
+    assert build_kernel(kernels_folder=kernels).digest == second.digest
+
+
 def test_a_fetched_release_with_another_digest_is_thrown_away(kernels: Path, tmp_path: Path) -> None:
     shutil.copy(tmp_path / f"linux-{VERSION}.tar", kernels)
     (kernels / "sums").write_text(f"{'0' * 64}  linux-{VERSION}.tar\n")

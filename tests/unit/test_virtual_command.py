@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from longfat.backends.virtual import (
     guest_command,
     guest_sources,
     one_cpu,
+    scratch_folder,
     tail,
     watch,
 )
@@ -209,6 +211,25 @@ def test_an_error_shows_the_last_twenty_lines(tmp_path: Path) -> None:
     console = tmp_path / "console.log"
     console.write_text("".join(f"{number}\n" for number in range(100)))
     assert tail(console).splitlines() == [str(number) for number in range(80, 100)]
+
+
+def test_in_a_cache_folder_that_cannot_be_written_to_guests_have_a_temporary_folder_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = scratch_folder(tmp_path / "nowhere")
+    assert folder == tmp_path / f"longfat-{os.geteuid()}"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert scratch_folder(tmp_path / "nowhere") == folder
+
+
+def test_a_temporary_folder_that_somebody_else_has_put_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"longfat-{os.geteuid()}").symlink_to(tmp_path)
+    with pytest.raises(RigError, match="this is not a folder of yours"):
+        scratch_folder(tmp_path / "nowhere")
 
 
 def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some(

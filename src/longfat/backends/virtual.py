@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -175,17 +176,17 @@ def signs_of_life(folder: Path) -> list[tuple[int, int]]:
     found = []
     for path in sorted(folder.rglob("*")):
         with suppress(FileNotFoundError):
-            stat = path.stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
+            facts = path.stat()
+            found.append((facts.st_mtime_ns, facts.st_size))
     return found
 
 
 def cpu_seconds(session: int) -> float:
     """User and system time in seconds of all processes of a session: a guest's programs are processes of their own."""
     ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it ended meanwhile
         if int(fields[3]) == session:
@@ -205,9 +206,25 @@ def console_text(console: Path) -> str:
 
 
 def scratch_folder(jail: Path) -> Path:
-    """Where guests exchange files with the host; inside the jail."""
+    """Where guests exchange files with the host: in the cache folder, or where that is read-only, in a temporary one.
+
+    Raises RigError when the temporary one is not this user's.
+    """
     folder = jail / "scratch"
-    folder.mkdir(exist_ok=True)
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+    if os.access(folder, os.W_OK | os.X_OK):
+        return folder
+    folder = Path(tempfile.gettempdir()) / f"longfat-{os.geteuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    facts = folder.lstat()
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
+        raise RigError(
+            "this is not a folder of yours, and guests need one for their files",
+            where=str(folder),
+            hint="TMPDIR names another place, LONGFAT_CACHE a cache folder of your own",
+        )
     return folder
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from longfat.builds.apt_sources import configured_sources, source_lines
 from longfat.builds.image_recipe import ImageRecipe, Mode, mmdebstrap_argv, read_recipe
@@ -73,6 +74,22 @@ def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
     if verify and _content_digest(root) != facts["content_sha256"]:
         raise _damaged(folder, "a file of the unpacked image does not have the content it was built with")
     return ImageBuild(path=root, digest=facts["digest"])
+
+
+def readable(mode: int) -> int:
+    """The mode of a copy that any user may read or enter, whoever owns it."""
+    return mode | 0o444 | (0o111 if stat.S_ISDIR(mode) or mode & 0o111 else 0)
+
+
+def facts_of_readable_copy(folder: Path) -> bytes:
+    """The ``image.json`` for a copy of the image in ``folder`` whose files have ``readable`` modes."""
+    facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
+    facts["listing_sha256"] = _listing_digest(folder / "root", readable)
+    return _as_json(facts)
+
+
+def _as_json(facts: dict[str, Any]) -> bytes:
+    return (json.dumps(facts, indent=1, sort_keys=True) + "\n").encode()
 
 
 def _read_facts(folder: Path) -> dict[str, str]:
@@ -135,7 +152,7 @@ def _build(recipe: ImageRecipe, folder: Path) -> None:
             "content_sha256": _content_digest(partial / "root"),
             "packages": _installed(partial / "root" / "var/lib/dpkg/status"),
         }
-        (partial / "image.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (partial / "image.json").write_bytes(_as_json(facts))
         partial.rename(folder)
     except OSError as error:
         raise RigError(
@@ -246,19 +263,23 @@ def _entries(folder: str, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[s
             yield from _entries(entry.path, path + "/")
 
 
-def _listing_digest(root: Path) -> str:
-    """SHA-256 over path, mode, size and time of every file, and the target of every link."""
+def _listing_digest(root: Path, shown: Callable[[int], int] = int) -> str:
+    """SHA-256 over path, mode, size and time of every file, and the target of every link.
+
+    ``shown`` gives the mode to take for a file's or folder's own.
+    """
     digest = hashlib.sha256()
     try:
         for path, entry in _entries(str(root)):
             facts = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(facts.st_mode):
+            mode = shown(facts.st_mode)
+            if stat.S_ISDIR(mode):
                 detail = ""
-            elif stat.S_ISLNK(facts.st_mode):
+            elif stat.S_ISLNK(mode):
                 detail = os.readlink(entry.path)
             else:
                 detail = f"{facts.st_size} {int(facts.st_mtime)}"
-            digest.update(f"{path}\0{facts.st_mode:o}\0{detail}\n".encode(errors="surrogateescape"))
+            digest.update(f"{path}\0{mode:o}\0{detail}\n".encode(errors="surrogateescape"))
     except OSError as error:
         return f"unreadable: {error}"
     return digest.hexdigest()

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from longfat.builds.kernel_source import Source, find_source
+from longfat.builds.kernel_source import Source, find_source, has_source, known_source
 from longfat.builds.kernel_targets import GUEST, Target
 from longfat.builds.packages import require_packages
 from longfat.cache import cache_folder
@@ -58,24 +58,48 @@ def build_kernel(
 ) -> KernelBuild:
     """The kernel of ``kernels_folder`` for ``target``: from the cache folder, or built now.
 
+    A kernel that is there is used without writing to the cache folder, which may be another user's.
     Raises RigError when packages for the build are missing, no source is reachable, a patch does not apply, the
     build fails or the cache is damaged.
     """
     settings = tomllib.loads((kernels_folder / "source.toml").read_text(encoding="utf-8"))
     folder = cache_folder() / "kernels"
-    with _one_process(folder / "lock"):
-        source = find_source(settings, folder, say)
+    source = _source_at_hand(settings, folder, kernels_folder, target)
+    if source is None:
+        with _one_process(folder / "lock"):
+            source = find_source(settings, folder, say)
     if source.version != settings["pinned"]:
         say(f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}")
     digest = build_digest(source, kernels_folder, target)
     result = folder / digest[:32]
-    with _one_process(folder / f"{target.name}.lock"):  # of its own: a package takes minutes, a guest is needed now
-        if not result.exists():
-            if target.packages:
-                require_packages(kernels_folder / target.packages)
-            say(f"building the {source.version} {target.what}")
-            _build(target, source, kernels_folder, result, digest)
+    if not result.exists():
+        with _one_process(folder / f"{target.name}.lock"):  # its own: a package takes minutes, a guest is needed now
+            if not result.exists():
+                if target.packages:
+                    require_packages(kernels_folder / target.packages)
+                say(f"building the {source.version} {target.what}")
+                _build(target, source, kernels_folder, result, digest)
     return _load(target, result, digest, pinned=source.version == settings["pinned"])
+
+
+def _source_at_hand(settings: dict[str, str], folder: Path, kernels_folder: Path, target: Target) -> Source | None:
+    """The source, when neither a download nor a look into its tarball is needed.
+
+    Where there is no tarball, a kernel that was built of one, with the same patches and configuration, says which
+    it was; one of the pinned release comes first.
+    """
+    if has_source(settings, folder):
+        return known_source(settings, folder)
+    sources = []
+    for path in sorted(folder.glob("*/kernel.json")):
+        try:
+            facts = json.loads(path.read_text())
+            source = Source(path, str(facts["version"]), str(facts["source_sha256"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # damaged: as if it were not there
+        if path.parent.name == build_digest(source, kernels_folder, target)[:32]:
+            sources.append(source)
+    return min(sources, key=lambda source: source.version != settings["pinned"], default=None)
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from longfat.errors import RigError
 
+MEMORY = "sources.json"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -32,32 +34,51 @@ class Source:
 
 def find_source(settings: dict[str, str], folder: Path, say: Callable[[str], None]) -> Source:
     """The distribution's tarball, else the pinned release of kernel.org kept in ``folder``. Raises RigError."""
-    path = Path(settings["distribution_tarball"])
+    path = _tarball(settings, folder)
     if not path.is_file():
-        path = folder / f"linux-{settings['pinned']}.tar.xz"
-        if not path.is_file():
-            _download(settings, path, say)
-    return _described(path, folder)
+        _download(settings, path, say)
+    return known_source(settings, folder) or _described(path, folder)
+
+
+def has_source(settings: dict[str, str], folder: Path) -> bool:
+    """Whether ``find_source`` finds a tarball without a download."""
+    return _tarball(settings, folder).is_file()
+
+
+def known_source(settings: dict[str, str], folder: Path) -> Source | None:
+    """What ``find_source`` gives, if it has described this tarball before; nothing is written."""
+    path = _tarball(settings, folder)
+    described = _memory(folder).get(_key(path)) if path.is_file() else None
+    return Source(path, *described) if described else None
+
+
+def _tarball(settings: dict[str, str], folder: Path) -> Path:
+    """The distribution's tarball where there is one, else the place of the pinned release."""
+    distribution = Path(settings["distribution_tarball"])
+    return distribution if distribution.is_file() else folder / f"linux-{settings['pinned']}.tar.xz"
 
 
 def _described(path: Path, folder: Path) -> Source:
     """Version and digest of a tarball; remembered in ``folder`` by size and time, as reading it takes a second."""
-    facts = path.stat()
-    memory = folder / "sources.json"
-    key = f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
-    try:
-        known = json.loads(memory.read_text())
-    except (OSError, ValueError):
-        known = {}
-    if key not in known:
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        known[key] = [_release(path), sha256]
-        partial = memory.with_suffix(".partial")
-        partial.write_text(json.dumps(known))
-        partial.replace(memory)
-    version, sha256 = known[key]
+    with path.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    version = _release(path)
+    partial = folder / "sources.partial"
+    partial.write_text(json.dumps(_memory(folder) | {_key(path): [version, sha256]}))
+    partial.replace(folder / MEMORY)
     return Source(path, version, sha256)
+
+
+def _memory(folder: Path) -> dict[str, list[str]]:
+    try:
+        return dict(json.loads((folder / MEMORY).read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _key(path: Path) -> str:
+    facts = path.stat()
+    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
 
 
 def _release(path: Path) -> str:

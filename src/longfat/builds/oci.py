@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole testbed as one container image, in an archive that Docker, Podman and Apptainer load without a registry.
+
+Owns what is where in a container and ``<cache>/oci/longfat-VERSION.tar``. Needs neither Docker nor root. Must not
+decide what a guest runs: the container has the kernel, the image and the composed root that this machine uses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat.builds.archive import pack, read, write_layer
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, facts_of_readable_copy
+from longfat.builds.image_recipe import read_recipe
+from longfat.builds.layer import Layer
+from longfat.builds.python_packages import compile_all, install, is_wanted, runtime_lock
+from longfat.cache import cache_folder
+from longfat.errors import RigError
+
+CHECKOUT = RECIPE_FOLDER.parent
+# What a container has of it: what runs, and what it was made of.
+PROJECT = (
+    *("LICENSE", "LICENSES", "analysis", "experiments", "images", "kernels"),
+    *("pyproject.toml", "requirements.lock", "src"),
+)
+INPUTS = "longfat.inputs"  # label: SHA-256 of what an archive was made of
+HOME = "opt/longfat"
+CACHE = f"{HOME}/cache"
+USER = "1000:1000"  # the first user of most machines, so that a results folder of theirs can be written to
+ANYBODY = 0o1777  # a folder for all users, like /tmp
+
+
+@dataclass(frozen=True)
+class OciBuild:
+    """A usable archive. ``image_id`` is what Docker calls the image, the same wherever the inputs are the same."""
+
+    path: Path
+    image_id: str
+    tag: str
+
+
+def build_oci(
+    kernel: Path, image: ImageBuild, root: Path, *, say: Callable[[str], None] = lambda line: None
+) -> OciBuild:
+    """The archive with these three of the cache folder: the kernel, the image, and the root composed of it.
+
+    Raises RigError when the Python packages cannot be installed or the archive cannot be written.
+    """
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lock = runtime_lock((CHECKOUT / "requirements.lock").read_text(encoding="utf-8"))
+    inputs = _inputs(kernel, image, root, lock)
+    path = cache_folder() / "oci" / f"longfat-{project['version']}.tar"
+    known = read(path)
+    if known is not None and known.labels.get(INPUTS) == inputs:
+        return OciBuild(path, known.image_id, known.tag)
+    say("building the container image (about two minutes)")
+    labels = {INPUTS: inputs, "org.opencontainers.image.version": str(project["version"])}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".build-", dir=path.parent) as scratch:
+            _write(Path(scratch), kernel, image, root, lock, labels, f"longfat:{project['version']}")
+            (Path(scratch) / "archive.tar").replace(path)
+    except OSError as error:
+        raise RigError(
+            f"the container image cannot be written: {error.strerror}",
+            where=str(error.filename or path),
+            hint="it needs 1 GB of disk space; LONGFAT_CACHE names another folder",
+        ) from error
+    built = read(path)
+    assert built is not None
+    return OciBuild(path, built.image_id, built.tag)
+
+
+def _inputs(kernel: Path, image: ImageBuild, root: Path, lock: str) -> str:
+    """SHA-256 over all that goes into the archive."""
+    digest = hashlib.sha256(f"{image.digest} {root.name}\n{lock}".encode())
+    for path in [kernel, *_project_files()]:
+        digest.update(f"{path.name if path == kernel else path.relative_to(CHECKOUT)}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _project_files() -> Iterator[Path]:
+    for name in PROJECT:
+        top = CHECKOUT / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            if path.is_file() and all(map(_is_source, path.relative_to(CHECKOUT).parts)):
+                yield path
+
+
+def _is_source(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name != "__pycache__" and not name.startswith(".")
+
+
+def _write(
+    scratch: Path, kernel: Path, image: ImageBuild, root: Path, lock: str, labels: dict[str, str], tag: str
+) -> None:
+    """Make the layers and pack them into ``archive.tar`` in ``scratch``."""
+    epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
+    python = (image.path / "usr/bin/python3").readlink().name
+    packages, source = scratch / "packages", scratch / "src"
+    install(lock, image.path, packages)
+    place = f"usr/local/lib/{python}/dist-packages"  # where Debian's Python looks
+    compile_all(image.path, packages, f"/{place}")
+    shutil.copytree(CHECKOUT / "src", source, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    compile_all(image.path, source, f"/{HOME}/src")
+
+    dependencies = Layer("Python packages of requirements.lock", epoch)
+    dependencies.tree(place, packages, wanted=is_wanted)
+    layers = [_userland(image, root, epoch), dependencies, _testbed(kernel, source, place, epoch)]
+    blobs = scratch / "blobs"
+    blobs.mkdir()
+    pack(scratch / "archive.tar", [write_layer(layer, blobs) for layer in layers], tag, epoch, _settings(labels))
+
+
+def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
+    """The image as the container's own files and, by hard links, as the cache folder has it: three names, one file.
+
+    Set-id bits are not there, nor needed: a container's user gains nothing.
+    """
+    layer = Layer("the image, which is the guests' root too", epoch)
+    layer.tree("", image.path, own=True)
+    kept = f"{CACHE}/images/{image.path.parent.name}"
+    layer.tree(f"{kept}/root", image.path, own=True)
+    layer.file(f"{kept}/image.json", facts_of_readable_copy(image.path.parent))
+    composed = f"{CACHE}/roots/{root.name}"
+    layer.tree(composed, root, own=True)
+    layer.tree(f"{composed}/code", root / "code")
+    return layer
+
+
+def _testbed(kernel: Path, source: Path, place: str, epoch: int) -> Layer:
+    """The kernel, the studies and the package; folders that any user can write to."""
+    layer = Layer("kernel, package and studies", epoch)
+    for name in PROJECT:
+        layer.tree(f"{HOME}/{name}", CHECKOUT / name, wanted=_is_source)
+    layer.tree(f"{HOME}/src", source)
+    layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent)
+    layer.file(f"{place}/longfat.pth", f"/{HOME}/src\n".encode())
+    for name in ("analysis", "experiments"):
+        layer.link(name, f"{HOME}/{name}")
+    for folder in ("results", "tmp"):
+        layer.folder(folder, ANYBODY)
+    return layer
+
+
+def _settings(labels: dict[str, str]) -> dict[str, Any]:
+    """How a container starts. Nothing in its cache folder is written to: guests meet the package in /tmp."""
+    environment = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "LONGFAT_CACHE": f"/{CACHE}",
+        "LONGFAT_ROOT": "/",
+    }
+    return {
+        "User": USER,
+        "Env": [f"{name}={value}" for name, value in environment.items()],
+        "Entrypoint": ["/usr/bin/python3", "-P", "-m", "longfat"],
+        "Cmd": ["--help"],
+        "WorkingDir": "/",
+        "Labels": labels,
+    }
