@@ -35,10 +35,15 @@ check:
     ruff format --check .
     ruff check .
     mypy
-    shellcheck just .ci/run images/customize.sh
+    shellcheck just .ci/run images/customize.sh infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Run the linters of infra/ansible in production's profile, and let Ansible read every play (needs no network once set up)
+[group('check')]
+ansible-check:
+    infra/ansible/check
 
 # Format the Python code and mend what ruff can mend
 [group('check')]
@@ -71,6 +76,8 @@ image *OPTIONS:
 lock:
     uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
+    uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file infra/ansible/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]
