@@ -75,8 +75,9 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     assert names(found) == []
 
 
-def test_the_lock_file_has_hashes_and_no_addresses() -> None:
-    text = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("name", ["requirements.lock", "infra/ansible/requirements.lock"])
+def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
+    text = (ROOT / name).read_text()
     assert "://" not in text
     assert "--index-url" not in text
     entries = re.findall(r"^[a-z0-9-]+==.*(?:\n {4}.*)*", text, flags=re.MULTILINE)
