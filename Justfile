@@ -35,7 +35,8 @@ check:
     ruff format --check .
     ruff check .
     mypy
-    shellcheck just .ci/run images/customize.sh infra/ansible/check infra/ansible/provision infra/ansible/run
+    shellcheck just .ci/run images/customize.sh
+    shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
@@ -77,7 +78,8 @@ lock:
     uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
     uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
-        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file infra/ansible/requirements.lock
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file infra/ansible/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from grub_entries import FilterModule, grub_entry
 
-MENU = (Path(__file__).parents[1] / "data/grub-2.06-one-kernel.cfg").read_text()
+MENU = (Path(__file__).parents[1] / "data/grub-2.06-two-kernels.cfg").read_text()
 DISK = "e188d140-578d-4a89-9af9-5e9c859be63d"
 RELEASE = "6.1.0-56-cloud-amd64"
+NEWEST = "6.12.117-longfat-4f99f75a"
 
 FLAT = f"""
 menuentry 'Debian GNU/Linux, with Linux 6.12.1' --class os $menuentry_id_option 'gnulinux-6.12.1-advanced-{DISK}' {{
@@ -23,7 +24,13 @@ menuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {{
 
 
 def test_the_entry_is_the_one_in_the_submenu_with_the_submenu_before_it() -> None:
-    assert grub_entry(MENU, RELEASE) == f"gnulinux-advanced-{DISK}>gnulinux-{RELEASE}-advanced-{DISK}"
+    for release in (RELEASE, NEWEST):
+        assert grub_entry(MENU, release) == f"gnulinux-advanced-{DISK}>gnulinux-{release}-advanced-{DISK}"
+
+
+def test_the_first_entry_of_the_menu_is_never_meant_though_it_boots_the_newest_kernel() -> None:
+    assert f"'gnulinux-simple-{DISK}'" in MENU
+    assert "simple" not in grub_entry(MENU, NEWEST)
 
 
 def test_a_kernel_that_is_not_there_has_no_entry() -> None:
