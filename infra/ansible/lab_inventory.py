@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ from typing import Any
 FORMAT = 1
 GROUPS = {"sender": "senders", "receiver": "receivers", "router": "routers"}
 SSH_PORT = 22
-OWN_KNOWN_HOSTS = Path.home() / ".ssh/known_hosts"
+OWN_KNOWN_HOSTS = Path(os.path.expanduser("~/.ssh/known_hosts"))
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 # What goes into ssh's command line and into known_hosts; neither may begin with a hyphen or hold a blank.

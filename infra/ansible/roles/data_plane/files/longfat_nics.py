@@ -87,8 +87,8 @@ def link_differences(name: str, wanted: Mapping[str, Any], found: Mapping[str, A
     if "addresses" in wanted:
         have = {f"{a['local']}/{a['prefixlen']}" for a in found["addr_info"] if a["family"] == "inet"}
         for address in sorted(set(wanted["addresses"]) - have):
-            command = ("ip", "address", "add", address, "dev", name)
-            differences.append((f"address {address}", "missing", "there", (command,)))
+            added = ("ip", "address", "add", address, "dev", name)
+            differences.append((f"address {address}", "missing", "there", (added,)))
     return differences
 
 
