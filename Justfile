@@ -19,10 +19,10 @@ reproduce STUDY *OPTIONS:
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Reproduce the one-minute study that shows the whole chain at work
+# Reproduce the one-minute study that shows the whole chain at work (--backend mininet: on this machine's kernel)
 [group('study')]
 smoke *OPTIONS:
-    @longfat reproduce _smoke "$@"
+    @longfat smoke "$@"
 
 # Run the tests: unit, contract, and what boots guests
 [group('check')]
@@ -36,6 +36,7 @@ check:
     ruff check .
     mypy
     shellcheck just .ci/run images/customize.sh infra/scan/run infra/terraform/environments/local/machine
+    shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
@@ -45,6 +46,11 @@ check:
 infra-check *OPTIONS:
     infra/scan/run
     LONGFAT_REQUIRE=terraform pytest tests/infra "$@"
+
+# Run the linters of infra/ansible in production's profile, and let Ansible read every play (needs no network once set up)
+[group('check')]
+ansible-check:
+    infra/ansible/check
 
 # Format the Python code and mend what ruff can mend
 [group('check')]
@@ -56,6 +62,11 @@ fmt:
 [group('check')]
 conformance *OPTIONS:
     @longfat conformance "$@"
+
+# Run the same scenarios in virtual and in real time, in ns-3 where it is installed, and compare (--backends)
+[group('check')]
+crosscheck *OPTIONS:
+    @longfat crosscheck "$@"
 
 # Measure the speed of the laboratory on this machine
 [group('check')]
@@ -90,6 +101,9 @@ lock:
     uv pip compile infra/scan/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file infra/scan/requirements.lock
+    uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file infra/ansible/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One virtual machine of QEMU with the disk of debian_disk.py, reached by SSH with keys made for it.
+
+Owns the process and its files. Must not assert anything.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+PATIENCE_S = 600  # emulation on a busy machine; an idle one takes half a minute
+LINKS = {"left": "52:54:00:00:00:01", "right": "52:54:00:00:00:02"}
+
+
+class DebianMachine:
+    """A router of a lab, as a context: it runs inside, and its process is gone afterwards."""
+
+    def __init__(self, disk: Path, folder: Path) -> None:
+        self.folder = folder
+        self.console = folder / "console.log"
+        self.key = folder / "id_ed25519"
+        self._disk = disk
+        self._process: subprocess.Popen[bytes] | None = None
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+
+    def __enter__(self) -> DebianMachine:
+        for name, comment in ((self.key, "user"), (self.folder / "ssh_host_ed25519_key", "host")):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", name], check=True)
+        (self.folder / "authorized_keys").write_text(self.key.with_suffix(".pub").read_text())
+        seed = ["authorized_keys", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"]
+        subprocess.run(["tar", "-cf", "seed.tar", *seed], cwd=self.folder, check=True)
+        copy = ["cp", "--sparse=always", str(self._disk), str(self.folder / "disk.raw")]
+        subprocess.run(copy, check=True)
+        self._process = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+        (self.folder / "disk.raw").unlink()
+
+    def wait(self) -> None:
+        """Until SSH answers. Raises RuntimeError with the console when it never does."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and self._process is not None and self._process.poll() is None:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                    if connection.recv(4) == b"SSH-":
+                        return
+            except OSError:
+                pass
+            time.sleep(1)
+        raise RuntimeError(f"SSH does not answer\n{self.console.read_text(errors='replace')[-4000:]}")
+
+    def ask(self, command: str) -> str:
+        """What a command prints on the machine."""
+        options = ["-o", f"UserKnownHostsFile={self.folder}/lab/known_hosts", "-o", "StrictHostKeyChecking=yes"]
+        argv = ["ssh", "-i", str(self.key), "-p", str(self.port), *options, "root@127.0.0.1", command]
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise RuntimeError(f"{command}: {done.stderr}")
+        return done.stdout.strip()
+
+    def inventory(self) -> dict[str, Any]:
+        """The lab of this one machine, after infra/inventory.schema.json but for the sender and the receiver."""
+        host_key = " ".join((self.folder / "ssh_host_ed25519_key.pub").read_text().split()[:2])
+        return {
+            "format": 1,
+            "environment": "local",
+            "tags": {"study": "test", "owner": "test", "expires": None},
+            "hosts": [
+                {
+                    "name": "router",
+                    "role": "router",
+                    "ssh": {"address": "127.0.0.1", "port": self.port, "user": "root", "host_key": host_key},
+                    "nics": [{"link": link, "mac": mac, "pci": None, "vlan": None} for link, mac in LINKS.items()],
+                    "placement": {"provider": "qemu", "location": None, "machine_type": None, "id": None},
+                }
+            ],
+        }
+
+    def write_inventory(self) -> Path:
+        """The file that Terraform would write."""
+        path = self.folder / "inventory.json"
+        path.write_text(json.dumps(self.inventory()))
+        return path
+
+    def _command(self) -> list[str]:
+        # The cards of the data plane are of another driver than that of SSH, one whose rings can be set.
+        cards: list[str] = []
+        for number, (link, mac) in enumerate(LINKS.items()):
+            cards += ["-netdev", f"user,id={link},restrict=on,ipv6=off,net=192.168.{number}.0/24"]
+            cards += ["-device", f"e1000,netdev={link},mac={mac}"]
+        return [
+            *("qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-machine", "q35", "-smp", "1", "-m", "1024"),
+            *("-nodefaults", "-no-user-config", "-display", "none", "-device", "virtio-rng-pci"),
+            *("-chardev", f"file,id=console,path={self.console}", "-serial", "chardev:console"),
+            *(
+                "-drive",
+                f"file={self.folder}/disk.raw,format=raw,if=none,id=root",
+                "-device",
+                "virtio-blk-pci,drive=root",
+            ),
+            *("-drive", f"file={self.folder}/seed.tar,format=raw,if=none,id=seed,readonly=on"),
+            *("-device", "virtio-blk-pci,drive=seed,serial=longfat-seed"),
+            *(
+                "-netdev",
+                f"user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,hostfwd=tcp:127.0.0.1:{self.port}-:22",
+            ),
+            *("-device", "virtio-net-pci,netdev=ssh"),
+            *cards,
+        ]
