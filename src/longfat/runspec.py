@@ -19,6 +19,10 @@ from typing import Any, Literal
 Scalar = bool | int | float | str
 Role = Literal["sender", "receiver", "router"]
 
+LATER = {"later": True}
+"""Marks a field that format 1 did not have at first: at its default it is left out of the JSON text, so that the runs
+recorded before keep their identity."""
+
 
 @dataclass(frozen=True)
 class Queue:
@@ -80,6 +84,7 @@ class Node:
 
     ``offloads`` lists the ethtool feature names that are on (``tso gso gro``); all others are turned off.
     ``initial_cwnd_segments`` goes into the routes (``ip route ... initcwnd``); None leaves the kernel's own.
+    ``image`` names the container image that the host is made from; None is the project's own userland.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Node:
     sysctls: dict[str, str] = field(default_factory=dict)
     offloads: tuple[str, ...] = ()
     initial_cwnd_segments: int | None = None
+    image: str | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,7 @@ class RunSpec:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII."""
-        return canonical_json(dataclasses.asdict(self))
+        return canonical_json(_plain(self))
 
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
@@ -171,6 +177,18 @@ class RunSpec:
 def canonical_json(data: object) -> str:
     """The one JSON text of ``data`` that digests are taken of."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _plain(value: Any) -> Any:
+    """The plain JSON data of dataclasses, tuples and scalars."""
+    if dataclasses.is_dataclass(value):
+        fields = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {f.name: _plain(item) for f, item in fields if not (f.metadata.get("later") and item == f.default)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
 
 
 def _build(kind: Any, value: Any) -> Any:

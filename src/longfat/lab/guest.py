@@ -54,8 +54,8 @@ def mount(source: str, target: str, kind: str, options: str) -> None:
 def execute() -> None:
     """Read /lab/spec.json, run it, leave the results in /lab/raw."""
     # Imported late: a fault in the laboratory's modules must still reach the console and power off.
-    from longfat.lab.network import write_sysctl
     from longfat.lab.run import run
+    from longfat.lab.sysctls import write_sysctl
     from longfat.runspec import RunSpec
 
     spec = RunSpec.from_json((LAB / "spec.json").read_text())

@@ -8,10 +8,11 @@ import json
 import resource
 import socket
 import struct
+from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
+from subprocess import PIPE, STDOUT, Popen, run
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from mininet.link import Link
 from mininet.net import Mininet
@@ -19,46 +20,81 @@ from mininet.node import Host
 
 from longfat.lab import offloads, qdisc
 from longfat.lab.namespaces import inside
+from longfat.lab.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.lab.topology import Port, Topology, lay_out
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
 OPEN_FILES = 512  # more than a laboratory of fifty nodes and a hundred flows needs
-GLOBAL_SYSCTLS = frozenset(
-    f"net.core.{limit}" for limit in ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "netdev_max_backlog")
-)
-"""Limits that Linux 6.12 keeps for the whole machine and does not show in a network namespace of its own."""
 
 
-class LaboratoryError(Exception):
-    """The network could not be built or tuned as the RunSpec says."""
+class Maker(Protocol):
+    """What hosts are made of: an empty network for them, how one is added, how a program of its own is started.
+
+    ``late_us`` is how late timers may be here.
+    """
+
+    @property
+    def late_us(self) -> int: ...
+
+    def network(self) -> Mininet: ...
+
+    def add_host(self, network: Mininet, node: Node) -> Host: ...
+
+    def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]: ...
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """Hosts as Mininet makes them: network namespaces that share all else with the laboratory."""
+
+    late_us: int = 0
+
+    def network(self) -> Mininet:
+        """An empty network."""
+        return Mininet(build=False, controller=None)
+
+    def add_host(self, network: Mininet, node: Node) -> Host:
+        """A shell in a network namespace of its own."""
+        return network.addHost(node.name, ip=None)
+
+    def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]:
+        """A program of the host is one of the laboratory's."""
+        process: Popen[bytes] = host.popen(command, stdout=output, stderr=output)
+        return process
 
 
 class Network:
     """A Mininet network as a context: everything in it is gone when the context ends."""
 
-    def __init__(self, spec: RunSpec, scratch: Path) -> None:
+    def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None) -> None:
         self.spec = spec
+        self._maker = maker or Namespaces()
         self.topology: Topology = lay_out(spec)
         self._scratch = scratch
         # Mininet would raise the limit on open files, and mnexec closes each that could be open one by one.
         Mininet.inited = True
         resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
-        self._net = Mininet(build=False, controller=None)
+        self._net = self._maker.network()
         self._hosts: dict[str, Host] = {}
 
     def __enter__(self) -> Network:
         try:
             self._build()
         except BaseException:
-            self._net.stop()
+            self._end()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._net.stop()
+        self._end()
+
+    def _end(self) -> None:
+        """End the hosts. Links go with the namespaces of their ends: Mininet would delete them one by one before."""
+        for host in self._hosts.values():
+            host.terminate()
 
     def pid(self, node: str) -> int:
         """Process that holds the node's namespaces."""
@@ -66,9 +102,19 @@ class Network:
         return pid
 
     def start(self, node: str, command: list[str], output: IO[bytes]) -> Popen[bytes]:
-        """Start a program on a node; its standard output and error go to ``output``."""
-        process: Popen[bytes] = self._hosts[node].popen(command, stdout=output, stderr=output)
-        return process
+        """Start a program of a node; its standard output and error go to ``output``."""
+        return self._maker.start(self._hosts[node], command, output)
+
+    def start_tool(self, node: str, command: list[str], output: IO[bytes]) -> Popen[bytes]:
+        """Start a program of the laboratory in a node's network namespace, whatever else the node is made of."""
+        with inside(self.pid(node)):
+            return Popen(command, stdout=output, stderr=output)
+
+    def _tool(self, node: str, command: list[str]) -> str:
+        """What a program of the laboratory says in a node's network namespace."""
+        with inside(self.pid(node)):
+            done = run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False)
+        return done.stdout.strip()
 
     def batch(self, node: str, program: str, lines: list[str]) -> None:
         """Run the lines through ``ip -batch`` or ``tc -batch`` on a node. Raises LaboratoryError."""
@@ -76,7 +122,7 @@ class Network:
             return
         path = self._scratch / f"{node}.{program}"
         path.write_text("\n".join(lines) + "\n")
-        output = self._hosts[node].cmd(f"{program} -batch {path}").strip()
+        output = self._tool(node, [program, "-batch", str(path)])
         if output:
             raise LaboratoryError(f"{node}: {program} -batch: {output}\n" + "\n".join(lines))
 
@@ -104,28 +150,28 @@ class Network:
 
     def drops(self) -> dict[str, int]:
         """Packets dropped so far by the qdiscs of each interface."""
-        return {
-            port.name: qdisc.achieved_egress(self.qdiscs(name), port.name)["drops"]
-            for name, ports in self.topology.ports.items()
-            for port in ports
-        }
+        found: dict[str, int] = {}
+        for name, ports in self.topology.ports.items():
+            qdiscs = self.qdiscs(name)
+            found.update((port.name, qdisc.achieved_egress(qdiscs, port.name)["drops"]) for port in ports)
+        return found
 
     def qdiscs(self, node: str) -> list[dict[str, Any]]:
         """All qdiscs of a node with statistics, as ``tc`` tells them."""
-        return self._json(node, "tc -s -j qdisc show")
+        return self._json(node, ["tc", "-s", "-j", "qdisc", "show"])
 
     def filter_drops(self, node: str, interface: str) -> int:
         """Packets that the deliberate drop of an interface has taken so far."""
-        filters = self._json(node, f"tc -s -j filter show dev {interface} egress")
+        filters = self._json(node, ["tc", "-s", "-j", "filter", "show", "dev", interface, "egress"])
         actions = [action for entry in filters for action in entry.get("options", {}).get("actions", [])]
         return sum(action["stats"]["drops"] for action in actions)
 
-    def _json(self, node: str, command: str) -> list[dict[str, Any]]:
-        output = self._hosts[node].cmd(command).strip()
+    def _json(self, node: str, command: list[str]) -> list[dict[str, Any]]:
+        output = self._tool(node, command)
         try:
             answer: list[dict[str, Any]] = json.loads(output or "[]")
         except ValueError as error:
-            raise LaboratoryError(f"{node}: {command}: {output[-300:]}") from error
+            raise LaboratoryError(f"{node}: {' '.join(command)}: {output[-300:]}") from error
         return answer
 
     def _ports(self, node: Node) -> tuple[Port, ...]:
@@ -133,7 +179,7 @@ class Network:
 
     def _build(self) -> None:
         for node in self.spec.nodes:
-            self._hosts[node.name] = self._net.addHost(node.name, ip=None)
+            self._hosts[node.name] = self._maker.add_host(self._net, node)
         for number, link in enumerate(self.spec.links):
             # "up" is left to the batch below: Mininet would start ifconfig for each interface.
             self._net.addLink(
@@ -153,7 +199,7 @@ class Network:
         self.batch(
             node.name,
             "tc",
-            [line for p in ports for line in qdisc.egress_commands(p.name, p.egress, p.mtu_bytes)],
+            [line for p in ports for line in qdisc.egress_commands(p.name, p.egress, p.mtu_bytes, self._maker.late_us)],
         )
         try:
             for name in sorted(node.sysctls.keys() & GLOBAL_SYSCTLS):
@@ -195,26 +241,6 @@ def link_lines(node: Node, ports: tuple[Port, ...]) -> list[str]:
 def hardware_address(link: int, end: int) -> str:
     """A locally administered Ethernet address for end 1 or 2 of a link."""
     return f"02:00:00:00:{link:02x}:{end:02x}"
-
-
-def sysctl_path(name: str) -> Path:
-    """The file of a sysctl given by its dotted name."""
-    return Path("/proc/sys") / name.replace(".", "/")
-
-
-def write_sysctl(name: str, value: str) -> None:
-    """Set a sysctl in the current network namespace. Raises LaboratoryError when the kernel refuses."""
-    try:
-        sysctl_path(name).write_text(value)
-    except FileNotFoundError as error:
-        raise LaboratoryError(f"the kernel has no sysctl {name}, which should be {value!r}") from error
-    except OSError as error:
-        raise LaboratoryError(f"the kernel refuses sysctl {name} = {value!r}: {error.strerror}") from error
-
-
-def read_sysctl(name: str) -> str:
-    """A sysctl of the current network namespace, fields separated by single spaces."""
-    return " ".join(sysctl_path(name).read_text().split())
 
 
 def read_mtu(interface: str) -> int:

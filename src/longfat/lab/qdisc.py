@@ -19,15 +19,18 @@ QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the c
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 
 
-def egress_commands(interface: str, egress: Egress, mtu_bytes: int) -> list[str]:
+def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int = 0) -> list[str]:
     """Lines for ``tc -batch`` that give ``interface`` the egress.
+
+    ``late_us`` is how late the timer of a shaper may be without loss of rate: what it then missed is sent at once.
 
     The hook of a deliberate drop is made here and stays: adding or removing clsact deactivates the device for a
     moment, which empties its qdiscs without counting a drop (qdisc_graft in net/sched/sch_api.c).
     """
     hook = [f"qdisc add dev {interface} clsact"] if egress.drops else []
     if egress.rate_bps is not None:
-        burst = mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes + BURST_SLACK_BYTES
+        frame = mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes + BURST_SLACK_BYTES
+        burst = max(frame, egress.rate_bps * late_us // 8_000_000)
         return [
             *hook,
             f"qdisc add dev {interface} root handle 1: stab overhead {egress.framing_bytes} linklayer ethernet"

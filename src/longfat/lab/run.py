@@ -25,7 +25,9 @@ from typing import IO, Any
 from longfat.lab import capture, qdisc, queues, sockets, traffic
 from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.namespaces import inside
-from longfat.lab.network import LaboratoryError, Network
+from longfat.lab.network import Maker, Network
+from longfat.lab.pressure import pressure_us
+from longfat.lab.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
 LEAD_US = 100_000  # servers and captures are up this long before the measurement starts
@@ -34,10 +36,13 @@ CLOCK_US = 100_000  # how often the virtual clock is shown to the host
 DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
 
 
-def run(spec: RunSpec, folder: Path, scratch: Path) -> None:
-    """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for what is not kept."""
+def run(spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None = None) -> None:
+    """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for what is not kept.
+
+    ``maker`` says what hosts are made of; Mininet's network namespaces when it is None.
+    """
     outcome: dict[str, Any] = {"status": "ok", "reason": None, "end_us": 0}
-    measurement = Measurement(spec, folder, scratch)
+    measurement = Measurement(spec, folder, scratch, maker)
     try:
         measurement.execute()
     except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
@@ -50,8 +55,9 @@ def run(spec: RunSpec, folder: Path, scratch: Path) -> None:
 class Measurement:
     """One run while it happens: its processes, probes and time line."""
 
-    def __init__(self, spec: RunSpec, folder: Path, scratch: Path) -> None:
+    def __init__(self, spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None = None) -> None:
         self.spec = spec
+        self._maker = maker
         self.folder = folder
         self.scratch = scratch
         self.origin_ns = 0
@@ -75,7 +81,7 @@ class Measurement:
             raise LaboratoryError("; ".join(reasons))
         for name in ("iperf", "captures", "outstanding", "throughput"):
             (self.folder / name).mkdir()
-        with Network(self.spec, self.scratch) as network, ExitStack() as cleanup:
+        with Network(self.spec, self.scratch, self._maker) as network, ExitStack() as cleanup:
             self._measure(network, cleanup)
 
     def _measure(self, network: Network, cleanup: ExitStack) -> None:
@@ -85,6 +91,7 @@ class Measurement:
         servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.spec.flows}
         time.sleep(LEAD_US / 1e6)
         self.origin_ns, self.origin_epoch_us = time.monotonic_ns(), time.time_ns() // 1000
+        pressure_before = pressure_us()
 
         clients: dict[str, subprocess.Popen[bytes]] = {}
         for flow in self.spec.flows:
@@ -93,6 +100,7 @@ class Measurement:
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
         self._play()
+        pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
 
         for flow in self.spec.flows:
             finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
@@ -117,6 +125,7 @@ class Measurement:
             time.sleep(capture.FLUSH_S)
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
         (self.folder / "clock").unlink(missing_ok=True)
+        achieved["cpu_pressure_us"] = pressure
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
@@ -285,7 +294,7 @@ class Measurement:
         interface = network.topology.ports[flow.sender][0].name
         output = cleanup.enter_context((self.scratch / f"{name}.tcpdump").open("wb"))
         command = capture.tcpdump_command(interface, self.ports[name], self.scratch / f"{name}.pcap")
-        return started(cleanup, network.start(flow.sender, command, output))
+        return started(cleanup, network.start_tool(flow.sender, command, output))
 
     def _end_capture(self, name: str, process: subprocess.Popen[bytes]) -> dict[str, int]:
         process.send_signal(signal.SIGINT)
