@@ -151,6 +151,7 @@ class FakeBackend:
             "interfaces": interfaces,
             "flows": flows,
             "capture": captured,
+            "cpu_pressure_us": None,
             "memory_pressure": 0,
         }
 

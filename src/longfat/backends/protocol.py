@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a backend is: the seam between deciding what to run and running it.
 
-Owns the protocol only. tests/contract holds the one suite that each backend has to pass.
+Owns the protocol, and the refusal that all backends but one share. tests/contract holds the one suite that each
+backend has to pass.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ class Capabilities:
     """What a backend offers on this machine.
 
     ``ccas`` holds the congestion-control algorithms by their kernel names. ``reasons`` says why the backend
-    cannot work here at all (no root, no KVM, ...); it is empty where the backend can.
+    cannot work here at all (no root, no KVM, ...); it is empty where the backend can. ``at_once`` is how many
+    runs may go on at a time, None as many as there are CPUs.
     """
 
     ccas: frozenset[str]
     reasons: tuple[str, ...] = ()
+    at_once: int | None = None
 
 
 class Backend(Protocol):
@@ -63,3 +66,9 @@ class Backend(Protocol):
         ended; they must also end when the worker process is killed. Raises RigError when the run crashed, and
         lets an OSError of a full disk pass.
         """
+
+
+def refused_images(spec: RunSpec) -> tuple[str, ...]:
+    """One reason for each container image that a host of the run is to be made from."""
+    images = sorted({node.image for node in spec.nodes if node.image})
+    return tuple(f"hosts from the image {image!r} need backend containernet" for image in images)

@@ -29,7 +29,28 @@ def _open_virtual(settings: Mapping[str, Any], say: Say) -> Backend:
     return open_virtual(say=say, **settings)
 
 
-_OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {"fake": _open_fake, "virtual": _open_virtual}
+def _open_ns3(settings: Mapping[str, Any], say: Say) -> Backend:
+    from longfat.backends.ns3 import open_ns3
+
+    return open_ns3()
+
+
+def _open_realtime(name: str) -> Callable[[Mapping[str, Any], Say], Backend]:
+    def opened(settings: Mapping[str, Any], say: Say) -> Backend:
+        from longfat.backends.realtime import open_realtime
+
+        return open_realtime(name, say=say, **settings)
+
+    return opened
+
+
+_OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {
+    "containernet": _open_realtime("containernet"),
+    "fake": _open_fake,
+    "mininet": _open_realtime("mininet"),
+    "ns3": _open_ns3,
+    "virtual": _open_virtual,
+}
 
 
 def backend_names() -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.backends.protocol import Capabilities
+from longfat.backends.protocol import Capabilities, refused_images
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.errors import RigError
@@ -45,10 +45,13 @@ _libc = ctypes.CDLL(None)
 
 @dataclass(frozen=True)
 class VirtualBackend:
-    """Runs in virtual time. ``root`` is the composed root of the guest, ``jail`` the cache folder it is in."""
+    """Runs in virtual time. ``root`` is the guest's root, composed of ``image`` (a tar file) and the laboratory's code;
+    ``jail`` is the cache folder that all are in.
+    """
 
     kernel: Path
     kernel_digest: str
+    image: Path
     image_digest: str
     lab_digest: str
     jail: Path
@@ -71,8 +74,8 @@ class VirtualBackend:
         return Capabilities(self.ccas)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Algorithms that the kernel does not have."""
-        return refused_ccas(spec, self.ccas)
+        """Algorithms that the kernel does not have, and hosts that are to be containers."""
+        return (*refused_ccas(spec, self.ccas), *refused_images(spec))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
@@ -237,6 +240,7 @@ def open_virtual(say: Callable[[str], None] = lambda line: None) -> VirtualBacke
     backend = VirtualBackend(
         kernel=kernel.path,
         kernel_digest=kernel.digest,
+        image=image.path.with_name("image.tar"),
         image_digest=image.digest,
         lab_digest=lab_digest,
         jail=jail,

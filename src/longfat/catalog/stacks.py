@@ -35,6 +35,12 @@ class Stack:
         return {setting.sysctl: setting.value for setting in self.settings}
 
 
+REAL_TIME_BACKENDS = frozenset({"containernet", "mininet"})
+"""Backends on the machine's own kernel, where a second takes a second."""
+
+FOREIGN_BACKENDS = REAL_TIME_BACKENDS | {"ns3"}
+"""Backends without the project's kernel: there are none of its switches, which the two lists below set."""
+
 RECEIVER_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "net.ipv4.tcp_recv_fill",
@@ -43,7 +49,8 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
         " packet; the project's own switch, kernels/",
     ),
 )
-"""Applied to every receiver under every stack: it changes the cost of a run, not what TCP sends."""
+"""Applied to every receiver under every stack where the kernel is the project's: it changes the cost of a run, not
+what TCP sends."""
 
 SENDER_SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -53,7 +60,8 @@ SENDER_SETTINGS: tuple[Setting, ...] = (
         " a run can tell what its flows really used; the project's own switch, kernels/",
     ),
 )
-"""Applied to every sender under every stack: it changes what the probe of the sockets sees, not what TCP sends."""
+"""Applied to every sender under every stack where the kernel is the project's: it changes what the probe of the
+sockets sees, not what TCP sends."""
 
 _LINUX_2_4 = (
     Setting(

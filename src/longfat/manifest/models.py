@@ -100,6 +100,11 @@ class Hosts(Closed):
     )
     sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
     offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
+    image: f.Text | None = Field(
+        default=None,
+        description="container image that senders and receivers are made from, for backend containernet (default: the "
+        "project's own userland)",
+    )
 
 
 class Queue(Closed):

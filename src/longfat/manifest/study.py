@@ -77,6 +77,7 @@ class HostSettings:
     window_meaning: str
     sysctls: dict[str, str]
     offloads: tuple[str, ...]
+    image: str | None
 
     @property
     def local_queue(self) -> int:
@@ -99,4 +100,5 @@ def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
         window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
         sysctls={**study.sysctls, **experiment.sysctls},
         offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
+        image=next((layer.image for layer in layers if layer.image), None),
     )

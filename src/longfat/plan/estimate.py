@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from longfat.catalog.stacks import REAL_TIME_BACKENDS
 from longfat.errors import StudyError
 from longfat.plan.model import Plan
 from longfat.runspec import Flow, RunSpec
@@ -16,6 +17,7 @@ from longfat.runspec import Flow, RunSpec
 FIXED_SECONDS = 0.6  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
+REAL_TIME_SECONDS = 2.0  # on a backend in real time: what a run takes besides the time of its flows
 
 # What the files of a run hold; text is counted as it is written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
@@ -37,18 +39,24 @@ class Estimate:
 
 
 def estimate(plan: Plan, jobs: int) -> Estimate:
-    """Cost of all distinct runs, ``jobs`` (1 or more) at a time. Raises StudyError for fewer jobs."""
+    """Cost of all distinct runs, ``jobs`` (1 or more) at a time, in real time one after the other.
+
+    Raises StudyError for fewer jobs.
+    """
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
     specs = {run.run_id: run.spec for run in plan.runs}
-    seconds = [run_seconds(spec) for spec in specs.values()]
+    if plan.pins.get("backend") in REAL_TIME_BACKENDS:
+        seconds, jobs = [REAL_TIME_SECONDS + spec.end_us / 1e6 for spec in specs.values()], 1
+    else:
+        seconds = [run_seconds(spec) for spec in specs.values()]
     # Never shorter than the longest run: a run is not divided among cores.
     wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Estimate(len(plan.runs), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
 
 
 def run_seconds(spec: RunSpec) -> float:
-    """Seconds of wall time of one run on one core."""
+    """Seconds of wall time of one run on one core, in virtual time."""
     bottleneck_bits = _slowest_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / _mtu(spec)
     packets = min(most, sum(_packets(flow, spec) for flow in spec.flows))

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
+from longfat.catalog.stacks import FOREIGN_BACKENDS, RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.errors import StudyError
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.models import Flow as FlowModel
@@ -29,10 +29,9 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     """The run of a scenario before repetition: seed 0 and no jitter in the starts."""
     hosts = host_settings(study.header.hosts, experiment.hosts)
     flows = tuple(_flow(flow, study, hosts) for flow in experiment.flows)
+    named = roles(experiment.topology).items()
     return RunSpec(
-        nodes=tuple(
-            _node(name, role, experiment, study, stack, hosts) for name, role in roles(experiment.topology).items()
-        ),
+        nodes=tuple(_node(name, role, experiment, study, stack, hosts, pins) for name, role in named),
         links=checked(links(experiment.topology, hosts, experiment.drops)),
         flows=flows,
         probes=_probes(experiment.probes),
@@ -56,20 +55,30 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
     return dataclasses.replace(scenario, seed=seed, flows=flows)
 
 
-def _node(name: str, role: Role, experiment: Experiment, study: Study, stack: Stack, hosts: HostSettings) -> Node:
+def _node(
+    name: str,
+    role: Role,
+    experiment: Experiment,
+    study: Study,
+    stack: Stack,
+    hosts: HostSettings,
+    pins: Mapping[str, str],
+) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
     if role == "router":
         return Node(name, role, dict(_ROUTER_SYSCTLS))
+    own_kernel = pins.get("backend") not in FOREIGN_BACKENDS
     sysctls = {**stack.sysctls, **hosts.sysctls}
     for flow in experiment.flows:
         if flow.sender == name:
             algorithm = study.algorithm(flow.algorithm)
-            sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
-    if role == "sender" or any(flow.sender == name for flow in experiment.flows):
+            if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
+                sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
+    if own_kernel and (role == "sender" or any(flow.sender == name for flow in experiment.flows)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
-    if role == "receiver" or any(flow.receiver == name for flow in experiment.flows):
+    if own_kernel and (role == "receiver" or any(flow.receiver == name for flow in experiment.flows)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
-    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments)
+    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image)
 
 
 def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:

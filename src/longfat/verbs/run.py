@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from longfat.backends.registry import open_backend, require_backend
+from longfat.catalog.stacks import FOREIGN_BACKENDS
 from longfat.events import Event, EventSink, Kind, broadcast, log_to
 from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
@@ -31,9 +33,13 @@ class Machine:
     scheduler: str | None = None
 
 
-def results_path(study: Path, given: Path | None) -> Path:
-    """The results folder: as given, else ``results/STUDY`` under the repository root."""
-    return given or repository_root() / "results" / study_name(study)
+def results_path(study: Path, given: Path | None, backend: str = "virtual") -> Path:
+    """The results folder: as given, else ``results/STUDY`` under the repository root.
+
+    Runs without the project's kernel are never mixed with others: theirs is ``results/STUDY-BACKEND``.
+    """
+    suffix = f"-{backend}" if backend in FOREIGN_BACKENDS else ""
+    return given or repository_root() / "results" / f"{study_name(study)}{suffix}"
 
 
 @contextmanager
@@ -46,7 +52,10 @@ def listen(results: Results, console: Console) -> Iterator[EventSink]:
 def run(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
     """Execute what is missing of the study; whether no run failed."""
     folder = find_study(name)
-    with open_results(results_path(folder, machine.results)) as results, listen(results, console) as events:
+    with (
+        open_results(results_path(folder, machine.results, machine.backend)) as results,
+        listen(results, console) as events,
+    ):
         return run_study(folder, choices, machine, results, events).failed == 0
 
 
@@ -58,7 +67,7 @@ def run_study(folder: Path, choices: Choices, machine: Machine, results: Results
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, {}, say=partial(stage, events))
     plan = resolve(folder, choices, backend.pins())
-    jobs = job_count(machine.jobs)
+    jobs = min(job_count(machine.jobs), backend.capabilities().at_once or sys.maxsize)
     write_lock(plan, results.lock)
     disk_bytes = estimate(plan, jobs).disk_bytes
     return execute(

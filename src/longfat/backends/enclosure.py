@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's userland on the host's own kernel: programs in namespaces and with a root of their own.
+
+Owns the mounts and how such a program is started, watched and ended. What it does is longfat.lab's. Needs root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from longfat.errors import RigError
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+TAIL_LINES = 20
+
+# Mounts are the namespace's own: they are gone with its last process. The image itself is never written to.
+ENTER = """\
+set -eu
+root=$1 lab=$2 proc=$3
+mount --bind "$root" "$lab/root"
+mount -o remount,bind,ro "$lab/root"
+cd "$lab/root"
+mount --rbind /dev dev
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount -t tmpfs tmpfs run
+if [ "$proc" = own ]; then mount -t proc proc proc; else mount --rbind /proc proc; fi
+shift 3
+while [ "$1" != -- ]; do
+    if [ -d "$1" ]; then mkdir "run/$2"; else touch "run/$2"; fi
+    mount --bind "$1" "run/$2"
+    shift 2
+done
+shift
+mount --bind "$lab" lab
+mkdir run/machine
+pivot_root . run/machine
+exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
+"""
+
+_libc = ctypes.CDLL(None)
+
+
+def enclosed(
+    root: Path, lab: Path, program: list[str], *, all_processes: bool = False, shown: Mapping[str, Path] | None = None
+) -> list[str]:
+    """The command that runs ``program`` in the userland under ``root``, with the folder ``lab`` as its /lab.
+
+    Its processes are in a PID namespace of their own and end with the first of them; with ``all_processes`` they are
+    among the machine's instead. ``shown`` has files and folders of the machine by the name they get under /run.
+    """
+    namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
+    binds = [word for name, path in (shown or {}).items() for word in (str(path), name)]
+    places = [str(root), str(lab), "machine" if all_processes else "own"]
+    return ["unshare", *namespaces, "sh", "-c", ENTER, "sh", *places, *binds, "--", *program]
+
+
+def run_enclosed(command: list[str], lab: Path, timeout_s: float) -> None:
+    """Run what ``enclosed`` made; its output goes to ``console.log`` in ``lab``.
+
+    Ends with this process, however that ends. Raises RigError when it fails or takes longer than ``timeout_s``.
+    """
+    (lab / "root").mkdir()
+    console = lab / "console.log"
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            start_new_session=True,
+        )
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise RigError(f"the run still goes on {timeout_s:.0f} s after its start\n{tail(console)}") from error
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    if process.returncode:
+        raise RigError(f"the run ended with status {process.returncode}\n{tail(console)}")
+
+
+def tail(console: Path) -> str:
+    """The last lines of the console."""
+    return "\n".join(console.read_text(errors="replace").splitlines()[-TAIL_LINES:])

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel of this machine can do of a run, and the reasons where it cannot.
+
+Owns the questions to the kernel: each is asked by trying, in a network namespace that is gone afterwards. Must not
+change anything of the machine; a value that all namespaces share is asked for, never set.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.lab.ccas import offered_ccas, refused_ccas
+from longfat.lab.pressure import pressure_us
+from longfat.lab.sysctls import GLOBAL_SYSCTLS, sysctl_path
+from longfat.runspec import RunSpec
+
+INSTEAD = "; backend virtual has it"
+RED = "limit 200000 min 20000 max 60000 avpkt 1500 burst 20 bandwidth 8mbit probability 0.02"
+FEATURES = {
+    "veth": (("ip", "link add veth0 type veth peer name veth1"), "CONFIG_VETH", "every link"),
+    "tbf": (("tc", "qdisc add dev lo root tbf rate 8mbit burst 3000 limit 3000"), "CONFIG_NET_SCH_TBF", "a rate"),
+    "netem": (("tc", "qdisc add dev lo root netem delay 1ms"), "CONFIG_NET_SCH_NETEM", "a delay"),
+    "pfifo": (("tc", "qdisc add dev lo root pfifo limit 10"), "CONFIG_NET_SCHED", "a queue of kind pfifo"),
+    "bfifo": (("tc", "qdisc add dev lo root bfifo limit 10000"), "CONFIG_NET_SCHED", "a queue of kind bfifo"),
+    "red": (("tc", f"qdisc add dev lo root red {RED}"), "CONFIG_NET_SCH_RED", "a queue of kind red"),
+    "matchall": (
+        ("tc", "qdisc add dev lo clsact\nfilter add dev lo egress matchall action pass random determ drop 100"),
+        "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_GACT with CONFIG_GACT_PROB",
+        "a deliberate drop",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """What the kernel has: algorithms and FEATURES by name. ``reasons`` says why no run can be done at all."""
+
+    release: str
+    ccas: frozenset[str]
+    features: frozenset[str]
+    reasons: tuple[str, ...]
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """Reasons why this kernel cannot do the run as declared."""
+        return (*refused_ccas(spec, self.ccas), *self._missing_features(spec), *_refused_sysctls(spec))
+
+    def _missing_features(self, spec: RunSpec) -> Iterator[str]:
+        for name in sorted(needed_features(spec) - self.features):
+            _, option, use = FEATURES[name]
+            yield f"this machine's kernel has no {name} ({option}), which {use} needs{INSTEAD}"
+
+
+def ask_kernel(root: Path) -> HostKernel:
+    """Ask the running kernel with the tools of the userland under ``root``."""
+    reasons = []
+    if os.geteuid():
+        reasons.append("it needs root; backend virtual does not")
+    if shutil.which("unshare") is None:
+        reasons.append("it needs the program unshare (package util-linux)")
+    if pressure_us() is None:
+        reasons.append("this machine's kernel has no /proc/pressure/cpu (CONFIG_PSI): a starved run would go unseen")
+    features = frozenset() if reasons else frozenset(name for name in FEATURES if _has(root, name))
+    return HostKernel(platform.release(), host_ccas(), features, tuple(reasons))
+
+
+def needed_features(spec: RunSpec) -> set[str]:
+    """Names of the FEATURES that a run uses."""
+    needed = {"veth"}
+    for link in spec.links:
+        for egress in (link.a.egress, link.b.egress):
+            needed |= {"tbf", egress.queue.kind} if egress.rate_bps is not None else set()
+            needed |= {"netem"} if egress.delay_us else set()
+            needed |= {"matchall"} if egress.drops else set()
+    return needed & FEATURES.keys()
+
+
+def host_ccas() -> frozenset[str]:
+    """Algorithms that the kernel has, or loads from a module when a socket asks for one."""
+    found = (re.match(r"tcp_(\w+)\.ko", path.name) for path in modules_folder().glob("tcp_*"))
+    return frozenset(offered_ccas()) | ({match[1] for match in found if match} - {"diag"})
+
+
+def modules_folder() -> Path:
+    """Where the modules of the running kernel's IPv4 are; it need not exist."""
+    return Path("/lib/modules") / platform.release() / "kernel/net/ipv4"
+
+
+def _has(root: Path, feature: str) -> bool:
+    """Try the feature's commands in a network namespace of its own."""
+    (program, lines), _, _ = FEATURES[feature]
+    command = ["unshare", "--net", "chroot", str(root), program, "-batch", "-"]
+    done = subprocess.run(command, input=lines + "\n", capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def _refused_sysctls(spec: RunSpec) -> Iterator[str]:
+    """Switches that the kernel does not have, and values of the whole machine that are not the declared ones."""
+    wanted = sorted({item for node in spec.nodes for item in node.sysctls.items()})
+    for name, value in wanted:
+        path = sysctl_path(name)
+        if not path.exists():
+            yield f"this machine's kernel has no sysctl {name}, one of the project's own (kernels/){INSTEAD}"
+        elif name in GLOBAL_SYSCTLS and path.read_text().split() != value.split():
+            found = " ".join(path.read_text().split())
+            yield f"{name} is {found} for the whole machine, the run needs {value}; as root: sysctl -w {name}={value}"

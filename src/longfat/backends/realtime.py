@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same laboratory in real time, on the host's own kernel: hosts are namespaces, or Docker containers.
+
+Owns what both backends, ``mininet`` and ``containernet``, share: one run at a time, in the project's userland, with
+nothing left when it ends. What the kernel cannot do is refused by ``host_kernel``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.backends.docker_socket import docker_reasons, docker_socket
+from longfat.backends.enclosure import enclosed, run_enclosed, tail
+from longfat.backends.host_kernel import HostKernel, ask_kernel
+from longfat.backends.protocol import Capabilities, refused_images
+from longfat.backends.virtual import open_virtual
+from longfat.errors import RigError
+from longfat.runspec import RunSpec
+
+MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/lab/host.py")
+
+
+@dataclass(frozen=True)
+class RealtimeBackend:
+    """Runs in real time. ``root`` is the userland with the laboratory's code, as the guest has it.
+
+    ``userland`` is the same as a tar file for Docker, ``docker`` the socket at which that listens; without it hosts are
+    namespaces. ``containernet`` is the user's checkout of Containernet, if any.
+    """
+
+    name: str
+    kernel: HostKernel
+    image_digest: str
+    lab_digest: str
+    jail: Path
+    root: Path
+    userland: Path
+    docker: Path | None = None
+    containernet: Path | None = None
+
+    def pins(self) -> dict[str, str]:
+        """Digests of image and laboratory code; the kernel is the machine's own, with its release and build."""
+        build = hashlib.sha256(Path("/proc/version").read_bytes()).hexdigest()[:16]
+        return {
+            "backend": self.name,
+            "kernel": f"{self.kernel.release} {build}",
+            "image": self.image_digest,
+            "lab": self.lab_digest + (f" containernet {_digest(self.containernet)}" if self.containernet else ""),
+        }
+
+    def capabilities(self) -> Capabilities:
+        """The algorithms of the machine's kernel, and what is missing here altogether."""
+        reasons = self.kernel.reasons + (docker_reasons(self.docker) if self.docker else ())
+        return Capabilities(self.kernel.ccas, reasons, at_once=1)
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """What the machine's kernel cannot do as declared."""
+        images = () if self.docker else refused_images(spec)
+        return images + self.kernel.refuses(spec)
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        """Do one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""
+        scratch = self.jail / "scratch"
+        scratch.mkdir(exist_ok=True)
+        with (
+            (scratch / "realtime.lock").open("w") as lock,
+            tempfile.TemporaryDirectory(prefix="run-", dir=scratch) as name,
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lab = Path(name)
+            (lab / "raw").mkdir()
+            (lab / "spec.json").write_text(spec.to_json())
+            run_enclosed(self._command(lab), lab, spec.end_us / 1e6 + MARGIN_S)
+            if not (lab / "raw" / "outcome.json").is_file():
+                raise RigError(f"the run ended without an outcome\n{tail(lab / 'console.log')}")
+            shutil.copytree(lab / "raw", folder, dirs_exist_ok=True)
+            shutil.copyfile(lab / "console.log", folder / "console.log")
+
+    def _command(self, lab: Path) -> list[str]:
+        if self.docker is None:
+            return enclosed(self.root, lab, [*PYTHON])
+        os.link(self.userland, lab / "userland.tar")
+        shown = {"docker.sock": self.docker}
+        if self.containernet:
+            # Containernet itself also starts the command `docker`.
+            shown |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
+        image = f"longfat-host:{self.image_digest[:12]}"
+        return enclosed(self.root, lab, [*PYTHON, image], all_processes=True, shown=shown)
+
+
+def open_realtime(name: str, say: Callable[[str], None] = lambda line: None) -> RealtimeBackend:
+    """The backend ``mininet`` or ``containernet``, its userland built now if it is not there yet. Raises RigError."""
+    virtual = open_virtual(say=say)  # its composed root holds the same userland and code
+    return RealtimeBackend(
+        name=name,
+        kernel=ask_kernel(virtual.root),
+        image_digest=virtual.image_digest,
+        lab_digest=virtual.lab_digest,
+        jail=virtual.jail,
+        root=virtual.root,
+        userland=virtual.image,
+        docker=docker_socket(os.environ) if name == "containernet" else None,
+        containernet=containernet_checkout(os.environ) if name == "containernet" else None,
+    )
+
+
+def containernet_checkout(environment: Mapping[str, str]) -> Path | None:
+    """The checkout of Containernet that ``LONGFAT_CONTAINERNET`` names, or None. Raises RigError when it is none."""
+    given = environment.get("LONGFAT_CONTAINERNET")
+    if not given:
+        return None
+    folder = Path(given)
+    if not (folder / "mininet" / "net.py").is_file() or "class Containernet" not in _text(
+        folder / "mininet" / "net.py"
+    ):
+        raise RigError(
+            "there is no Containernet in this folder: its mininet/net.py with the class Containernet is missing",
+            where=f"LONGFAT_CONTAINERNET={given}",
+            hint="unset it to use the project's own class on plain Mininet",
+        )
+    return folder
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _digest(checkout: Path) -> str:
+    """Digest of Containernet's code."""
+    sources = sorted((checkout / "mininet").glob("*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
