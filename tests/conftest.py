@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small RunSpecs and plans that the tests of several packages start from."""
+"""Small RunSpecs and plans that many tests start from, and what all tests together must not leave behind."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import pytest
+from machine import adopt_orphans, children, network_state
 
 from longfat.backends.fake import FakeBackend
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
@@ -47,7 +52,32 @@ def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1
     )
 
 
+def cable_spec(seed: int = 1) -> RunSpec:
+    """One flow of 3 s over a cable of 100 Mbit/s: what any kernel can do, in real time too."""
+    shaped = Egress(rate_bps=100_000_000, queue=Queue(limit_packets=100))
+    return RunSpec(
+        nodes=(Node("client1", "sender", {"net.ipv4.tcp_sack": "1"}), Node("server", "receiver")),
+        links=(Link(Interface("client1", shaped), Interface("server")),),
+        flows=(Flow("stream1", "client1", "server", "reno", 3_000_000),),
+        probes=Probes(capture_flows=("stream1",)),
+        seed=seed,
+    )
+
+
 def plan_of(count: int) -> Plan:
     """A plan of ``count`` runs that differ in their seed."""
     specs = [delay_spec(seed) for seed in range(1, count + 1)]
     return Plan(tuple(PlannedRun(spec.run_id, "one-flow", spec.seed, spec) for spec in specs))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_as_it_was() -> Iterator[None]:
+    """After the last test the machine has the links, namespaces, qdiscs and processes that it had before the first."""
+    adopt_orphans()
+    before, running = network_state(), children(os.getpid())
+    yield
+    assert network_state() == before
+    # Python's own tracker of shared resources ends with this process.
+    found = {pid: line for pid, line in children(os.getpid()).items() if "multiprocessing.resource_tracker" not in line}
+    left = {pid: line for pid, line in found.items() if pid not in running}
+    assert left == {}, "processes that the tests left running"

@@ -22,7 +22,7 @@ import pytest
 
 from longfat.builds.packages import missing_packages
 
-PACKAGES = Path(__file__).parents[2] / "images" / "packages-docker.txt"
+PACKAGES = Path(__file__).parents[1] / "images" / "packages-docker.txt"
 START_PATIENCE_S = 60.0
 END_PATIENCE_S = 60.0
 LOG_TAIL_CHARS = 2000

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smoke study in real time, by the command that users give: in namespaces and in containers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import run
+
+import pytest
+from dockerd import docker
+
+pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["mininet", pytest.param("containernet", marks=pytest.mark.docker)])
+def backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, str]]]:
+    """The name of a backend and the environment of its command."""
+    if os.geteuid():
+        pytest.skip("a backend in real time needs root")
+    if request.param == "mininet":
+        yield "mininet", dict(os.environ)
+        return
+    with docker() as daemon:
+        yield "containernet", daemon.environment
+
+
+def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], tmp_path: Path) -> None:
+    name, environment = backend
+    results = tmp_path / "results"
+    command = [sys.executable, "-m", "longfat", "smoke", "--backend", name, "--results", str(results)]
+    done = run(
+        command,
+        cwd=CHECKOUT,
+        env=environment | {"PYTHONPATH": str(CHECKOUT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = json.loads((results / "verdicts.json").read_text())["verdicts"]
+    verdicts = {item["claim"]: item["verdict"] for item in told}
+    assert verdicts == {"payload-of-the-rate": "reproduced", "the-same-for-another-algorithm": "reproduced"}
+    assert name in (results / "report.html").read_text()
