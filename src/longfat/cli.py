@@ -45,7 +45,9 @@ Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
 Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-BackendName = Annotated[str, typer.Option("--backend", help="where runs happen: virtual or fake")]
+BackendName = Annotated[
+    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet or fake")
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
@@ -72,6 +74,29 @@ def reproduce(
         choices = Choices(profile, _ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler)
         _finish(conclude.reproduce(study, choices, machine, console))
+
+
+@app.command()
+def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None) -> None:
+    """Reproduce the study that shows the whole chain at work, in a minute or two."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+        from longfat.verbs.run import Machine
+
+        _finish(conclude.smoke(Machine(backend, jobs, results), console))
+
+
+@app.command()
+def crosscheck(
+    backends: Annotated[str, typer.Option(help="two or more of: virtual, mininet, containernet, ns3")] = "",
+) -> None:
+    """Run the same scenarios on several backends and report where they agree."""
+    with _outcome() as console:
+        from longfat.verbs.crosscheck import crosscheck
+
+        if not crosscheck(_ids(backends), console):
+            sys.stderr.write("the backends do not agree everywhere; the report says where and how far\n")
+            raise typer.Exit(RUNS_NOT_VALID)
 
 
 @app.command()

@@ -21,12 +21,13 @@ ALLOWED = {
     "record": LEAVES,
     "backends": LEAVES | {"lab", "builds"},
     "execute": LEAVES | {"backends", "record"},
+    "crosscheck": LEAVES | {"dataset", "analysis.style"},
     "conformance": LEAVES | {"backends", "analysis.style"},
     "dataset": LEAVES | {"record", "plan.lockfile", "plan.model"},
     "analysis": LEAVES | {"dataset", "manifest", "plan.lockfile", "plan.model"},
 }
-# Leaves and laboratory code run inside the guest, which has the standard library and Mininet.
-FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"mininet"}}
+# Leaves and laboratory code run inside the guest, which has the standard library, Mininet and Docker's library.
+FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet"}}
 FREE = {"verbs", "cli", "bench", "__init__", "__main__"}
 MODULES = sorted(SOURCE.glob("longfat/**/*.py"))
 

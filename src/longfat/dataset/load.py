@@ -87,6 +87,13 @@ class Dataset:
         kinds = {name: object if name == "flow" else np.int64 for name in SOCKET_COLUMNS}
         return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
 
+    def queues(self, run_id: str) -> Mapping[str, Series]:
+        """Packets in the queue of each shaped interface, by the interface's name."""
+        table = self._read("queues", columns=["interface", "t_us", "backlog_packets"], filters=_chosen(run_id, None))
+        names = table["interface"].to_numpy()
+        times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
+        return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
+
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
         rows = self._read(table, filters=_chosen(run_id, flow))
         return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))

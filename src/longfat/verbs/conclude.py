@@ -18,11 +18,15 @@ from longfat.analysis.notebook import run_notebook
 from longfat.analysis.opened import draw_all
 from longfat.analysis.reference import ReferenceMatch, compare, write_reference
 from longfat.analysis.report import write_report
+from longfat.catalog.stacks import REAL_TIME_BACKENDS
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
 from longfat.execute.results import open_results
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import Choices, find_study, load_all, repository_root, study_name
+
+ANY_KERNEL = ("pair",)
+"""The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
 
 _COLOURS = {
     "reproduced": "green",
@@ -60,7 +64,8 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
     """Run, tidy, judge, draw and report; whether every run is valid."""
     folder = find_study(name)
     load_all(folder)  # a fault in claims or figures is found before hours of runs
-    with open_results(results_path(folder, machine.results)) as results, listen(results, console) as events:
+    given = results_path(folder, machine.results, machine.backend)
+    with open_results(given) as results, listen(results, console) as events:
         run_study(folder, choices, machine, results, events)
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
@@ -71,6 +76,13 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
     print_match(match, console)
     console.print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
     return valid
+
+
+def smoke(machine: Machine, console: Console) -> bool:
+    """Reproduce the smoke study; in real time that which any kernel can do. Whether every run is valid."""
+    if machine.backend in REAL_TIME_BACKENDS:
+        return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console)
+    return reproduce("_smoke", Choices(), machine, console)
 
 
 def reference(name: str, given: Path | None, console: Console) -> bool:

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator beside the kernel: the same RunSpec in ns-3 with that one's own models of TCP.
+
+For the cross-check only. Owns the translation of a RunSpec, the build of the model in the cache folder and the raw
+files made of what it prints. What ns-3 has no counterpart for is refused; sysctls have none, and are said to be as
+declared, because no kernel can contradict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.protocol import Capabilities, refused_images
+from longfat.cache import cache_folder
+from longfat.errors import RigError
+from longfat.lab.ccas import refused_ccas
+from longfat.lab.topology import lay_out
+from longfat.runspec import Egress, Flow, RunSpec, canonical_json
+
+SOURCE = Path(__file__).with_name("ns3_model.cc")
+MODELS = {
+    "reno": "TcpLinuxReno",
+    "cubic": "TcpCubic",
+    "highspeed": "TcpHighSpeed",
+    "scalable": "TcpScalable",
+    "htcp": "TcpHtcp",
+    "bic": "TcpBic",
+}
+MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+UNSHAPED_BPS = 100_000_000_000
+UNSHAPED_PACKETS = 1_000_000
+AUTOTUNED_BYTES = 4 << 20  # ns-3 does not tune buffers: the largest that the studies of the cross-check allow
+ETHERNET_HEADER_BYTES = 14
+PPP_HEADER_BYTES = 2  # what ns-3's point-to-point device adds to a packet
+SMALLEST_BYTES = 1  # ns-3 takes no buffer of nothing
+SEED_MODULUS = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Ns3Backend:
+    """Runs in ns-3. ``program`` is the built model; ``reasons`` says why there is none."""
+
+    program: Path | None
+    version: str
+    reasons: tuple[str, ...]
+
+    name = "ns3"
+
+    def pins(self) -> dict[str, str]:
+        """The version of ns-3 in the place of a kernel; the digest of model and translation in that of the code."""
+        lab = hashlib.sha256(SOURCE.read_bytes() + Path(__file__).read_bytes()).hexdigest()
+        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
+
+    def capabilities(self) -> Capabilities:
+        """The models that ns-3 brings."""
+        return Capabilities(frozenset(MODELS), self.reasons)
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """What the model does not have: other algorithms, queues, drops, captures, delays that differ by direction."""
+        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec)]
+        if spec.probes.capture_flows:
+            reasons.append("ns-3 takes no captures here")
+        for link in spec.links:
+            for egress in (link.a.egress, link.b.egress):
+                if egress.drops:
+                    reasons.append("the model of ns-3 has no deliberate drops")
+                if egress.rate_bps is not None and egress.queue.kind != "pfifo":
+                    reasons.append(f"the model of ns-3 has no queue of kind {egress.queue.kind}")
+        ccas: dict[str, set[str]] = {}
+        for flow in spec.flows:
+            ccas.setdefault(flow.sender, set()).add(flow.cca)
+        reasons += [f"{node} has flows of several algorithms" for node, own in ccas.items() if len(own) > 1]
+        return tuple(dict.fromkeys(reasons))
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        """Simulate one run and write its raw files. Raises RigError when ns-3 fails."""
+        if self.program is None:
+            raise RigError("; ".join(self.reasons))
+        told = description(spec)
+        done = subprocess.run([str(self.program)], input=told, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RigError(f"ns-3 ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+        write_raw(spec, done.stdout.splitlines(), folder, self.version)
+        (folder / "console.log").write_text(told)
+
+
+def description(spec: RunSpec) -> str:
+    """The run as the model reads it."""
+    numbers = {node.name: number for number, node in enumerate(spec.nodes)}
+    mtu = min(link.mtu_bytes for link in spec.links)
+    lines = [f"mtu {mtu}", f"node {len(numbers)}"]
+    for link in spec.links:
+        # A channel has one delay: half of what both directions have together keeps the round-trip time.
+        delay_us = (link.a.egress.delay_us + link.b.egress.delay_us) // 2
+        ends = " ".join(_end(end.egress, mtu) for end in (link.a, link.b))
+        lines.append(f"link {numbers[link.a.node]} {numbers[link.b.node]} {delay_us} {ends}")
+    for flow in spec.flows:
+        ends_of = f"{numbers[flow.sender]} {numbers[flow.receiver]} {MODELS[flow.cca]}"
+        lines.append(f"flow {ends_of} {flow.start_us} {flow.duration_us} {flow.streams} {_buffers(flow)}")
+    lines.append(f"sample {spec.probes.socket_interval_us or 0} {spec.probes.queue_interval_us or 0}")
+    lines.append(f"end {spec.seed % SEED_MODULUS + 1} {spec.end_us}")
+    return "\n".join(lines) + "\n"
+
+
+def _end(egress: Egress, mtu: int) -> str:
+    """Rate and limit of one end; the rate such that a full packet takes the time it takes on Ethernet."""
+    if egress.rate_bps is None:
+        return f"{UNSHAPED_BPS} {UNSHAPED_PACKETS}"
+    ethernet = mtu + ETHERNET_HEADER_BYTES + egress.framing_bytes
+    return f"{egress.rate_bps * (mtu + PPP_HEADER_BYTES) // ethernet} {egress.queue.limit_packets}"
+
+
+def _buffers(flow: Flow) -> str:
+    """Bytes of the sending and the receiving buffer; Linux doubles what it is asked for (socket(7))."""
+    asked = (flow.send_window_bytes or flow.window_bytes, flow.window_bytes)
+    return " ".join(str(max(2 * size, SMALLEST_BYTES) if size else AUTOTUNED_BYTES) for size in asked)
+
+
+def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> None:
+    """Write the raw files of docs/formats.md from what the model printed. Raises RigError on an unknown line."""
+    mss = min(link.mtu_bytes for link in spec.links) - 52
+    ports = lay_out(spec).all_ports()
+    names = {}
+    for number, link in enumerate(spec.links):
+        for end, node in enumerate((link.a.node, link.b.node)):
+            names[number, end] = next(port for port in ports if port.node == node and port.link == number)
+    sockets, queues, received = [], [], {}
+    for line in lines:
+        kind, *fields = line.split()
+        numbers = [int(field) for field in fields]
+        if kind == "socket":
+            sockets.append(_socket_row(spec, numbers, mss))
+        elif kind == "queue":
+            t_us, link_number, end, *state = numbers
+            port = names[link_number, end]
+            if port.egress.rate_bps is not None:
+                queues.append(f"{t_us},{port.node},{port.name},pfifo,{','.join(str(value) for value in state)}\n")
+        elif kind == "received":
+            received[spec.flows[numbers[0]].name] = (numbers[1], numbers[2])
+        else:
+            raise RigError(f"ns-3 printed an unknown line: {line!r}")
+    socket_columns = "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,"
+    socket_columns += "min_rtt_us,retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
+    queue_columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes\n"
+    files: dict[str, str] = {
+        "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
+        "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(MODELS)}),
+        "achieved.json": canonical_json(_achieved(spec)),
+        "flows.json": json.dumps(list(_flow_reports(spec, received))),
+        "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
+        "sockets.csv": socket_columns + "".join(sockets),
+        "queues.csv": queue_columns + "".join(queues),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
+    t_us, flow, stream, cwnd, ssthresh, in_flight, rtt_us, received = numbers
+    segments = (cwnd // mss, min(ssthresh // mss, 2**31 - 1), in_flight // mss)
+    fields = (t_us, spec.flows[flow].name, stream, 1, 0, *segments, rtt_us, rtt_us, 0, 0, received, received // mss, "")
+    return ",".join(str(field) for field in fields) + "\n"
+
+
+def _flow_reports(spec: RunSpec, received: dict[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    for flow in spec.flows:
+        amount, last_us = received.get(flow.name, (0, 0))
+        end_us = flow.start_us + flow.duration_us
+        yield {
+            "flow": flow.name,
+            "sender": flow.sender,
+            "receiver": flow.receiver,
+            "cca": flow.cca,
+            "start_us": flow.start_us,
+            "end_us": end_us,
+            "bytes_sent": amount,
+            "bytes_received": amount,
+            "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, 1)),
+        }
+
+
+def _achieved(spec: RunSpec) -> dict[str, Any]:
+    """As declared: a simulator has no other settings than those it was given."""
+    interfaces = [
+        {
+            "node": port.node,
+            "interface": port.name,
+            "mtu_bytes": port.mtu_bytes,
+            "rate_bps": port.egress.rate_bps,
+            "queue_kind": port.egress.queue.kind if port.egress.rate_bps else None,
+            "limit_packets": port.egress.queue.limit_packets if port.egress.rate_bps else None,
+            "delay_us": port.egress.delay_us,
+            "drops": 0,
+            "deliberate_drops": 0,
+        }
+        for port in lay_out(spec).all_ports()
+    ]
+    delay_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
+    return {
+        "nodes": {
+            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
+        },
+        "interfaces": interfaces,
+        "flows": [
+            {"flow": flow.name, "cca": flow.cca, "cca_parameters": {}, "base_rtt_us": delay_us} for flow in spec.flows
+        ],
+        "capture": {},
+        "cpu_pressure_us": None,
+        "memory_pressure": 0,
+    }
+
+
+def open_ns3() -> Ns3Backend:
+    """The backend with its model built now if it is not there yet; without ns-3 one that says what is missing."""
+    version = _version()
+    if version is None:
+        hint = "as root: apt-get install --no-install-recommends libns3-dev libgsl-dev pkgconf"
+        return Ns3Backend(None, "none", (f"ns-3 is not installed; {hint}",))
+    digest = hashlib.sha256(SOURCE.read_bytes() + version.encode()).hexdigest()[:16]
+    program = cache_folder() / "ns3" / digest
+    if not program.exists():
+        _build(version, program)
+    return Ns3Backend(program, version, ())
+
+
+def _version() -> str | None:
+    """Version of the installed ns-3 by its pkg-config file, such as 3.37."""
+    if shutil.which("pkg-config") is None:
+        return None
+    asked = subprocess.run(["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or None
+
+
+def _build(version: str, program: Path) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    packages = [f"ns3-{module}" for module in MODULES]
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True, check=False)
+    if flags.returncode:
+        raise RigError(f"ns-3 {version} is not complete: {flags.stderr.strip()}", hint="install libns3-dev again")
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        draft = Path(scratch) / "model"
+        command = ["g++", "-O2", "-std=c++17", "-o", str(draft), str(SOURCE), *flags.stdout.split()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RigError(f"the model for ns-3 {version} does not build: {done.stderr.strip()[-800:]}")
+        draft.rename(program)
