@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from machine import adopt_orphans, children, network_state
+from machine import descendants, mark_descendants, network_state
 
 from longfat.backends.fake import FakeBackend
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
@@ -73,11 +72,9 @@ def plan_of(count: int) -> Plan:
 @pytest.fixture(scope="session", autouse=True)
 def machine_as_it_was() -> Iterator[None]:
     """After the last test the machine has the links, namespaces, qdiscs and processes that it had before the first."""
-    adopt_orphans()
-    before, running = network_state(), children(os.getpid())
+    mark_descendants()
+    before, running = network_state(), descendants()
     yield
     assert network_state() == before
-    # Python's own tracker of shared resources ends with this process.
-    found = {pid: line for pid, line in children(os.getpid()).items() if "multiprocessing.resource_tracker" not in line}
-    left = {pid: line for pid, line in found.items() if pid not in running}
+    left = {pid: line for pid, line in descendants().items() if pid not in running}
     assert left == {}, "processes that the tests left running"

@@ -6,31 +6,36 @@ Owns how it is read. Must not assert anything.
 
 from __future__ import annotations
 
-import ctypes
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+MARK = "LONGFAT_TEST_SESSION"
 LIMITS = ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "netdev_max_backlog")
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, so that ``children`` finds it."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+def mark_descendants() -> None:
+    """Give every process that is started from now on, however far down, a mark by which ``descendants`` finds it."""
+    os.environ[MARK] = str(os.getpid())
 
 
-def children(parent: int) -> dict[int, str]:
-    """Processes that ``parent`` is the parent of and that still run: their command lines by process number."""
+def descendants() -> dict[int, str]:
+    """Processes with the mark that still run, orphans included: their command lines by process number.
+
+    Not those that replace their environment, as a guest does, and not Python's own tracker of shared resources, which
+    ends with this process.
+    """
+    wanted = f"{MARK}={os.getpid()}".encode()
     found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            state, ppid = stat.read_text().rpartition(")")[2].split()[:2]
-            if int(ppid) == parent and state != "Z":
-                words = (stat.parent / "cmdline").read_bytes().split(b"\0")
-                found[int(stat.parent.name)] = b" ".join(words).decode(errors="replace").strip()
+            marked = wanted in (folder / "environ").read_bytes().split(b"\0")
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it ended meanwhile, or is another user's
+        if marked and int(folder.name) != os.getpid() and "multiprocessing.resource_tracker" not in line:
+            found[int(folder.name)] = line
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 from dockerd import docker
-from machine import children, network_state
+from machine import descendants, network_state
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
@@ -43,19 +43,9 @@ def spec(backend: Backend) -> RunSpec:
 
 
 def programs_of_runs() -> list[str]:
-    """Command lines of this process's descendants, orphans included, that only a run starts."""
+    """Command lines of what only a run starts, among all that these tests have started."""
     names = ("iperf", "mnexec", "tcpdump", "host.py", "nsenter", "bash --norc")
-    return [line for line in all_descendants().values() if any(name in line for name in names)]
-
-
-def all_descendants() -> dict[int, str]:
-    found: dict[int, str] = {}
-    waiting = [os.getpid()]
-    while waiting:
-        own = children(waiting.pop())
-        found |= own
-        waiting += own
-    return found
+    return [line for line in descendants().values() if any(name in line for name in names)]
 
 
 def await_(condition: Callable[[], bool]) -> bool:

@@ -105,7 +105,7 @@ def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernel
     make.write_text(f"#!/bin/sh\nsleep 60 &\necho $! >{child}\nsleep 1\nkill -INT {os.getpid()}\nwait\n")
     with pytest.raises(KeyboardInterrupt):
         package(kernels)
-    assert not is_running(int(child.read_text()))
+    assert comes_true(lambda: not is_running(int(child.read_text())))
     assert not list((tmp_path / "cache/kernels").glob(".build-*"))
 
 

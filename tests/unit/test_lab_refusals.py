@@ -6,31 +6,14 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
-import sys
-import types
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from conftest import delay_spec
 
+from longfat.lab import sysctls
 from longfat.lab.ccas import refused_ccas
-
-
-@pytest.fixture
-def network() -> Iterator[types.ModuleType]:
-    """longfat.lab.network, imported here with empty modules for Mininet, which is in the guest only."""
-    names = {"mininet": (), "mininet.link": ("Link",), "mininet.net": ("Mininet",), "mininet.node": ("Host",)}
-    stubs = {name: types.ModuleType(name) for name in names}
-    for name, members in names.items():
-        for member in members:
-            setattr(stubs[name], member, object)
-    with mock.patch.dict(sys.modules, stubs):
-        import longfat.lab.network as module
-
-        yield module
-        sys.modules.pop("longfat.lab.network")
 
 
 def test_an_algorithm_that_is_there_is_no_reason() -> None:
@@ -47,18 +30,16 @@ def test_each_missing_algorithm_is_named_once_with_those_that_are_there() -> Non
 
 
 def test_a_sysctl_that_the_kernel_does_not_have_is_named_with_its_value(
-    network: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "sysctl_path", lambda name: tmp_path / "nowhere" / name)
-    with pytest.raises(network.LaboratoryError, match=r"^the kernel has no sysctl net\.x, which should be '1'$"):
-        network.write_sysctl("net.x", "1")
+    monkeypatch.setattr(sysctls, "sysctl_path", lambda name: tmp_path / "nowhere" / name)
+    with pytest.raises(sysctls.LaboratoryError, match=r"^the kernel has no sysctl net\.x, which should be '1'$"):
+        sysctls.write_sysctl("net.x", "1")
 
 
-def test_a_value_that_the_kernel_refuses_is_named_with_its_sysctl(
-    network: types.ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_the_kernel_refuses_is_named_with_its_sysctl(monkeypatch: pytest.MonkeyPatch) -> None:
     path = mock.create_autospec(Path, instance=True)
     path.write_text.side_effect = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    monkeypatch.setattr(network, "sysctl_path", lambda name: path)
-    with pytest.raises(network.LaboratoryError, match=r"^the kernel refuses sysctl net\.x = '0': Invalid argument$"):
-        network.write_sysctl("net.x", "0")
+    monkeypatch.setattr(sysctls, "sysctl_path", lambda name: path)
+    with pytest.raises(sysctls.LaboratoryError, match=r"^the kernel refuses sysctl net\.x = '0': Invalid argument$"):
+        sysctls.write_sysctl("net.x", "0")

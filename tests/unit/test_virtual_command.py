@@ -55,7 +55,9 @@ def stub_backend(tmp_path: Path, script: str) -> VirtualBackend:
     kernel.write_text(f"#!/bin/sh\n{script}\n")
     kernel.chmod(0o755)
     (tmp_path / "root").mkdir()
-    return VirtualBackend(kernel, "k", "i", "l", tmp_path, tmp_path / "root", frozenset({"reno"}))
+    return VirtualBackend(
+        kernel, "k", tmp_path / "image.tar", "i", "l", tmp_path, tmp_path / "root", frozenset({"reno"})
+    )
 
 
 def test_time_is_virtual_and_starts_at_the_same_instant_for_every_run() -> None:
