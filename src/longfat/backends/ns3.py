@@ -183,7 +183,8 @@ def _flow_reports(spec: RunSpec, received: dict[str, tuple[int, int]]) -> Iterat
             "end_us": end_us,
             "bytes_sent": amount,
             "bytes_received": amount,
-            "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, 1)),
+            # As iperf2 has it: until the connection ends, even when a starved flow's last byte came long before.
+            "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, flow.duration_us)),
         }
 
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: a number of each run. Two backends agree when their means differ by ``allowed`` at most.
+    """What is compared: a number of each run. A backend whose mean differs by ``allowed`` at most agrees with the first.
 
     ``allowed`` is a part of the larger mean. It was set before the first comparison: goodput by the share of a packet's
     headers that backends may count differently, windows and queues by what one packet more or less in a hundred makes.
@@ -39,7 +39,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Compared:
-    """One quantity of one scenario: its values by backend, a value for each repetition."""
+    """One quantity of one scenario: its values by backend, a value for each repetition.
+
+    The first backend is what the others are held against.
+    """
 
     scenario: str
     quantity: Quantity
@@ -51,15 +54,15 @@ class Compared:
         return {backend: float(np.mean(values)) for backend, values in self.values.items()}
 
     @property
-    def difference(self) -> float:
-        """The largest difference between two backends, as a part of the larger mean."""
-        low, high = min(self.means.values()), max(self.means.values())
-        return (high - low) / high if high else 0.0
+    def differences(self) -> dict[str, float]:
+        """How far each other backend is from the first, as a part of the larger mean."""
+        (_, own), *others = self.means.items()
+        return {backend: abs(mean - own) / max(mean, own) if max(mean, own) else 0.0 for backend, mean in others}
 
     @property
-    def agrees(self) -> bool:
-        """Whether the backends differ by no more than allowed."""
-        return self.difference <= self.quantity.allowed
+    def differing(self) -> tuple[str, ...]:
+        """The backends that are farther from the first than allowed."""
+        return tuple(name for name, part in self.differences.items() if part > self.quantity.allowed)
 
 
 def window(dataset: Dataset, run: Run) -> Trace:

@@ -27,7 +27,7 @@ INTRODUCTION = """\
 # Cross-check
 
 The same scenarios on {backends}. Means over the repetitions; in real time these differ by chance, in virtual time by
-their seeds. Backends agree where their means differ by no more than the allowed part of the larger one.
+their seeds. A backend agrees with the first where the means differ by no more than the allowed part of the larger one.
 
 {verdict}
 
@@ -53,10 +53,12 @@ def write_report(
 
 def page(compared: Sequence[Compared], backends: Sequence[str], notes: Sequence[str]) -> str:
     """The page in Markdown."""
-    agreeing = sum(item.agrees for item in compared)
-    verdict = f"Of {len(compared)} numbers the backends agree on {agreeing}."
+    held = {name: [item for item in compared if name in item.differences] for name in backends[1:]}
+    agreeing = {name: sum(name not in item.differing for item in own) for name, own in held.items()}
+    counts = [f"{name} agrees on {agreeing[name]} of {len(held[name])} numbers" for name in held]
+    verdict = f"With {backends[0]} {', '.join(counts)}."
     lines = [INTRODUCTION.format(backends=" and ".join(backends), verdict=verdict)]
-    lines += [f"| scenario | quantity | {' | '.join(backends)} | difference | allowed | |"]
+    lines += [f"| scenario | quantity | {' | '.join(backends)} | difference | allowed | differ |"]
     lines += ["|---" * (5 + len(backends)) + "|"]
     lines += [_row(item, backends) for item in compared]
     lines += ["", *(f"- {note}" for note in notes)]
@@ -65,8 +67,9 @@ def page(compared: Sequence[Compared], backends: Sequence[str], notes: Sequence[
 
 def _row(item: Compared, backends: Sequence[str]) -> str:
     shown = [_cell(item, backend) for backend in backends]
-    verdict = "agree" if item.agrees else "**differ**"
-    limits = f"{100 * item.difference:.1f} % | {100 * item.quantity.allowed:.0f} %"
+    verdict = f"**{', '.join(item.differing)}**" if item.differing else ""
+    parts = ", ".join(f"{name} {100 * part:.1f} %" for name, part in item.differences.items())
+    limits = f"{parts} | {100 * item.quantity.allowed:.0f} %"
     quantity = f"{item.quantity.name} ({item.quantity.unit})"
     return f"| {item.scenario} | {quantity} | {' | '.join(shown)} | {limits} | {verdict} |"
 
@@ -98,7 +101,7 @@ def figure(datasets: Mapping[str, Dataset], of: Callable[[Dataset, Run], Trace],
             place.set_xlabel("time (s)")
             place.set_ylabel(label)
             place.set_ylim(bottom=0)
-            place.legend(loc="lower right")
+            place.legend(loc="upper right", ncols=3)
         for place in places[len(panels) :]:
             place.set_axis_off()
         stream = io.BytesIO()

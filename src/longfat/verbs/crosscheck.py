@@ -24,7 +24,7 @@ USUAL = ("virtual", "mininet", "ns3")
 
 
 def crosscheck(backends: Sequence[str], console: Console) -> bool:
-    """Whether the backends agree on every number.
+    """Whether all backends agree with the first on every number.
 
     Each does the experiments that it can; what it cannot is told, in the report too. Without ``backends`` the usual
     ones are taken as far as they work here. Raises StudyError on fewer than two backends, RigError when one that was
@@ -64,7 +64,7 @@ def crosscheck(backends: Sequence[str], console: Console) -> bool:
     write_report(compared, datasets, notes, target)
     _tell(compared, notes, console)
     console.print(f"report: {target / 'README.md'}", soft_wrap=True, markup=False, highlight=False)
-    return all(item.agrees for item in compared)
+    return not any(item.differing for item in compared)
 
 
 def experiments(backend: Backend, folder: Path) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -81,7 +81,7 @@ def experiments(backend: Backend, folder: Path) -> tuple[tuple[str, ...], dict[s
 def _tell(compared: Sequence[Compared], notes: Sequence[str], console: Console) -> None:
     for item in compared:
         means = ", ".join(f"{backend} {mean:.1f}" for backend, mean in item.means.items())
-        verdict = "agree" if item.agrees else "differ"
+        verdict = f"differing: {', '.join(item.differing)}" if item.differing else "agree"
         text = f"{item.scenario}, {item.quantity.name} ({item.quantity.unit}): {means}: {verdict}"
         console.print(text, soft_wrap=True, markup=False, highlight=False)
     for note in notes:
