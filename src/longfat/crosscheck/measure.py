@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: a number of each run. A backend whose mean differs by ``allowed`` at most agrees with the first.
+    """What is compared: a number of each run. A backend agrees with the first when means differ by at most ``allowed``.
 
     ``allowed`` is a part of the larger mean. It was set before the first comparison: goodput by the share of a packet's
     headers that backends may count differently, windows and queues by what one packet more or less in a hundred makes.
