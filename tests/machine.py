@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -41,8 +42,9 @@ def descendants() -> dict[int, str]:
 
 def network_state() -> dict[str, str]:
     """Links, namespaces and qdiscs of the machine, its mounts, and the limits that all namespaces share."""
-    commands = (["ip", "-o", "link"], ["ip", "netns"], ["tc", "qdisc"])
+    commands = (["ip", "netns"], ["tc", "qdisc"])
     told = {" ".join(command): _said(command) for command in commands if shutil.which(command[0])}
+    told["links"] = " ".join(name for _, name in socket.if_nameindex())
     told["mounts"] = "\n".join(line.partition(" - ")[0].split()[4] for line in _lines("/proc/self/mountinfo"))
     limits = (Path("/proc/sys/net/core") / limit for limit in LIMITS)
     return told | {path.name: path.read_text() for path in limits if path.exists()}
