@@ -101,7 +101,7 @@ def figure(datasets: Mapping[str, Dataset], of: Callable[[Dataset, Run], Trace],
             place.set_xlabel("time (s)")
             place.set_ylabel(label)
             place.set_ylim(bottom=0)
-            place.legend(loc="upper right", ncols=3)
+            place.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3)
         for place in places[len(panels) :]:
             place.set_axis_off()
         stream = io.BytesIO()
