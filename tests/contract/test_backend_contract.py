@@ -6,14 +6,13 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import cable_spec, delay_spec
-from dockerd import docker
+from realtime_backends import realtime
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
@@ -38,13 +37,10 @@ BACKENDS = (
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    if request.param in REAL_TIME and os.geteuid():
-        pytest.skip("a backend in real time needs root")
-    if request.param != "containernet":
-        yield open_backend(request.param, {})
-        return
-    with docker() as daemon, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "environ", daemon.environment)
+    if request.param in REAL_TIME:
+        with realtime(request.param) as (opened, _):
+            yield opened
+    else:
         yield open_backend(request.param, {})
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 from conftest import cable_spec
-from dockerd import docker
 from machine import descendants, network_state
+from realtime_backends import realtime
 
 from longfat.backends.protocol import Backend
-from longfat.backends.registry import open_backend
 from longfat.runspec import RunSpec
 
 pytestmark = [pytest.mark.root, pytest.mark.virtual]
@@ -27,14 +26,8 @@ PATIENCE_S = 20.0
 
 @pytest.fixture(scope="module", params=["mininet", pytest.param("containernet", marks=pytest.mark.docker)])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    if os.geteuid():
-        pytest.skip("a backend in real time needs root")
-    if request.param == "mininet":
-        yield open_backend("mininet", {})
-        return
-    with docker() as daemon, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "environ", daemon.environment)
-        yield open_backend("containernet", {})
+    with realtime(request.param) as (opened, _):
+        yield opened
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import run
 
 import pytest
-from dockerd import docker
+from realtime_backends import realtime
 
 pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 
@@ -21,13 +20,8 @@ CHECKOUT = Path(__file__).parents[2]
 @pytest.fixture(params=["mininet", pytest.param("containernet", marks=pytest.mark.docker)])
 def backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, str]]]:
     """The name of a backend and the environment of its command."""
-    if os.geteuid():
-        pytest.skip("a backend in real time needs root")
-    if request.param == "mininet":
-        yield "mininet", dict(os.environ)
-        return
-    with docker() as daemon:
-        yield "containernet", daemon.environment
+    with realtime(request.param) as (_, environment):
+        yield request.param, environment
 
 
 def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], tmp_path: Path) -> None:

@@ -64,6 +64,10 @@ def ask_kernel(root: Path) -> HostKernel:
         reasons.append("it needs root; backend virtual does not")
     if shutil.which("unshare") is None:
         reasons.append("it needs the program unshare (package util-linux)")
+    elif subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", "true"], capture_output=True).returncode:
+        reasons.append(
+            "no namespaces can be made here, as in a container without privileges; backend virtual needs none"
+        )
     if pressure_us() is None:
         reasons.append("this machine's kernel has no /proc/pressure/cpu (CONFIG_PSI): a starved run would go unseen")
     features = frozenset() if reasons else frozenset(name for name in FEATURES if _has(root, name))

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends in real time for tests, where the machine allows them. Must not assert anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import pytest
+from dockerd import Docker, docker
+
+from longfat.backends.protocol import Backend
+from longfat.backends.registry import open_backend
+
+
+@contextmanager
+def realtime(name: str) -> Iterator[tuple[Backend, dict[str, str]]]:
+    """The backend and the environment of a command that uses it.
+
+    Skips the test where the backend cannot work, or fails it where LONGFAT_REQUIRE lists it.
+    """
+    if os.geteuid():
+        pytest.skip("a backend in real time needs root")
+    with docker() if name == "containernet" else nullcontext(Docker()) as daemon, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", daemon.environment)
+        backend = open_backend(name, {})
+        if reasons := "; ".join(backend.capabilities().reasons):
+            required = name in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
+            (pytest.fail if required else pytest.skip)(f"backend {name} cannot work here: {reasons}")
+        yield backend, daemon.environment
