@@ -46,10 +46,11 @@ Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separa
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
 BackendName = Annotated[
-    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet or fake")
+    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet, hosts, ns3 or fake")
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
+LabName = Annotated[str | None, typer.Option("--lab", help="lab of backend hosts, as `lab up` named it")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
@@ -64,6 +65,7 @@ def reproduce(
     seed: Seed = None,
     results: Results = None,
     scheduler: Scheduler = None,
+    lab: LabName = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with _outcome() as console:
@@ -72,18 +74,18 @@ def reproduce(
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, _ids(only), stack, seed)
-        machine = Machine(backend, jobs, results, scheduler)
+        machine = Machine(backend, jobs, results, scheduler, lab)
         _finish(conclude.reproduce(study, choices, machine, console))
 
 
 @app.command()
-def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None) -> None:
+def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None, lab: LabName = None) -> None:
     """Reproduce the study that shows the whole chain at work, in a minute or two."""
     with _outcome() as console:
         from longfat.verbs import conclude
         from longfat.verbs.run import Machine
 
-        _finish(conclude.smoke(Machine(backend, jobs, results), console))
+        _finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
 
 
 @app.command()
@@ -144,6 +146,7 @@ def run(
     seed: Seed = None,
     results: Results = None,
     scheduler: Scheduler = None,
+    lab: LabName = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record."""
     with _outcome() as console:
@@ -151,7 +154,7 @@ def run(
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, _ids(only), stack, seed)
-        _finish(run(study, choices, Machine(backend, jobs, results, scheduler), console))
+        _finish(run(study, choices, Machine(backend, jobs, results, scheduler, lab), console))
 
 
 @app.command()

@@ -19,7 +19,9 @@ ALLOWED = {
     "plan": LEAVES | {"manifest", "catalog"},
     "builds": LEAVES,
     "record": LEAVES,
-    "backends": LEAVES | {"lab", "builds"},
+    "agent": {"runspec", "lab", "backends.host_kernel"},
+    "hosts": LEAVES | {"lab"},
+    "backends": LEAVES | {"lab", "builds", "hosts", "dataset.gates"},
     "execute": LEAVES | {"backends", "record"},
     "crosscheck": LEAVES | {"dataset", "analysis.style"},
     "conformance": LEAVES | {"backends", "analysis.style"},
@@ -27,7 +29,7 @@ ALLOWED = {
     "analysis": LEAVES | {"dataset", "manifest", "plan.lockfile", "plan.model"},
 }
 # Leaves and laboratory code run inside the guest, which has the standard library, Mininet and Docker's library.
-FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet"}}
+FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet"}, "agent": {"mininet"}}
 FREE = {"verbs", "cli", "bench", "__init__", "__main__"}
 MODULES = sorted(SOURCE.glob("longfat/**/*.py"))
 

@@ -29,6 +29,12 @@ def _open_virtual(settings: Mapping[str, Any], say: Say) -> Backend:
     return open_virtual(say=say, **settings)
 
 
+def _open_hosts(settings: Mapping[str, Any], say: Say) -> Backend:
+    from longfat.backends.hosts import open_hosts
+
+    return open_hosts(say=say, **{"lab": None, **settings})
+
+
 def _open_ns3(settings: Mapping[str, Any], say: Say) -> Backend:
     from longfat.backends.ns3 import open_ns3
 
@@ -47,6 +53,7 @@ def _open_realtime(name: str) -> Callable[[Mapping[str, Any], Say], Backend]:
 _OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {
     "containernet": _open_realtime("containernet"),
     "fake": _open_fake,
+    "hosts": _open_hosts,
     "mininet": _open_realtime("mininet"),
     "ns3": _open_ns3,
     "virtual": _open_virtual,

@@ -35,10 +35,10 @@ class Stack:
         return {setting.sysctl: setting.value for setting in self.settings}
 
 
-REAL_TIME_BACKENDS = frozenset({"containernet", "mininet"})
-"""Backends on the machine's own kernel, where a second takes a second."""
+REAL_TIME_BACKENDS = frozenset({"containernet", "hosts", "mininet"})
+"""Backends where a second takes a second."""
 
-FOREIGN_BACKENDS = REAL_TIME_BACKENDS | {"ns3"}
+FOREIGN_BACKENDS = frozenset({"containernet", "mininet", "ns3"})
 """Backends without the project's kernel: there are none of its switches, which the two lists below set."""
 
 RECEIVER_SETTINGS: tuple[Setting, ...] = (

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of a RunSpec as a running Mininet network: built, tuned, read back, taken down."""
+"""The topology of a RunSpec as a running Mininet network: built, tuned, read back, taken down.
+
+Where several machines take part in a run, this is what one of them has of it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import json
 import resource
 import socket
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, run
 from types import TracebackType
@@ -64,13 +68,40 @@ class Namespaces:
         return process
 
 
-class Network:
-    """A Mininet network as a context: everything in it is gone when the context ends."""
+@dataclass(frozen=True)
+class Cable:
+    """A link to another machine: the card at its end here, and the hardware address of the card at the other end."""
 
-    def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None) -> None:
-        self.spec = spec
+    card: str
+    peer_address: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a run is on this machine: its nodes by name, and the links that leave it by their number."""
+
+    nodes: frozenset[str]
+    cables: Mapping[int, Cable] = field(default_factory=dict)
+
+
+def whole(spec: RunSpec) -> Part:
+    """All of a run on one machine."""
+    return Part(frozenset(node.name for node in spec.nodes))
+
+
+class Network:
+    """A Mininet network as a context: everything in it is gone when the context ends.
+
+    ``nodes`` and ``ports`` are those of this machine, ``topology`` is that of the whole run.
+    """
+
+    def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
+        self._links = spec.links
+        self._part = part or whole(spec)
         self._maker = maker or Namespaces()
         self.topology: Topology = lay_out(spec)
+        self.nodes = tuple(node for node in spec.nodes if node.name in self._part.nodes)
+        self.ports = {node.name: self.topology.ports[node.name] for node in self.nodes}
         self._scratch = scratch
         # Mininet would raise the limit on open files, and mnexec closes each that could be open one by one.
         Mininet.inited = True
@@ -133,14 +164,14 @@ class Network:
         """
         nodes: dict[str, Any] = {}
         interfaces = []
-        for node in self.spec.nodes:
+        for node in self.nodes:
             sysctls = {name: read_sysctl(name) for name in node.sysctls if name in GLOBAL_SYSCTLS}
             with inside(self.pid(node.name)):
                 sysctls.update((name, read_sysctl(name)) for name in node.sysctls if name not in GLOBAL_SYSCTLS)
-                on = sorted({name for port in self._ports(node) for name in offloads.offloads_on(port.name)})
+                on = sorted({name for port in self.ports[node.name] for name in offloads.offloads_on(port.name)})
             nodes[node.name] = {"sysctls": sysctls, "offloads_on": on}
             qdiscs = self.qdiscs(node.name)
-            for port in self._ports(node):
+            for port in self.ports[node.name]:
                 found = qdisc.achieved_egress(qdiscs, port.name)
                 found["drops"] -= before.get(port.name, 0)
                 with inside(self.pid(node.name)):
@@ -151,7 +182,7 @@ class Network:
     def drops(self) -> dict[str, int]:
         """Packets dropped so far by the qdiscs of each interface."""
         found: dict[str, int] = {}
-        for name, ports in self.topology.ports.items():
+        for name, ports in self.ports.items():
             qdiscs = self.qdiscs(name)
             found.update((port.name, qdisc.achieved_egress(qdiscs, port.name)["drops"]) for port in ports)
         return found
@@ -174,27 +205,38 @@ class Network:
             raise LaboratoryError(f"{node}: {' '.join(command)}: {output[-300:]}") from error
         return answer
 
-    def _ports(self, node: Node) -> tuple[Port, ...]:
-        return self.topology.ports[node.name]
-
     def _build(self) -> None:
-        for node in self.spec.nodes:
+        for node in self.nodes:
             self._hosts[node.name] = self._maker.add_host(self._net, node)
-        for number, link in enumerate(self.spec.links):
-            # "up" is left to the batch below: Mininet would start ifconfig for each interface.
-            self._net.addLink(
-                *(self._hosts[link.a.node], self._hosts[link.b.node]),
-                cls=Link,
-                addr1=hardware_address(number, 1),
-                addr2=hardware_address(number, 2),
-                up=None,
-            )
-        for node in self.spec.nodes:
+        for number, link in enumerate(self._links):
+            ends = [end.node for end in (link.a, link.b) if end.node in self._hosts]
+            names = [port.name for end in ends for port in self.ports[end] if port.link == number]
+            if len(ends) == 2:
+                # "up" is left to the batch below: Mininet would start ifconfig for each interface.
+                self._net.addLink(
+                    *(self._hosts[end] for end in ends),
+                    cls=Link,
+                    intfName1=names[0],
+                    intfName2=names[1],
+                    addr1=hardware_address(number, 1),
+                    addr2=hardware_address(number, 2),
+                    up=None,
+                )
+            elif ends:
+                self._take_card(self._part.cables[number].card, ends[0], names[0])
+        for node in self.nodes:
             self._tune(node)
+
+    def _take_card(self, card: str, node: str, name: str) -> None:
+        """Make a card of this machine an interface of a node; the kernel gives it back when the node is gone."""
+        command = ["ip", "link", "set", "dev", card, "netns", str(self.pid(node)), "name", name]
+        done = run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False)
+        if done.returncode:
+            raise LaboratoryError(f"{node}: {' '.join(command)}: {done.stdout.strip()}")
 
     def _tune(self, node: Node) -> None:
         """Configure one node: addresses and routes, qdiscs, sysctls, offloads."""
-        ports = self._ports(node)
+        ports = self.ports[node.name]
         self.batch(node.name, "ip", [*link_lines(node, ports), *self._route_lines(node)])
         self.batch(
             node.name,
@@ -215,12 +257,15 @@ class Network:
     def _route_lines(self, node: Node) -> list[str]:
         window = f" initcwnd {node.initial_cwnd_segments}" if node.initial_cwnd_segments else ""
         lines = [f"route add {r.subnet} via {r.via}{window}" for r in self.topology.routes[node.name]]
-        for port in self._ports(node):
-            end = 2 if port.address.endswith(".1") else 1
-            lines.append(f"neigh add {port.peer_address} dev {port.name} lladdr {hardware_address(port.link, end)}")
+        for port in self.ports[node.name]:
+            lines.append(f"neigh add {port.peer_address} dev {port.name} lladdr {self._peer_hardware(port)}")
             if window:
                 lines.append(f"route replace 10.0.{port.link}.0/30 dev {port.name} src {port.address}{window}")
         return lines
+
+    def _peer_hardware(self, port: Port) -> str:
+        cable = self._part.cables.get(port.link)
+        return cable.peer_address if cable else hardware_address(port.link, 2 if port.address.endswith(".1") else 1)
 
 
 def link_lines(node: Node, ports: tuple[Port, ...]) -> list[str]:

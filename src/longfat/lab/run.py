@@ -7,7 +7,6 @@ Whatever goes wrong ends in outcome.json with status ``failed`` and the reason: 
 from __future__ import annotations
 
 import heapq
-import json
 import platform
 import shutil
 import signal
@@ -20,13 +19,14 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from longfat.lab import capture, qdisc, queues, sockets, traffic
 from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.namespaces import inside
-from longfat.lab.network import Maker, Network
+from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
+from longfat.lab.reports import flow_results, write_json
 from longfat.lab.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
@@ -36,15 +36,46 @@ CLOCK_US = 100_000  # how often the virtual clock is shown to the host
 DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
 
 
-def run(spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None = None) -> None:
+class Meeting(Protocol):
+    """Where the machines of a run wait for each other."""
+
+    def start(self, network: Network) -> None:
+        """Called when all is ready here; returns at the moment when the measurement starts everywhere."""
+
+    def leave(self) -> None:
+        """Called when everything has been read here; returns when no machine needs the others' ends of its links."""
+
+
+class Alone:
+    """The meeting of a machine that has the whole run."""
+
+    def start(self, network: Network) -> None:
+        """Leave servers and captures some time."""
+        time.sleep(LEAD_US / 1e6)
+
+    def leave(self) -> None:
+        """Nobody is there to wait for."""
+
+
+def run(
+    spec: RunSpec,
+    folder: Path,
+    scratch: Path,
+    maker: Maker | None = None,
+    part: Part | None = None,
+    meeting: Meeting | None = None,
+) -> None:
     """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for what is not kept.
 
-    ``maker`` says what hosts are made of; Mininet's network namespaces when it is None.
+    ``maker`` says what hosts are made of; Mininet's network namespaces when it is None. Where other machines take
+    part, ``part`` says what of the run is here; flows.json needs the files of all of them and is not written then.
     """
     outcome: dict[str, Any] = {"status": "ok", "reason": None, "end_us": 0}
-    measurement = Measurement(spec, folder, scratch, maker)
+    measurement = Measurement(spec, folder, scratch, maker, part or whole(spec), meeting or Alone())
     try:
         measurement.execute()
+        if part is None:
+            write_json(folder / "flows.json", flow_results(spec, folder))
     except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
         outcome.update(status="failed", reason=f"{type(error).__name__}: {error}")
         (folder / "traceback.txt").write_text(traceback.format_exc())
@@ -53,16 +84,22 @@ def run(spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None = None) 
 
 
 class Measurement:
-    """One run while it happens: its processes, probes and time line."""
+    """One run, or one machine's part of it, while it happens: its processes, probes and time line."""
 
-    def __init__(self, spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None = None) -> None:
+    def __init__(
+        self, spec: RunSpec, folder: Path, scratch: Path, maker: Maker | None, part: Part, meeting: Meeting
+    ) -> None:
         self.spec = spec
         self._maker = maker
+        self._part = part
+        self._meeting = meeting
         self.folder = folder
         self.scratch = scratch
         self.origin_ns = 0
         self.origin_epoch_us = 0
         self.ports = {flow.name: traffic.FIRST_PORT + k for k, flow in enumerate(spec.flows)}
+        self.sending = [flow for flow in spec.flows if flow.sender in part.nodes]
+        self.receiving = [flow for flow in spec.flows if flow.receiver in part.nodes]
         self.flow_ccas: dict[str, str] = {}
         self.flow_cca_values: dict[str, dict[str, int]] = {}
         self.flow_min_rtt_us: dict[str, int] = {}
@@ -81,20 +118,21 @@ class Measurement:
             raise LaboratoryError("; ".join(reasons))
         for name in ("iperf", "captures", "outstanding", "throughput"):
             (self.folder / name).mkdir()
-        with Network(self.spec, self.scratch, self._maker) as network, ExitStack() as cleanup:
+        with Network(self.spec, self.scratch, self._maker, self._part) as network, ExitStack() as cleanup:
             self._measure(network, cleanup)
 
     def _measure(self, network: Network, cleanup: ExitStack) -> None:
-        counters_before = {node.name: read_counters(network, node.name) for node in self.spec.nodes}
+        counters_before = {node.name: read_counters(network, node.name) for node in network.nodes}
         drops_before = network.drops()
-        captures = {name: self._start_capture(network, cleanup, name) for name in self.spec.probes.capture_flows}
-        servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.spec.flows}
-        time.sleep(LEAD_US / 1e6)
+        captured = [flow for flow in self.sending if flow.name in self.spec.probes.capture_flows]
+        captures = {flow.name: self._start_capture(network, cleanup, flow) for flow in captured}
+        servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.receiving}
+        self._meeting.start(network)
         self.origin_ns, self.origin_epoch_us = time.monotonic_ns(), time.time_ns() // 1000
         pressure_before = pressure_us()
 
         clients: dict[str, subprocess.Popen[bytes]] = {}
-        for flow in self.spec.flows:
+        for flow in self.sending:
             self._at(flow.start_us, partial(self._start_client, network, cleanup, flow, clients))
         deliberate = self._plan_drops(network)
         self._plan_probes(network, cleanup)
@@ -103,14 +141,16 @@ class Measurement:
         pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
 
         for flow in self.spec.flows:
-            finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
-            finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
+            if flow in self.sending:
+                finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
+            if flow in self.receiving:
+                finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
         achieved = network.achieved(drops_before)
         for interface in achieved["interfaces"]:
             interface["deliberate_drops"] = deliberate.get(interface["interface"], 0)
         counters = {
             node.name: difference(counters_before[node.name], read_counters(network, node.name))
-            for node in self.spec.nodes
+            for node in network.nodes
         }
         achieved["flows"] = [
             {
@@ -119,7 +159,7 @@ class Measurement:
                 "cca_parameters": self._parameters(f),
                 "base_rtt_us": self.flow_min_rtt_us.get(f.name),
             }
-            for f in self.spec.flows
+            for f in self.sending
         ]
         if captures:
             time.sleep(capture.FLUSH_S)
@@ -129,7 +169,7 @@ class Measurement:
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
-        write_json(self.folder / "flows.json", [self._flow_result(flow) for flow in self.spec.flows])
+        self._meeting.leave()
 
     # -- traffic ---------------------------------------------------------------------------------------
 
@@ -147,22 +187,6 @@ class Measurement:
         command = traffic.client_command(flow, address, self.ports[flow.name])
         process = network.start(flow.sender, command, self._output(cleanup, flow, "client"))
         clients[flow.name] = started(cleanup, process)
-
-    def _flow_result(self, flow: Flow) -> dict[str, Any]:
-        iperf = self.folder / "iperf"
-        sent, _ = traffic.parse_report((iperf / f"{flow.name}.client.txt").read_text(), flow.streams)
-        received, goodput = traffic.parse_report((iperf / f"{flow.name}.server.txt").read_text(), flow.streams)
-        return {
-            "flow": flow.name,
-            "sender": flow.sender,
-            "receiver": flow.receiver,
-            "cca": flow.cca,
-            "start_us": flow.start_us,
-            "end_us": flow.start_us + flow.duration_us,
-            "bytes_sent": sent,
-            "bytes_received": received,
-            "goodput_bps": goodput,
-        }
 
     def _parameters(self, flow: Flow) -> dict[str, int]:
         """Parameters of the CCA as the flow's sockets showed them, without the numbers of its state."""
@@ -199,7 +223,7 @@ class Measurement:
             happened[interface] = happened.get(interface, 0) + drops
             network.batch(node, "tc", [qdisc.drop_filter_removal(interface)])
 
-        for port in network.topology.all_ports():
+        for port in (port for ports in network.ports.values() for port in ports):
             for drop in port.egress.drops:
                 self._at(drop.at_us, partial(begin, port.node, port.name))
                 self._watch_drop(drop.at_us, network, port.node, port.name, end)
@@ -233,7 +257,7 @@ class Measurement:
         table = cleanup.enter_context((self.folder / "sockets.csv").open("w"))
         print(sockets.COLUMNS, file=table)
         channels: list[socket.socket] = []
-        for sender in sorted({flow.sender for flow in self.spec.flows}):
+        for sender in sorted({flow.sender for flow in self.sending}):
             with inside(network.pid(sender)):
                 channels.append(cleanup.enter_context(sockets.open_probe()))
         names = {port: name for name, port in self.ports.items()}
@@ -262,7 +286,7 @@ class Measurement:
         table = cleanup.enter_context((self.folder / "queues.csv").open("w"))
         print(queues.COLUMNS, file=table)
         channels: list[tuple[str, socket.socket, dict[int, str]]] = []
-        for node, ports in network.topology.ports.items():
+        for node, ports in network.ports.items():
             shaped = {port.name for port in ports if port.egress.rate_bps}
             if shaped:
                 with inside(network.pid(node)):
@@ -289,11 +313,10 @@ class Measurement:
 
     # -- captures --------------------------------------------------------------------------------------
 
-    def _start_capture(self, network: Network, cleanup: ExitStack, name: str) -> subprocess.Popen[bytes]:
-        flow = next(flow for flow in self.spec.flows if flow.name == name)
-        interface = network.topology.ports[flow.sender][0].name
-        output = cleanup.enter_context((self.scratch / f"{name}.tcpdump").open("wb"))
-        command = capture.tcpdump_command(interface, self.ports[name], self.scratch / f"{name}.pcap")
+    def _start_capture(self, network: Network, cleanup: ExitStack, flow: Flow) -> subprocess.Popen[bytes]:
+        interface = network.ports[flow.sender][0].name
+        output = cleanup.enter_context((self.scratch / f"{flow.name}.tcpdump").open("wb"))
+        command = capture.tcpdump_command(interface, self.ports[flow.name], self.scratch / f"{flow.name}.pcap")
         return started(cleanup, network.start_tool(flow.sender, command, output))
 
     def _end_capture(self, name: str, process: subprocess.Popen[bytes]) -> dict[str, int]:
@@ -364,8 +387,3 @@ def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> 
     with path.open("w") as table:
         table.write(f"t_us,{column}\n")
         table.writelines(f"{t_us},{value}\n" for t_us, value in points)
-
-
-def write_json(path: Path, data: object) -> None:
-    """Write ``data`` as sorted, indented JSON."""
-    path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")

@@ -18,7 +18,7 @@ from longfat.analysis.notebook import run_notebook
 from longfat.analysis.opened import draw_all
 from longfat.analysis.reference import ReferenceMatch, compare, write_reference
 from longfat.analysis.report import write_report
-from longfat.catalog.stacks import REAL_TIME_BACKENDS
+from longfat.catalog.stacks import FOREIGN_BACKENDS
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
 from longfat.execute.results import open_results
@@ -79,8 +79,8 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
 
 
 def smoke(machine: Machine, console: Console) -> bool:
-    """Reproduce the smoke study; in real time that which any kernel can do. Whether every run is valid."""
-    if machine.backend in REAL_TIME_BACKENDS:
+    """Reproduce the smoke study; without the project's kernel what any can do. Whether every run is valid."""
+    if machine.backend in FOREIGN_BACKENDS:
         return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console)
     return reproduce("_smoke", Choices(), machine, console)
 

@@ -9,15 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from longfat.backends.registry import open_backend, require_backend
-from longfat.catalog.stacks import FOREIGN_BACKENDS
+from longfat.catalog.stacks import FOREIGN_BACKENDS, REAL_TIME_BACKENDS
+from longfat.errors import StudyError
 from longfat.events import Event, EventSink, Kind, broadcast, log_to
 from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
+from longfat.labs.folder import lab_folder
 from longfat.plan.estimate import estimate
 from longfat.plan.lockfile import write_lock
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve, study_name
@@ -31,14 +34,24 @@ class Machine:
     jobs: int | None = None
     results: Path | None = None
     scheduler: str | None = None
+    lab: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
+        if self.backend == "hosts":
+            return {"lab": self.lab and lab_folder(self.lab)}
+        if self.lab is not None:
+            raise StudyError(f"backend {self.backend!r} uses no lab", where="--lab", hint="--backend hosts does")
+        return {}
 
 
 def results_path(study: Path, given: Path | None, backend: str = "virtual") -> Path:
     """The results folder: as given, else ``results/STUDY`` under the repository root.
 
-    Runs without the project's kernel are never mixed with others: theirs is ``results/STUDY-BACKEND``.
+    Runs in real time or without the project's kernel are never mixed with others: theirs is
+    ``results/STUDY-BACKEND``.
     """
-    suffix = f"-{backend}" if backend in FOREIGN_BACKENDS else ""
+    suffix = f"-{backend}" if backend in FOREIGN_BACKENDS | REAL_TIME_BACKENDS else ""
     return given or repository_root() / "results" / f"{study_name(study)}{suffix}"
 
 
@@ -63,9 +76,10 @@ def run_study(folder: Path, choices: Choices, machine: Machine, results: Results
     """Resolve the plan for the backend, make it the results folder's lock, and execute it."""
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
+    settings = machine.settings()
     resolve(folder, choices, {"backend": machine.backend})
     stage(events, f"preparing backend {machine.backend}")
-    backend = open_backend(machine.backend, {}, say=partial(stage, events))
+    backend = open_backend(machine.backend, settings, say=partial(stage, events))
     plan = resolve(folder, choices, backend.pins())
     jobs = min(job_count(machine.jobs), backend.capabilities().at_once or sys.maxsize)
     write_lock(plan, results.lock)

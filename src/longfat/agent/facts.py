@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host is: kernel, programs, network cards, and how busy it is. Changes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.host_kernel import ask_kernel
+
+NICS = "/usr/local/sbin/longfat-nics"  # infra/ansible/roles/data_plane
+PROGRAMS = {
+    "ethtool": ("ethtool", "--version"),
+    "iperf": ("iperf", "--version"),
+    "tc": ("tc", "-Version"),
+    "tcpdump": ("tcpdump", "--version"),
+    "tcptrace": ("tcptrace", "-v"),
+}
+"""What runs need of a host, each with the command that tells its version."""
+
+BUSY_S = 0.5
+CPU_FIELDS = 8  # of the first line of /proc/stat (proc(5)): user to steal; the rest is counted in user
+
+
+def look() -> dict[str, Any]:
+    """Everything that decides whether a host can do a run."""
+    kernel = dataclasses.asdict(ask_kernel(Path("/")))
+    return {
+        "kernel": {key: sorted(value) if isinstance(value, frozenset) else value for key, value in kernel.items()},
+        "build": build(),
+        "programs": {name: version(command) for name, command in PROGRAMS.items()} | {"mininet": mininet_version()},
+        "sysctls": sysctl_names(),
+        "cards": cards(),
+    }
+
+
+def build() -> str:
+    """Digest of the running kernel's build, with its release."""
+    return hashlib.sha256(Path("/proc/version").read_bytes()).hexdigest()[:16]
+
+
+def version(command: tuple[str, ...]) -> str | None:
+    """First line with a number of what a program says of its version; None when it is not installed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    lines = (done.stdout + done.stderr).splitlines()
+    return next((line.strip() for line in lines if any(letter.isdigit() for letter in line)), "")
+
+
+def mininet_version() -> str | None:
+    """Version of Mininet, which the laboratory's code makes namespaces with; None when it is not installed."""
+    try:
+        from mininet.net import VERSION
+    except ImportError:
+        return None
+    return str(VERSION)
+
+
+def sysctl_names() -> list[str]:
+    """Dotted names of the settings of IPv4 and of the limits of all networking."""
+    root = Path("/proc/sys")
+    files = (path for tree in ("net/ipv4", "net/core") for path in (root / tree).rglob("*") if path.is_file())
+    names = (".".join(path.relative_to(root).parts) for path in files)
+    return sorted(name for name in names if ".conf." not in name and ".neigh." not in name)
+
+
+def cards() -> dict[str, dict[str, Any]]:
+    """The cards of the data plane by the link they are an end of; empty on a host that nobody prepared."""
+    try:
+        done = subprocess.run([NICS, "find"], capture_output=True, text=True, check=False)
+        found = json.loads(done.stdout)
+    except (OSError, ValueError):
+        return {}
+    return {link: card(name) for link, name in found.items()}
+
+
+def card(name: str) -> dict[str, Any]:
+    """Name, hardware address and limits of a card; ``speed_bps`` is None where its driver does not tell."""
+    told = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
+    (facts,) = json.loads(told.stdout)
+    return {
+        "card": name,
+        "address": facts["address"],
+        "max_mtu_bytes": facts.get("max_mtu") or 65535,
+        "carrier": facts.get("operstate") in ("UP", "UNKNOWN"),
+        "speed_bps": speed_bps(Path("/sys/class/net") / name / "speed"),
+    }
+
+
+def speed_bps(file: Path) -> int | None:
+    """What a driver says of its card's speed, in bits per second."""
+    try:
+        mbps = int(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return mbps * 1_000_000 if mbps > 0 else None
+
+
+def busy_share(stat: Path = Path("/proc/stat"), wait_s: float = BUSY_S) -> float:
+    """Share of the CPUs' time in which they were not idle, from 0 to 1, over half a second."""
+    before = cpu_ticks(stat.read_text())
+    time.sleep(wait_s)
+    after = cpu_ticks(stat.read_text())
+    idle, total = (new - old for new, old in zip(after, before, strict=True))
+    return 1 - idle / total if total else 0.0
+
+
+def cpu_ticks(stat: str) -> tuple[int, int]:
+    """Ticks in which the CPUs were idle or waited for a disk, and all ticks, since the start of the system."""
+    ticks = [int(field) for field in stat.splitlines()[0].split()[1 : CPU_FIELDS + 1]]
+    return ticks[3] + ticks[4], sum(ticks)

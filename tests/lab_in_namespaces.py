@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab without machines: three hosts, each in namespaces of its own with the project's userland, and cables of veth.
+
+Owns the hosts' start and end, and a program ``ssh`` that enters them where the real one would connect. The rest is as
+on a real host: the agent comes over that connection, takes the cards, and has to give them back. Must not assert
+anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.backends.virtual import open_virtual
+
+PATIENCE_S = 20.0
+ROLES = {"receiver": "receiver", "router": "router", "sender": "sender"}
+CABLES = {"direct": ("sender", "receiver"), "left": ("sender", "router"), "right": ("router", "receiver")}
+
+# Mounts and namespaces end with the first process. Each network namespace has a file, by which cables are laid.
+HOSTS = """\
+set -eu
+root=$1 shared=$2
+shift 2
+mkdir "$shared/netns"
+for host; do
+    touch "$shared/netns/$host"
+    unshare --net="$shared/netns/$host" true
+done
+for host; do
+    nsenter --net="$shared/netns/$host" unshare --mount --uts sh -euc "$HOST" sh "$root" "$shared" "$host" &
+done
+wait
+"""
+
+# A host: the userland, read-only, with what may be written in memory.
+HOST = """\
+root=$1 shared=$2 host=$3
+hostname "$host"
+mount --bind "$root" "$root"
+mount -o remount,bind,ro "$root"
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys"
+mount --rbind /dev "$root/dev"
+for folder in run tmp usr/local var/lib; do mount -t tmpfs tmpfs "$root/$folder"; done
+mkdir "$root/run/shared" "$root/usr/local/sbin"
+mount --rbind "$shared" "$root/run/shared"
+ln -s shared/netns "$root/run/netns"
+cp "$shared/longfat-nics" "$root/usr/local/sbin/"
+ip link set lo up
+echo $$ >"$shared/$host.part"
+cd "$root"
+mkdir run/machine
+pivot_root . run/machine
+exec chroot . sh -euc 'umount -l /run/machine; cd /run/shared; mv "$1.part" "$1.pid"; cd /; exec sleep infinity' sh "$host"
+"""
+
+# The part of longfat-nics that runs rely on. A cable of veth goes with the namespace that had one of its ends: it is
+# laid again, by whichever of the two hosts comes first.
+NICS = """\
+#!/bin/sh
+set -eu
+if [ "$1" = find ]; then cat /run/shared/$(hostname).json; exit; fi
+exec 9>/run/shared/lock
+flock 9
+while read -r cable mac one other; do
+    ip -n "$one" link show "$cable" >/dev/null 2>&1 ||
+        ip -n "$one" link add "$cable" address "$mac:01" type veth peer name "$cable" address "$mac:02" netns "$other"
+    ip -n "$one" link set "$cable" up
+    ip -n "$other" link set "$cable" up
+done </run/shared/cables
+"""
+
+SSH = """\
+#!/bin/sh
+# The user's name is followed by the address, which is the host's name here, and the command.
+set -eu
+while [ "$1" != -l ]; do shift; done
+host=$3
+shift 3
+echo $$ >>@FOLDER@/connections
+exec nsenter --target="$(cat @FOLDER@/$host.pid)" --mount --net --uts -- sh -c "$*"
+"""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The lab's folder, and where its program ``ssh`` is."""
+
+    folder: Path
+    programs: Path
+    shared: Path
+
+    def connections(self) -> list[int]:
+        """Process numbers of all connections that were made, in their order."""
+        return [int(line) for line in (self.shared / "connections").read_text().split()]
+
+    def say(self, host: str, command: str) -> str:
+        """What a command prints on a host."""
+        words = [str(self.programs / "ssh"), "-l", "root", host, command]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+@contextmanager
+def lab_in_namespaces() -> Iterator[Lab]:
+    """Three hosts, until the block ends. Needs root."""
+    root = open_virtual().root
+    with tempfile.TemporaryDirectory(prefix="lab-") as name:
+        shared = Path(name)
+        lab = Lab(shared / "lab", shared / "programs", shared)
+        _write_files(lab)
+        command = ["unshare", "--mount", "--fork", "--kill-child", "sh", "-c", HOSTS, "sh"]
+        process = subprocess.Popen([*command, str(root), name, *ROLES], env=os.environ | {"HOST": HOST})
+        try:
+            _await_hosts(shared, process)
+            lab.say("router", "/usr/local/sbin/longfat-nics apply")
+            yield lab
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _await_hosts(shared: Path, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not all((shared / f"{host}.pid").exists() for host in ROLES):
+        if process.poll() is not None or time.monotonic() > end:
+            raise RuntimeError("the hosts of the lab did not start")
+        time.sleep(0.05)
+
+
+def _write_files(lab: Lab) -> None:
+    for folder in (lab.folder, lab.programs):
+        folder.mkdir()
+    for path, text in ((lab.shared / "longfat-nics", NICS), (lab.programs / "ssh", SSH)):
+        path.write_text(text.replace("@FOLDER@", shlex.quote(str(lab.shared))))
+        path.chmod(0o755)
+    cables = (f"{cable} 02:00:00:01:0{k} {' '.join(ends)}\n" for k, (cable, ends) in enumerate(CABLES.items()))
+    (lab.shared / "cables").write_text("".join(cables))
+    links = {host: [cable for cable, ends in CABLES.items() if host in ends] for host in ROLES}
+    for host, own in links.items():
+        (lab.shared / f"{host}.json").write_text(json.dumps({cable: cable for cable in own}))
+    hosts = [
+        {
+            "name": host,
+            "role": role,
+            "ssh": {"address": host, "port": 22, "user": "root", "host_key": None},
+            "nics": [{"link": link, "mac": None, "pci": "0000:00:01.0", "vlan": None} for link in links[host]],
+            "placement": {"provider": "namespaces", "location": None, "machine_type": None, "id": None},
+        }
+        for host, role in ROLES.items()
+    ]
+    tags = {"study": "test", "owner": "test", "expires": None}
+    inventory = {"format": 1, "environment": "existing", "tags": tags, "hosts": hosts}
+    (lab.folder / "inventory.json").write_text(json.dumps(inventory))
+
+
+def environment(lab: Lab) -> dict[str, str]:
+    """The environment of a command that is to use the lab."""
+    return os.environ | {"PATH": f"{lab.programs}:{os.environ['PATH']}", "LONGFAT_LABS": str(lab.folder.parent)}
