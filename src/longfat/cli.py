@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 build = typer.Typer(
-    help="Build the kernel, the image or a container image into the cache folder.", no_args_is_help=True
+    help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
 app.add_typer(build, name="build")
 
@@ -211,6 +211,15 @@ def image(verify: Annotated[bool, typer.Option(help="compare the content of ever
         from longfat.builds.image import build_image
 
         _say(console, "image", build_image(verify=verify, say=console.print).path)
+
+
+@build.command()
+def disk() -> None:
+    """Build the disk of virtual machines, unless it is in the cache folder; needs root."""
+    with _outcome() as console:
+        from longfat.builds.disk import build_disk
+
+        _say(console, "disk", build_disk(say=console.print))
 
 
 @build.command()
