@@ -74,10 +74,10 @@ crosscheck *OPTIONS:
 bench *OPTIONS:
     @longfat bench "$@"
 
-# List the labs that Terraform made; destroy those past their expiry, each once confirmed (--yes: without asking)
+# Make, prepare, list and destroy labs: up ENV, provision ENV, down ENV, list, sweep (--help; docs/infrastructure.md)
 [group('lab')]
-lab-sweep *OPTIONS:
-    @python infra/terraform/sweep.py "$@"
+lab *ARGUMENTS:
+    @longfat lab "$@"
 
 # Build the kernel into the cache folder, unless it is there (--target x86-64: a Debian package)
 [group('build')]

@@ -19,6 +19,7 @@ ALLOWED = {
     "plan": LEAVES | {"manifest", "catalog"},
     "builds": LEAVES,
     "record": LEAVES,
+    "labs": LEAVES | {"builds"},
     "backends": LEAVES | {"lab", "builds"},
     "execute": LEAVES | {"backends", "record"},
     "crosscheck": LEAVES | {"dataset", "analysis.style"},
