@@ -35,7 +35,8 @@ def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], hea
             heard(line)
         return process.wait()
 
-    return _await(process, listen, once=False)
+    with output:
+        return _await(process, listen, once=False)
 
 
 def _await(process: subprocess.Popen[str] | subprocess.Popen[bytes], end: Callable[[], int], *, once: bool) -> int:
