@@ -35,7 +35,8 @@ check:
     ruff format --check .
     ruff check .
     mypy
-    shellcheck just .ci/run images/customize.sh infra/scan/run infra/terraform/environments/local/machine
+    shellcheck just .ci/run images/customize.sh images/machine/customize.sh images/machine/root/usr/local/sbin/seed
+    shellcheck infra/scan/run infra/terraform/environments/local/machine
     shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
@@ -73,10 +74,10 @@ crosscheck *OPTIONS:
 bench *OPTIONS:
     @longfat bench "$@"
 
-# List the labs that Terraform made; destroy those past their expiry, each once confirmed (--yes: without asking)
+# Make, prepare, list and destroy labs: up ENV, provision ENV, down ENV, list, sweep (--help; docs/infrastructure.md)
 [group('lab')]
-lab-sweep *OPTIONS:
-    @python infra/terraform/sweep.py "$@"
+lab *ARGUMENTS:
+    @longfat lab "$@"
 
 # Build the kernel into the cache folder, unless it is there (--target x86-64: a Debian package)
 [group('build')]
@@ -87,6 +88,11 @@ kernel *OPTIONS:
 [group('build')]
 image *OPTIONS:
     @longfat build image "$@"
+
+# Build the disk of virtual machines into the cache folder, unless it is there; as root
+[group('build')]
+disk:
+    @longfat build disk
 
 # Build the whole testbed as a container image, to be loaded into Docker, Podman or Apptainer (docs/container.md)
 [group('build')]

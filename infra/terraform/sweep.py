@@ -40,7 +40,7 @@ class Lab:
 def labs_folder() -> Path:
     """Where labs are kept: $LONGFAT_LABS, else longfat/labs below $XDG_STATE_HOME or ~/.local/state."""
     if chosen := os.environ.get("LONGFAT_LABS"):
-        return Path(chosen)
+        return Path(chosen).absolute()
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if os.path.isabs(state) else Path.home() / ".local/state") / "longfat/labs"
 
@@ -106,6 +106,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="List labs, and destroy those past their expiry after confirmation.")
     parser.add_argument("--labs", type=Path, default=labs_folder(), help="folder of the labs (%(default)s)")
     parser.add_argument("--yes", action="store_true", help="destroy what has expired without asking")
+    parser.add_argument("--list", action="store_true", help="list only: ask nothing, destroy nothing")
     options = parser.parse_args()
 
     now = datetime.now(UTC)
@@ -123,6 +124,8 @@ def main() -> int:
             print(f"{folder.name}: {facts}, {remaining(lab.expires, now)}")
             if lab.expires and lab.expires <= now:
                 expired.append(lab)
+    if options.list:
+        return 1 if left else 0
     terraform = next((path for name in ("terraform", "tofu") if (path := shutil.which(name))), None)
     for lab in expired:
         if terraform is None:

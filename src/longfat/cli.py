@@ -36,9 +36,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 build = typer.Typer(
-    help="Build the kernel, the image or a container image into the cache folder.", no_args_is_help=True
+    help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
 app.add_typer(build, name="build")
+lab = typer.Typer(
+    help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
+)
+app.add_typer(lab, name="lab")
 
 Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
 Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
@@ -50,7 +54,11 @@ BackendName = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
-LabName = Annotated[str | None, typer.Option("--lab", help="lab of backend hosts, as `lab up` named it")]
+UsedLab = Annotated[str | None, typer.Option("--lab", help="lab of backend hosts, as `lab up` named it")]
+LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
+OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
+LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
@@ -65,7 +73,7 @@ def reproduce(
     seed: Seed = None,
     results: Results = None,
     scheduler: Scheduler = None,
-    lab: LabName = None,
+    lab: UsedLab = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with _outcome() as console:
@@ -79,7 +87,7 @@ def reproduce(
 
 
 @app.command()
-def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None, lab: LabName = None) -> None:
+def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None, lab: UsedLab = None) -> None:
     """Reproduce the study that shows the whole chain at work, in a minute or two."""
     with _outcome() as console:
         from longfat.verbs import conclude
@@ -146,7 +154,7 @@ def run(
     seed: Seed = None,
     results: Results = None,
     scheduler: Scheduler = None,
-    lab: LabName = None,
+    lab: UsedLab = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record."""
     with _outcome() as console:
@@ -217,6 +225,15 @@ def image(verify: Annotated[bool, typer.Option(help="compare the content of ever
 
 
 @build.command()
+def disk() -> None:
+    """Build the disk of virtual machines, unless it is in the cache folder; needs root."""
+    with _outcome() as console:
+        from longfat.builds.disk import build_disk
+
+        _say(console, "disk", build_disk(say=console.print))
+
+
+@build.command()
 def oci() -> None:
     """Build the whole testbed as a container image, unless it is in the cache folder."""
     with _outcome() as console:
@@ -231,6 +248,62 @@ def build_both() -> None:
     """Build the kernel and the image."""
     kernel()
     image()
+
+
+@lab.command("up")
+def lab_up(
+    environment: LabEnvironment,
+    name: LabName = None,
+    yes: Yes = False,
+    hourly_price: Annotated[float | None, typer.Option(min=0, help="what an hour of the whole lab costs")] = None,
+    currency: Annotated[str, typer.Option(help="of that price")] = "USD",
+) -> None:
+    """Show what would be made and what it costs, ask, make it, and write the lab's inventory."""
+    with _outcome() as console:
+        from longfat.labs.changes import Price
+        from longfat.verbs import lab as verbs
+
+        verbs.up(environment, name, Price(hourly_price, currency), console, yes=yes)
+
+
+@lab.command("provision")
+def lab_provision(
+    environment: OfLab = None,
+    options: Annotated[list[str] | None, typer.Argument(help="after --: options of ansible-playbook")] = None,
+    name: LabName = None,
+) -> None:
+    """Prepare the machines of a lab by the roles of infra/ansible."""
+    with _outcome() as console:
+        from longfat.verbs import lab as verbs
+
+        given = [word for word in (environment, *(options or ())) if word]
+        first = given.pop(0) if given and not given[0].startswith("-") else None
+        verbs.provision(first, name, given, console)
+
+
+@lab.command("down")
+def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) -> None:
+    """Show what would be destroyed, ask, destroy it, and remove what was made in the lab's folder."""
+    with _outcome() as console:
+        from longfat.verbs import lab as verbs
+
+        verbs.down(environment, name, console, yes=yes)
+
+
+@lab.command("list")
+def lab_list() -> None:
+    """List the labs of this account, and how long each has left."""
+    from longfat.verbs import lab as verbs
+
+    raise typer.Exit(verbs.sweep(["--list"]))
+
+
+@lab.command("sweep")
+def lab_sweep(yes: Yes = False) -> None:
+    """List the labs of this account, and destroy those past their expiry, each once confirmed."""
+    from longfat.verbs import lab as verbs
+
+    raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
 
 
 @app.command()
@@ -277,7 +350,7 @@ def _outcome() -> Iterator[Console]:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(error.exit_status) from error
     except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; finished runs are kept, the same command continues\n")
+        sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
         raise typer.Exit(INTERRUPTED) from error
 
 

@@ -87,6 +87,12 @@ def test_every_lab_is_listed_and_none_is_destroyed_unasked(tmp_path: Path, progr
     assert called(tmp_path) == []
 
 
+def test_a_list_asks_nothing_and_is_no_failure(tmp_path: Path, programs: Path) -> None:
+    make_lab(tmp_path / "labs", "old", PAST)
+    done = sweep(tmp_path / "labs", programs, "--list")
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1)
+
+
 def test_only_what_has_expired_is_destroyed_with_what_it_was_made_from(tmp_path: Path, programs: Path) -> None:
     labs = tmp_path / "labs"
     old = make_lab(labs, "old", PAST)

@@ -145,6 +145,8 @@ def test_a_lab_comes_up_is_left_alone_and_leaves_nothing(lab: Lab) -> None:
     assert sorted(pids) == list(NAMES)
     assert all(runs(number) for number in pids.values())
     assert {path.name for path in lab.folder.iterdir() if path.is_socket()} == {
+        "direct@sender",
+        "direct@receiver",
         "left@sender",
         "left@router",
         "right@router",
@@ -155,9 +157,9 @@ def test_a_lab_comes_up_is_left_alone_and_leaves_nothing(lab: Lab) -> None:
     inventory = lab.inventory()
     Draft202012Validator(inventory_schema()).validate(inventory)
     assert [(host["name"], host["role"], len(host["nics"])) for host in inventory["hosts"]] == [
-        ("receiver", "receiver", 1),
+        ("receiver", "receiver", 2),
         ("router", "router", 2),
-        ("sender", "sender", 1),
+        ("sender", "sender", 2),
     ]
     for host in inventory["hosts"]:
         assert (lab.folder / f"{host['name']}.host_key.pub").read_text().startswith(f"{host['ssh']['host_key']} ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One virtual machine of QEMU with the disk of debian_disk.py, reached by SSH with keys made for it.
+"""One virtual machine of QEMU with the disk of images/machine, reached by SSH with keys made for it.
 
 Owns the process and its files. Must not assert anything.
 """

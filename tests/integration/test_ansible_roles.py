@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from debian_disk import debian_disk
 from debian_machine import DebianMachine
 
+from longfat.builds.disk import build_disk
 from longfat.cache import cache_folder
 
 pytestmark = pytest.mark.infra
@@ -55,7 +55,7 @@ def package() -> Path:
 
 @pytest.fixture(scope="module")
 def machine(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianMachine]:
-    with DebianMachine(debian_disk(), tmp_path_factory.mktemp("machine")) as started:
+    with DebianMachine(build_disk(), tmp_path_factory.mktemp("machine")) as started:
         started.write_inventory()
         started.wait()
         yield started

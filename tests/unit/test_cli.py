@@ -204,7 +204,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert b"interrupted; finished runs are kept" in errors
+    assert b"interrupted; what is finished is kept" in errors
     assert not list(raw.glob(".*"))
     result = call("run", "tiny", "--backend", "fake")
     assert result.exit_code == 0

@@ -17,6 +17,7 @@ WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock", "go.sum"}
 WITHOUT_COMMENTS = {".md", ".json", ".ipynb", ".csv", ".png", ".pcap"}
 MAX_LINES = 400
 PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]
+MACHINE_LISTS = ["images/machine/packages.txt", "images/machine/fetched.txt"]
 
 
 def project_files() -> list[Path]:
@@ -94,13 +95,13 @@ def test_every_dependency_is_in_the_lock_file() -> None:
     assert [name for name in wanted if name.lower().replace("_", "-") not in locked] == []
 
 
-@pytest.mark.parametrize("name", [*PACKAGE_LISTS, "images/path-excludes.txt"])
+@pytest.mark.parametrize("name", [*PACKAGE_LISTS, *MACHINE_LISTS, "images/path-excludes.txt"])
 def test_a_list_is_sorted_and_has_no_entry_twice(name: str) -> None:
     entries = [line.split()[0] for line in (ROOT / name).read_text().splitlines() if line[0] != "#"]
     assert entries == sorted(set(entries))
 
 
-@pytest.mark.parametrize("name", PACKAGE_LISTS)
+@pytest.mark.parametrize("name", [*PACKAGE_LISTS, *MACHINE_LISTS])
 def test_every_package_has_its_reason(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text().splitlines() if line[0] != "#"]
     assert [line for line in lines if not re.search(r" # \S", line)] == []

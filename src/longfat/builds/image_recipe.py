@@ -55,8 +55,8 @@ def read_recipe(folder: Path) -> ImageRecipe:
             variant=settings["variant"],
             architecture=settings["architecture"],
             source_date_epoch=settings["source_date_epoch"],
-            packages=_entries(texts["packages.txt"]),
-            path_excludes=_entries(texts["path-excludes.txt"]),
+            packages=list_entries(texts["packages.txt"]),
+            path_excludes=list_entries(texts["path-excludes.txt"]),
             customize=texts["customize.sh"],
             digest=digest.hexdigest(),
         )
@@ -83,7 +83,7 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
     ]
 
 
-def _entries(text: str) -> tuple[str, ...]:
+def list_entries(text: str) -> tuple[str, ...]:
     """The entries of a list with one in each line and comments after ``#``."""
     lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)

@@ -31,12 +31,13 @@ def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
         if not line.strip() or line.startswith("#"):
             continue
         package, probe = line.split()[:2]
-        if (wanted or not probe.startswith("?")) and not _is_there(probe.removeprefix("?")):
+        if (wanted or not probe.startswith("?")) and not is_there(probe.removeprefix("?")):
             missing.append(package)
     return missing
 
 
-def _is_there(probe: str) -> bool:
+def is_there(probe: str) -> bool:
+    """Whether a program is in PATH or where root's programs are, or the file exists that ``probe`` names."""
     if probe.startswith("/"):
         return Path(probe).exists()
     return shutil.which(probe, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None

@@ -23,7 +23,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from longfat.errors import RigError
-from longfat.hosts.inventory import KEY, KNOWN_HOSTS, Host
+from longfat.hosts.inventory import Host
+from longfat.labs.folder import KEY, KNOWN_HOSTS
 
 BEAT_S = 5.0  # how often a host hears that the commanding machine is there
 CONNECT_S = 20

@@ -11,12 +11,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from longfat.errors import Problem, StudyError
+from longfat.labs.folder import INVENTORY
 from longfat.runspec import Role
 
 SCHEMA = Path(__file__).resolve().parents[3] / "infra" / "inventory.schema.json"
-FILE = "inventory.json"
-KNOWN_HOSTS = "known_hosts"
-KEY = "id_ed25519"
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def read_inventory(folder: Path) -> Inventory:
 
     Raises StudyError, with every problem, when there is none, it is not of the contract, or a link has not two ends.
     """
-    file = folder / FILE
+    file = folder / INVENTORY
     hint = f"./just lab up ENVIRONMENT --lab {folder.name} writes it"
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

@@ -28,6 +28,17 @@ run "network" {
     error_message = "the router has not two links"
   }
   assert {
+    condition = contains(output.commands["receiver"], join(",", [
+      "dgram,id=direct,local.type=unix,local.path=/nowhere/lab/direct@receiver",
+      "remote.type=unix,remote.path=/nowhere/lab/direct@sender",
+    ]))
+    error_message = "sender and receiver have no link of their own"
+  }
+  assert {
+    condition     = output.machines["router"] == { role = "router", machine_type = "1 x tcg, 512 MiB" }
+    error_message = "what a machine is cannot be said before it is made"
+  }
+  assert {
     condition     = !contains(output.commands["router"], "-kernel")
     error_message = "there is a kernel although none was given"
   }

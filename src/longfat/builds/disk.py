@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, as a rented machine has it.
+
+Owns the layout of the disk and the way GRUB gets onto it, which takes no virtual machine. Must not decide what is on
+it: ``images/machine`` does. Who the machine is, a second disk tells it (images/machine/root/usr/local/sbin/seed).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from longfat.builds.apt_sources import configured_sources, source_lines
+from longfat.builds.image_recipe import list_entries
+from longfat.builds.packages import is_there
+from longfat.cache import cache_folder
+from longfat.errors import RigError
+
+RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images/machine"
+SUITE = "bookworm"
+# Debian package by program.
+NEEDED = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "dd": "coreutils"}
+EPOCH = 1735689600  # 2025-01-01T00:00:00Z, the day of the image too: the latest time stamp of any file
+SECTOR = 512
+FIRST_SECTOR = 2048
+DISK_MIB = 2048
+GRUB_MODULES = "biosdisk part_msdos ext2 normal linux configfile search search_fs_uuid loadenv echo test sleep reboot"
+STDERR_TAIL_CHARS = 2000
+
+
+def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> Path:
+    """The disk of the recipe in ``recipe_folder``: from the cache folder, or built now (about two minutes).
+
+    ``say`` is told, in one line, what takes time.
+    Raises RigError when it is not there and this user or this machine cannot build it.
+    """
+    digest = recipe_digest(recipe_folder)
+    disk = cache_folder() / "disks" / f"machine-{digest[:16]}.raw"
+    if disk.exists():
+        return disk
+    _require()
+    try:
+        disk.parent.mkdir(parents=True, exist_ok=True)
+        with disk.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a second process waits for the first one's disk
+            if not disk.exists():
+                say(f"building the machines' {SUITE} disk with mmdebstrap (about two minutes)")
+                with tempfile.TemporaryDirectory(prefix=".build-", dir=disk.parent) as scratch:
+                    _build(recipe_folder, digest, Path(scratch)).rename(disk)
+    except OSError as error:
+        raise RigError(
+            f"the machines' disk cannot be written: {error.strerror}",
+            where=str(error.filename or disk),
+            hint="it needs 2 GB of disk space; LONGFAT_CACHE names another folder",
+        ) from error
+    return disk
+
+
+def recipe_digest(folder: Path) -> str:
+    """SHA-256 over all that decides what is on the disk, the versions of Debian's packages excepted."""
+    digest = hashlib.sha256(repr((SUITE, EPOCH, FIRST_SECTOR, DISK_MIB, GRUB_MODULES)).encode())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        mode = path.stat().st_mode & 0o100
+        digest.update(f"{path.relative_to(folder)} {mode} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def boot_sector(boot: bytes, first: int, sectors: int) -> bytes:
+    """GRUB's boot sector with one partition of Linux; the core image follows in the next sector, as it expects."""
+    code = bytearray(boot[:440].ljust(SECTOR, b"\0"))
+    code[0x66:0x68] = b"\x90\x90"  # no check for a floppy, as grub-bios-setup does it for a disk
+    entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors)
+    code[440:444] = b"LFAT"
+    code[446:462] = entry
+    code[510:512] = b"\x55\xaa"
+    return bytes(code)
+
+
+def _require() -> None:
+    """Raise RigError unless this user and this machine can build a disk."""
+    missing = [package for program, package in NEEDED.items() if not is_there(program)]
+    if missing:
+        raise RigError(
+            f"packages for the machines' disk are missing: {' '.join(missing)}",
+            hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
+        )
+    if os.geteuid() != 0:
+        raise RigError(
+            "only root can build the machines' disk, whose files are root's",
+            hint=f"as root, once: LONGFAT_CACHE={cache_folder()} ./just disk",
+        )
+
+
+def _build(recipe: Path, digest: str, folder: Path) -> Path:
+    """Cook the root, make a file system of it, and put it behind GRUB. Raises RigError and OSError."""
+    root, part, disk = folder / "root", folder / "part", folder / "disk"
+    packages, fetched = (list_entries((recipe / name).read_text()) for name in ("packages.txt", "fetched.txt"))
+    _run(
+        *("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", f"--include={','.join(packages)}"),
+        *("--skip=cleanup/apt/lists", "--skip=cleanup/apt/cache"),
+        f'--customize-hook=sh {shlex.quote(str(recipe / "customize.sh"))} "$1"',
+        *(SUITE, str(root), *source_lines(SUITE, configured_sources())),
+        FETCHED=" ".join(fetched),
+        GRUB_MODULES=GRUB_MODULES,
+    )
+    _age(root)
+    sectors = DISK_MIB * 2048 - FIRST_SECTOR
+    with part.open("wb") as file:
+        file.truncate(sectors * SECTOR)
+    identity = str(uuid.UUID(digest[:32]))
+    _run(
+        *("mke2fs", "-q", "-t", "ext4", "-U", identity, "-E", f"hash_seed={identity}"),
+        *("-O", "^metadata_csum_seed,^orphan_file"),  # features that GRUB 2.06 does not read
+        *("-d", str(root), str(part)),
+        E2FSPROGS_FAKE_TIME=str(EPOCH),
+    )
+    boot = (root / "usr/lib/grub/i386-pc/boot.img").read_bytes()
+    core = (root / "boot/grub/i386-pc/core.img").read_bytes()
+    if len(core) > (FIRST_SECTOR - 1) * SECTOR:
+        raise RigError(f"GRUB's core image has {len(core)} bytes, more than there are before the partition")
+    shutil.rmtree(root)
+    with disk.open("wb") as file:
+        file.write(boot_sector(boot, FIRST_SECTOR, sectors) + core)
+    _run("dd", f"if={part}", f"of={disk}", f"seek={FIRST_SECTOR}", f"bs={SECTOR}", "conv=sparse,notrunc", "status=none")
+    os.truncate(disk, DISK_MIB << 20)
+    return disk
+
+
+def _age(root: Path) -> None:
+    """Let no file be younger than the epoch. Only the times of inodes themselves still tell when it was built."""
+    for folder, folders, files in os.walk(root):
+        for name in [*folders, *files]:
+            path = os.path.join(folder, name)
+            if os.lstat(path).st_mtime > EPOCH:
+                os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
+
+
+def _run(*command: str, **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin",
+            "LC_ALL": "C.UTF-8",
+            "SOURCE_DATE_EPOCH": str(EPOCH),
+            **environment,
+        },
+    )
+    if done.returncode != 0:
+        raise RigError(
+            f"{command[0]} ended with exit status {done.returncode} while it built the machines' disk:\n"
+            f"{done.stderr[-STDERR_TAIL_CHARS:]}",
+            hint="are the Debian archives reachable? apt-get update tells",
+        )

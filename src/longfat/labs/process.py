@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that must not be torn from what they do: an interrupt is passed on, and their end is awaited."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+
+def attend(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
+    """Run a program that talks with the user; its exit status.
+
+    Raises KeyboardInterrupt once it has ended after one, which the terminal gave to the program as well.
+    """
+    process = subprocess.Popen(argv, env=environment)
+    return _await(process, process.wait, once=True)
+
+
+def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], heard: Callable[[str], None]) -> int:
+    """Run a program away from the terminal, give ``heard`` each line of its output; its exit status.
+
+    The terminal would send it an interrupt besides ours, and Terraform takes a second one as the order to drop
+    everything. Raises KeyboardInterrupt once it has ended after one.
+    """
+    process = subprocess.Popen(
+        argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, process_group=0
+    )
+    assert process.stdout is not None
+    output = process.stdout
+
+    def listen() -> int:
+        while line := output.readline():
+            heard(line)
+        return process.wait()
+
+    with output:
+        return _await(process, listen, once=False)
+
+
+def _await(process: subprocess.Popen[str] | subprocess.Popen[bytes], end: Callable[[], int], *, once: bool) -> int:
+    """What ``end`` gives; interrupts on the way go to the process, but for the first where it has that one already."""
+    interrupts = 0
+    while True:
+        try:
+            status = end()
+            break
+        except KeyboardInterrupt:
+            interrupts += 1
+            if interrupts > 1 or not once:
+                process.send_signal(signal.SIGINT)
+    if interrupts:
+        raise KeyboardInterrupt
+    return status

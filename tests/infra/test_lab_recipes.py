@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes of `./just lab` with real Terraform: machines are processes of a stub that stands in for QEMU."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from terraform_toolbox import inventory_schema, terraform_program
+from typer.testing import CliRunner
+
+from longfat.cli import app
+from longfat.labs import local
+
+pytestmark = pytest.mark.terraform
+
+STUB = Path(__file__).with_name("qemu_stub.py")
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc"
+
+
+@pytest.fixture
+def labs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    program = Path(terraform_program())
+    # A path of pytest's is too long for a socket's name.
+    scratch = Path(tempfile.mkdtemp(dir="/tmp"))
+    programs = scratch / "programs"
+    programs.mkdir()
+    (programs / "terraform").symlink_to(program.resolve())
+    (programs / "qemu-system-x86_64").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STUB}" "{scratch}" "$@"\n')
+    (programs / "qemu-system-x86_64").chmod(0o755)
+    (scratch / "disk.raw").write_bytes(b"userland")
+    (scratch / "settings.tfrc").touch()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LONGFAT_LABS", str(scratch / "labs"))
+    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(scratch / "settings.tfrc"))
+    monkeypatch.setattr(local, "build_disk", lambda say: scratch / "disk.raw")
+    yield scratch / "labs"
+    for number in pids(scratch / "labs/local/machines").values():
+        if runs(number):
+            os.kill(number, signal.SIGKILL)
+    shutil.rmtree(scratch)
+
+
+def call(*arguments: str, status: int = 0) -> str:
+    done = CliRunner().invoke(app, ["lab", *arguments], env={"COLUMNS": "300"})
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def pids(machines: Path) -> dict[str, int]:
+    return {path.stem: int(path.read_text()) for path in machines.glob("*.pid")}
+
+
+def runs(number: int) -> bool:
+    try:
+        return STUB.name in Path(f"/proc/{number}/cmdline").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def inventory(folder: Path) -> dict[str, Any]:
+    content = dict(json.loads((folder / "inventory.json").read_text()))
+    Draft202012Validator(inventory_schema()).validate(content)
+    return content
+
+
+def test_local_machines_come_up_are_mended_and_leave_nothing(labs: Path) -> None:
+    refused = call("up", "local", status=2)
+    assert "machine router: router, 1 x tcg, 512 MiB" in refused and "--yes does not ask" in refused
+    assert not (labs / "local/machines").exists()
+
+    call("up", "local", "--yes")
+    folder = labs / "local"
+    before = pids(folder / "machines")
+    assert sorted(before) == ["receiver", "router", "sender"]
+    assert [len(host["nics"]) for host in inventory(folder)["hosts"]] == [2, 2, 2]
+    assert len((folder / "known_hosts").read_text().splitlines()) == 3
+    assert "local: local, study any" in list_labs()
+
+    assert "nothing to do" in call("up", "local", "--yes")
+    assert pids(folder / "machines") == before
+
+    os.kill(before["router"], signal.SIGKILL)
+    while runs(before["router"]):
+        time.sleep(0.01)
+    (folder / "inventory.json").write_text("{")
+    said = call("up", "local", "--yes")
+    assert '-/+ terraform_data.machine["router"]' in said and '-/+ terraform_data.machine["sender"]' not in said
+    after = pids(folder / "machines")
+    assert runs(after["router"]) and after["sender"] == before["sender"]
+    assert len(inventory(folder)["hosts"]) == 3
+
+    call("down", "local", "--yes")
+    assert not folder.exists()
+    assert not any(runs(number) for number in after.values())
+    assert "there is no lab local" in call("down", "local", "--yes")
+
+
+def test_a_machine_that_does_not_start_is_named_and_the_next_command_goes_on(labs: Path) -> None:
+    (labs.parent / "router.refuse").touch()
+    said = call("up", "local", "--yes", status=3)
+    assert "router: did not start: qemu-system-x86_64: this machine was told to refuse" in said
+    assert "./just lab up local goes on from there" in said
+    assert not (labs / "local/inventory.json").exists()
+    (labs.parent / "router.refuse").unlink()
+    call("up", "local", "--yes")
+    assert sorted(pids(labs / "local/machines")) == ["receiver", "router", "sender"]
+    call("down", "local", "--yes")
+    assert list(labs.iterdir()) == []
+
+
+def test_hosts_that_one_has_are_only_noted(labs: Path) -> None:
+    def host(role: str, number: int) -> dict[str, Any]:
+        nics = {"wire": {"mac": f"52:54:00:00:00:0{number}"}}
+        return {"role": role, "ssh": {"address": f"192.0.2.{number}", "host_key": KEY}, "nics": nics}
+
+    folder = labs / "existing"
+    folder.mkdir(parents=True)
+    variables = {
+        "tags": {"study": "any", "owner": "me", "expires": "2099-01-01T00:00:00Z"},
+        "hosts": {"a": host("sender", 1), "b": host("receiver", 2)},
+        "links": {"wire": {"a": "a", "b": "b"}},
+    }
+    (folder / "lab.tfvars.json").write_text(json.dumps(variables | {"links": {"wire": {"a": "a", "b": "c"}}}))
+    assert "Links and cards do not fit" in call("up", "existing", "--yes", status=3)
+    assert not (folder / "terraform.tfstate").exists()
+
+    (folder / "lab.tfvars.json").write_text(json.dumps(variables))
+    said = call("up", "existing", "--yes", "--hourly-price", "2", "--currency", "EUR")
+    assert "EUR until the expiry" in said
+    assert [host["name"] for host in inventory(folder)["hosts"]] == ["a", "b"]
+    call("down", "existing", "--yes")
+    assert [path.name for path in folder.iterdir()] == ["lab.tfvars.json"]
+
+
+def list_labs() -> str:
+    """What `lab list` prints: a program of its own does."""
+    argv = [sys.executable, "-m", "longfat", "lab", "list"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
