@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
@@ -60,7 +61,13 @@ echo $$ >"$shared/$host.part"
 cd "$root"
 mkdir run/machine
 pivot_root . run/machine
-exec chroot . sh -euc 'umount -l /run/machine; cd /run/shared; mv "$1.part" "$1.pid"; cd /; exec sleep infinity' sh "$host"
+exec chroot . sh -euc "$READY" sh "$host"
+"""
+
+READY = """\
+umount -l /run/machine
+mv "/run/shared/$1.part" "/run/shared/$1.pid"
+exec sleep infinity
 """
 
 # The part of longfat-nics that runs rely on. A cable of veth goes with the namespace that had one of its ends: it is
@@ -86,7 +93,8 @@ set -eu
 while [ "$1" != -l ]; do shift; done
 host=$3
 shift 3
-echo $$ >>@FOLDER@/connections
+case "$*" in python3*) set -- "exec $*" ;; esac # so that the process noted is the agent
+echo $host $$ >>@FOLDER@/connections
 exec nsenter --target="$(cat @FOLDER@/$host.pid)" --mount --net --uts -- sh -c "$*"
 """
 
@@ -99,9 +107,10 @@ class Lab:
     programs: Path
     shared: Path
 
-    def connections(self) -> list[int]:
-        """Process numbers of all connections that were made, in their order."""
-        return [int(line) for line in (self.shared / "connections").read_text().split()]
+    def agent(self, host: str) -> int:
+        """Process number of the agent of the last connection to a host."""
+        lines = (self.shared / "connections").read_text().splitlines()
+        return int([line.split()[1] for line in lines if line.split()[0] == host][-1])
 
     def say(self, host: str, command: str) -> str:
         """What a command prints on a host."""
@@ -117,14 +126,16 @@ def lab_in_namespaces() -> Iterator[Lab]:
         shared = Path(name)
         lab = Lab(shared / "lab", shared / "programs", shared)
         _write_files(lab)
-        command = ["unshare", "--mount", "--fork", "--kill-child", "sh", "-c", HOSTS, "sh"]
-        process = subprocess.Popen([*command, str(root), name, *ROLES], env=os.environ | {"HOST": HOST})
+        command = ["unshare", "--mount", "sh", "-c", HOSTS, "sh"]
+        process = subprocess.Popen(
+            [*command, str(root), name, *ROLES], env=os.environ | {"HOST": HOST, "READY": READY}, process_group=0
+        )
         try:
             _await_hosts(shared, process)
             lab.say("router", "/usr/local/sbin/longfat-nics apply")
             yield lab
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

@@ -9,7 +9,9 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 from dockerd import Docker, docker
+from lab_in_namespaces import Lab, environment, lab_in_namespaces
 
+from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 
@@ -22,6 +24,10 @@ def realtime(name: str) -> Iterator[tuple[Backend, dict[str, str]]]:
     """
     if os.geteuid():
         pytest.skip("a backend in real time needs root")
+    if name == "hosts":
+        with lab_in_namespaces() as lab, on_lab(lab) as backend:
+            yield backend, dict(os.environ)
+        return
     with docker() if name == "containernet" else nullcontext(Docker()) as daemon, pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", daemon.environment)
         backend = open_backend(name, {})
@@ -29,3 +35,13 @@ def realtime(name: str) -> Iterator[tuple[Backend, dict[str, str]]]:
             required = name in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
             (pytest.fail if required else pytest.skip)(f"backend {name} cannot work here: {reasons}")
         yield backend, daemon.environment
+
+
+@contextmanager
+def on_lab(lab: Lab) -> Iterator[Backend]:
+    """Backend ``hosts`` on a lab in namespaces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", environment(lab))
+        patch.setattr(hosts, "BUSY_LIMIT", 1.0)  # what else this machine does is not the tests' matter,
+        patch.setattr(hosts, "CLOCK_LIMIT_NS", 10**9)  # nor is how late it answers
+        yield open_backend("hosts", {"lab": lab.folder})

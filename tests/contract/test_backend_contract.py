@@ -26,12 +26,13 @@ SOCKET_COLUMNS = (
 QUEUE_COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
 
 
-REAL_TIME = ("mininet", "containernet")
+REAL_TIME = ("mininet", "containernet", "hosts")
 BACKENDS = (
     pytest.param("fake"),
     pytest.param("virtual", marks=pytest.mark.virtual),
     pytest.param("mininet", marks=[pytest.mark.virtual, pytest.mark.root]),
     pytest.param("containernet", marks=[pytest.mark.virtual, pytest.mark.root, pytest.mark.docker]),
+    pytest.param("hosts", marks=[pytest.mark.virtual, pytest.mark.root]),
 )
 
 

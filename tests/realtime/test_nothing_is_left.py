@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.root, pytest.mark.virtual]
 PATIENCE_S = 20.0
 
 
-@pytest.fixture(scope="module", params=["mininet", pytest.param("containernet", marks=pytest.mark.docker)])
+@pytest.fixture(scope="module", params=["mininet", pytest.param("containernet", marks=pytest.mark.docker), "hosts"])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     with realtime(request.param) as (opened, _):
         yield opened
@@ -37,7 +37,7 @@ def spec(backend: Backend) -> RunSpec:
 
 def programs_of_runs() -> list[str]:
     """Command lines of what only a run starts, among all that these tests have started."""
-    names = ("iperf", "mnexec", "tcpdump", "host.py", "nsenter", "bash --norc")
+    names = ("iperf", "mnexec", "tcpdump", "host.py", "bash --norc", "longfat.agent")
     return [line for line in descendants().values() if any(name in line for name in names)]
 
 

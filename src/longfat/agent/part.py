@@ -29,7 +29,10 @@ def main(folder: Path) -> None:
     for name in ("raw", "scratch"):
         (folder / name).mkdir()
     spec = RunSpec.from_dict(order["spec"])
-    run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines())
+    try:
+        run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines())
+    except OSError as error:  # not even the outcome could be written
+        _say("failed", str(error))
 
 
 def part_of(order: dict[str, Any]) -> Part:
@@ -54,9 +57,13 @@ class Lines:
 
 def _asked(verb: str, what: object) -> str:
     """Say something, and wait for the line that answers it. Raises LaboratoryError when nobody is there any more."""
-    sys.stdout.write(json.dumps({verb: what}) + "\n")
-    sys.stdout.flush()
+    _say(verb, what)
     answer = sys.stdin.readline()
     if not answer:
         raise LaboratoryError("the agent has gone")
     return answer
+
+
+def _say(verb: str, what: object) -> None:
+    sys.stdout.write(json.dumps({verb: what}) + "\n")
+    sys.stdout.flush()

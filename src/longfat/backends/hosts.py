@@ -20,7 +20,15 @@ from typing import Any
 
 from longfat.backends.host_kernel import FEATURES, needed_features
 from longfat.backends.protocol import Capabilities, refused_images
-from longfat.dataset import gates
+from longfat.dataset.gates import (
+    Evidence,
+    Gate,
+    mtu_holds,
+    offloads_hold,
+    queue_holds,
+    rate_and_delay_hold,
+    sysctls_hold,
+)
 from longfat.errors import RigError, StudyError
 from longfat.hosts.clocks import Clock, drift_ns, read_clock
 from longfat.hosts.code import agent_code, code_digest
@@ -41,12 +49,12 @@ BUSY_LIMIT = 0.25
 BUSY_TRIES = 20  # of half a second: what a login leaves behind calms down
 
 # What can be held against the declaration before a packet is sent.
-GATES_BEFORE: tuple[gates.Gate, ...] = (
-    gates.sysctls_hold,
-    gates.offloads_hold,
-    gates.mtu_holds,
-    gates.rate_and_delay_hold,
-    gates.queue_holds,
+GATES_BEFORE: tuple[Gate, ...] = (
+    sysctls_hold,
+    offloads_hold,
+    mtu_holds,
+    rate_and_delay_hold,
+    queue_holds,
 )
 
 
@@ -222,7 +230,7 @@ def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, 
 
 def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> None:
     """Raises RigError when what was set reads back otherwise, before anything is measured."""
-    evidence = gates.Evidence(spec, join_achieved(spec, list(ready.values())), [])
+    evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
     if missed := [reason for gate in GATES_BEFORE for reason in gate(evidence)]:
         raise RigError("the hosts are not as declared: " + "; ".join(missed))
 

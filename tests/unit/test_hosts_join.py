@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts that hosts bring back, as one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import cable_spec
+
+from longfat.errors import RigError
+from longfat.hosts.join import join_parts
+
+REPORT = Path(__file__).parents[1] / "data" / "iperf-2.1.8-one-stream.csv"
+
+
+def part(folder: Path, node: str, end: str, *, pressure: int | None, rows: list[str]) -> Path:
+    """What one of two hosts of a cable brings."""
+    for name in ("iperf", "captures", "outstanding", "throughput"):
+        (folder / name).mkdir(parents=True)
+    (folder / "iperf" / f"stream1.{end}.txt").write_text(REPORT.read_text())
+    (folder / "sockets.csv").write_text("".join(f"{line}\n" for line in ["t_us,flow", *rows]))
+    flow = {"flow": "stream1", "cca": "reno"}
+    achieved = {
+        "nodes": {node: {"sysctls": {}}},
+        "interfaces": [{"node": node, "interface": f"{node}-eth0"}],
+        "flows": [flow] if end == "client" else [],
+        "capture": {},
+        "cpu_pressure_us": pressure,
+        "memory_pressure": 1,
+    }
+    files = {
+        "achieved": achieved,
+        "counters": {node: {"Tcp.OutSegs": 7}},
+        "environment": {"kernel_release": "6", "ccas": ["reno"]},
+        "outcome": {"status": "ok", "reason": None, "end_us": len(node)},
+    }
+    for name, data in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(data))
+    return folder
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> dict[str, Path]:
+    return {
+        "receiver": part(tmp_path / "r", "server", "server", pressure=None, rows=["200,b", "1000,d"]),
+        "sender": part(tmp_path / "s", "client1", "client", pressure=9, rows=["100,a", "300,c"]),
+    }
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    return folder
+
+
+def test_what_hosts_read_back_adds_up(parts: dict[str, Path], run_folder: Path) -> None:
+    join_parts(cable_spec(), parts, run_folder)
+    achieved = json.loads((run_folder / "achieved.json").read_text())
+    assert set(achieved["nodes"]) == {"client1", "server"}
+    assert [entry["interface"] for entry in achieved["interfaces"]] == ["server-eth0", "client1-eth0"]
+    assert [flow["flow"] for flow in achieved["flows"]] == ["stream1"]
+    assert (achieved["cpu_pressure_us"], achieved["memory_pressure"]) == (9, 2)
+    assert set(json.loads((run_folder / "counters.json").read_text())) == {"client1", "server"}
+
+
+def test_tables_are_in_the_order_of_time(parts: dict[str, Path], run_folder: Path) -> None:
+    join_parts(cable_spec(), parts, run_folder)
+    assert (run_folder / "sockets.csv").read_text().split() == ["t_us,flow", "100,a", "200,b", "300,c", "1000,d"]
+
+
+def test_a_flow_is_told_from_both_of_its_ends(parts: dict[str, Path], run_folder: Path) -> None:
+    join_parts(cable_spec(), parts, run_folder)
+    (flow,) = json.loads((run_folder / "flows.json").read_text())
+    assert flow["bytes_sent"] == flow["bytes_received"] > 0
+    assert json.loads((run_folder / "outcome.json").read_text()) == {"status": "ok", "reason": None, "end_us": 7}
+
+
+def test_two_hosts_that_tell_of_the_same_node_make_no_run(parts: dict[str, Path], run_folder: Path) -> None:
+    counters = (parts["sender"] / "counters.json").read_text()
+    (parts["receiver"] / "counters.json").write_text(counters)
+    with pytest.raises(RigError, match="two hosts tell of client1"):
+        join_parts(cable_spec(), parts, run_folder)
+
+
+def test_a_file_that_is_missing_is_named(parts: dict[str, Path], run_folder: Path) -> None:
+    (parts["sender"] / "iperf" / "stream1.client.txt").unlink()
+    with pytest.raises(RigError, match=r"stream1\.client\.txt"):
+        join_parts(cable_spec(), parts, run_folder)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which host of a lab has which nodes of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import cable_spec, delay_spec
+
+from longfat.hosts.inventory import Host, Inventory
+from longfat.hosts.placement import Placement, place
+from longfat.runspec import Interface, Link, Node, Role, RunSpec
+
+
+def host(name: str, role: Role, *links: str) -> Host:
+    return Host(name, role, name, 22, "root", links, "")
+
+
+def lab(*hosts: Host) -> Inventory:
+    return Inventory(Path("lab"), "existing", hosts)
+
+
+TRIANGLE = lab(
+    host("receiver", "receiver", "right", "direct"),
+    host("router", "router", "left", "right"),
+    host("sender", "sender", "left", "direct"),
+)
+
+
+def placed(spec: RunSpec, inventory: Inventory) -> Placement:
+    found = place(spec, inventory)
+    assert isinstance(found, Placement), found
+    return found
+
+
+def dumbbell(senders: int) -> RunSpec:
+    """Senders, a switch, a delay element and a receiver in a row."""
+    names = [f"client{k + 1}" for k in range(senders)]
+    nodes = [Node(name, "sender") for name in names]
+    nodes += [Node("switch", "router"), Node("delay", "router"), Node("server", "receiver")]
+    pairs = [(name, "switch") for name in names] + [("switch", "delay"), ("delay", "server")]
+    links = tuple(Link(Interface(a), Interface(b)) for a, b in pairs)
+    flows = tuple(delay_spec().flows[0].__class__(name, name, "server", "reno", 1_000_000) for name in names)
+    return RunSpec(tuple(nodes), links, flows, delay_spec().probes, seed=1)
+
+
+def test_each_node_has_a_host_of_its_role_and_each_link_a_cable() -> None:
+    found = placed(delay_spec(), TRIANGLE)
+    assert found.hosts == {"client1": "sender", "delay": "router", "server": "receiver"}
+    assert found.cables == {0: "left", 1: "right"}
+
+
+def test_hosts_that_have_no_node_take_no_part() -> None:
+    found = placed(cable_spec(), TRIANGLE)
+    assert found.taking_part() == ("receiver", "sender")
+    assert found.cables == {0: "direct"}
+
+
+def test_routers_share_a_host_and_the_link_between_them_needs_no_cable() -> None:
+    found = placed(dumbbell(1), TRIANGLE)
+    assert found.nodes_of("router") == ("switch", "delay")
+    assert found.cables == {0: "left", 2: "right"}
+
+
+def test_routers_are_spread_where_only_that_fits_the_cables() -> None:
+    chain = lab(
+        host("a", "sender", "one"),
+        host("r1", "router", "one", "two"),
+        host("r2", "router", "two", "three"),
+        host("z", "receiver", "three"),
+    )
+    found = placed(dumbbell(1), chain)
+    assert found.hosts["switch"] == "r1"
+    assert found.hosts["delay"] == "r2"
+    assert found.cables == {0: "one", 1: "two", 2: "three"}
+
+
+def test_two_links_between_the_same_hosts_have_two_cables() -> None:
+    spec = RunSpec(
+        (Node("client1", "sender"), Node("server", "receiver")),
+        (Link(Interface("client1"), Interface("server")), Link(Interface("client1"), Interface("server"))),
+        cable_spec().flows,
+        cable_spec().probes,
+        seed=1,
+    )
+    both = lab(host("a", "sender", "one", "two"), host("z", "receiver", "one", "two"))
+    assert placed(spec, both).cables == {0: "one", 1: "two"}
+    single = lab(host("a", "sender", "one"), host("z", "receiver", "one"))
+    assert place(spec, single) == "the lab lacks a cable that the run needs: a to z"
+
+
+def test_a_sender_too_few_is_named_with_those_there_are() -> None:
+    assert place(dumbbell(2), TRIANGLE) == "the run needs 2 host(s) in the role sender, the lab has sender"
+
+
+def test_a_lab_without_a_router_has_no_place_for_one() -> None:
+    pair = lab(host("a", "sender", "one"), host("z", "receiver", "one"))
+    assert place(delay_spec(), pair) == "the run needs 1 host(s) in the role router, the lab has none"
+
+
+def test_a_missing_cable_is_named_by_its_ends() -> None:
+    row = lab(host("r", "router", "left", "right"), host("s", "sender", "left"), host("t", "receiver", "right"))
+    assert place(cable_spec(), row) == "the lab lacks a cable that the run needs: s to t"
