@@ -339,11 +339,3 @@ def test_links_that_cannot_be_are_refused_before_anything_starts(
     assert done.returncode == 1
     assert complaint in " ".join((done.stdout + done.stderr).replace("│", " ").split())
     assert not lab.folder.exists()
-
-
-@pytest.mark.qemu
-@pytest.mark.skip(
-    reason="machines of QEMU with the project's image belong to the end-to-end test, which is not there yet"
-)
-def test_machines_of_qemu_answer() -> None:
-    raise AssertionError

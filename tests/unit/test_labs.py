@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import json
@@ -17,7 +18,7 @@ from rich.console import Console
 from stubbed_labs import EXISTING, TAGS, Labs, call, names, stubbed_labs
 
 from longfat.errors import RigError, StudyError
-from longfat.labs import local
+from longfat.labs import local, work
 from longfat.labs.changes import Changes, Price, describe, read_changes
 from longfat.labs.environments import KNOWN, variables_of
 from longfat.labs.folder import lab_folder, labs_folder
@@ -223,6 +224,30 @@ def test_what_the_user_has_changed_is_kept_and_with_it_the_key_that_it_names(lab
     assert names(folder) == {"lab.tfvars.json", "id_ed25519", "id_ed25519.pub", "made.json"}
     call("up", "local", "--yes")
     assert json.loads((folder / "lab.tfvars.json").read_text())["accelerator"] == "kvm"
+
+
+def test_variables_age_until_something_is_made_from_them(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disk() -> str:
+        return str(json.loads((labs.folder / "local/lab.tfvars.json").read_text())["image"])
+
+    call("up", "local", status=2)
+    monkeypatch.setattr(local, "build_disk", lambda say: Path("/nowhere/newer.raw"))
+    call("up", "local", "--yes")
+    assert disk() == "/nowhere/newer.raw"
+    monkeypatch.setattr(local, "build_disk", lambda say: Path("/nowhere/newest.raw"))
+    call("up", "local", "--yes")
+    assert disk() == "/nowhere/newer.raw"
+
+
+def test_a_full_disk_is_an_error_and_not_a_trace(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes, mode: int = 0) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    folder = labs.lab("existing")
+    monkeypatch.setattr(work, "write_whole", full)
+    said = call("up", "existing", "--yes", status=3)
+    assert f"{folder}/inventory.json" in said and "No space left on device" in said
+    assert "the same command goes on" in said
 
 
 def test_without_a_confirmation_nothing_is_destroyed(labs: Labs) -> None:

@@ -21,7 +21,8 @@ from longfat.builds.disk import build_disk
 from longfat.builds.packages import is_there
 from longfat.errors import RigError, StudyError
 from longfat.labs.folder import KEY, SETTINGS, VARIABLES
-from longfat.labs.made import make_file
+from longfat.labs.made import made_files, make_file
+from longfat.labs.state import read_state
 
 # Debian package by program.
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}
@@ -41,6 +42,7 @@ time_synchronised_allow: [10.0.0.0/16]
 def prepare_local(folder: Path, say: Callable[[str], None]) -> None:
     """Write what is missing of variables, key and settings into ``folder``, which is made.
 
+    Variables that were written here are written again as long as nothing is made from them: ports and disk age.
     Raises RigError when a program is missing or the disk cannot be built, StudyError when the folder's path does not
     suit the machines' sockets.
     """
@@ -51,7 +53,7 @@ def prepare_local(folder: Path, say: Callable[[str], None]) -> None:
             hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
         )
     variables = folder / VARIABLES
-    if not variables.exists():
+    if not variables.exists() or (variables in made_files(folder) and read_state(folder) is None):
         machines = _machines_folder(folder)
         image = build_disk(say=say)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

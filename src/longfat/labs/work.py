@@ -87,6 +87,19 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
 
 
 @contextmanager
+def files_of(lab: Lab) -> Iterator[None]:
+    """Raise RigError when a file of the lab cannot be written or read, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise RigError(
+            f"a file of the lab {lab.name} cannot be used: {error.strerror}",
+            where=str(error.filename or lab.folder),
+            hint="once that is mended, the same command goes on; Terraform's state is kept",
+        ) from error
+
+
+@contextmanager
 def alone(lab: Lab) -> Iterator[None]:
     """Hold the lab for one command. Raises RigError when another one works on it."""
     if not lab.folder.exists():

@@ -18,6 +18,7 @@ from longfat.labs.folder import VARIABLES
 from longfat.labs.work import (
     Lab,
     alone,
+    files_of,
     no_plan_left,
     note_inventory,
     open_lab,
@@ -38,8 +39,9 @@ def up(environment: str, name: str | None, price: Price, console: Console, *, ye
     lab = open_lab(environment, name)
     assert lab.environment is not None
     again = f"{lab.command('up')} goes on from there; {lab.command('down')} removes what is there"
-    prepare(lab, lambda line: _say(console, line))
-    with alone(lab), no_plan_left(lab):
+    with files_of(lab):
+        prepare(lab, lambda line: _say(console, line))
+    with files_of(lab), alone(lab), no_plan_left(lab):
         terraform = ready_terraform(lab, again, lambda line: _say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
@@ -60,7 +62,7 @@ def up(environment: str, name: str | None, price: Price, console: Console, *, ye
 def provision(environment: str | None, name: str | None, options: Sequence[str], console: Console) -> None:
     """Prepare the lab's machines. Raises RigError naming those that could not be."""
     lab = open_lab(environment, name)
-    with alone(lab):
+    with files_of(lab), alone(lab):
         provision_lab(lab, options, lambda line: _say(console, line))
     _say(console, f"lab {lab.name} is prepared")
 
@@ -74,7 +76,7 @@ def down(environment: str | None, name: str | None, console: Console, *, yes: bo
     if not lab.folder.exists():
         _say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
-    with alone(lab), no_plan_left(lab):
+    with files_of(lab), alone(lab), no_plan_left(lab):
         if lab.standing:
             again = f"{lab.command('down')} goes on from there"
             terraform = ready_terraform(lab, again, lambda line: _say(console, line))
