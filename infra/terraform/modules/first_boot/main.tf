@@ -3,23 +3,33 @@ locals {
   prefixes4 = sort([for prefix in var.ssh_prefixes : prefix if !strcontains(prefix, ":")])
   prefixes6 = sort([for prefix in var.ssh_prefixes : prefix if strcontains(prefix, ":")])
 
-  ruleset = templatefile("${path.module}/nftables.conf.tftpl", {
-    ssh4       = join(", ", local.prefixes4)
-    ssh6       = join(", ", local.prefixes6)
-    data_plane = join(", ", sort(var.data_plane_prefixes))
-  })
+  # Of two address families rather than of both at once (inet), which needs a kernel that has IPv6.
+  filter = {
+    "/etc/nftables.conf" = templatefile("${path.module}/ip.nft.tftpl", {
+      ssh4       = join(", ", local.prefixes4)
+      data_plane = join(", ", sort(var.data_plane_prefixes))
+    })
+    "/etc/nftables-ip6.conf" = templatefile("${path.module}/ip6.nft.tftpl", {
+      ssh6 = join(", ", local.prefixes6)
+    })
+    "/etc/systemd/system/nftables.service.d/longfat.conf" = file("${path.module}/nftables.service.conf")
+  }
 
   # YAML takes JSON as it is, so nothing needs quoting by hand.
   cloud_config = {
     ssh_authorized_keys = sort(var.ssh_public_keys)
     ssh_pwauth          = false
     packages            = ["nftables"]
-    write_files = [{
-      path        = "/etc/nftables.conf"
+    write_files = [for path, content in local.filter : {
+      path        = path
       owner       = "root:root"
       permissions = "0644"
-      content     = local.ruleset
+      content     = content
     }]
-    runcmd = [["systemctl", "enable", "nftables.service"], ["systemctl", "restart", "nftables.service"]]
+    runcmd = [
+      ["systemctl", "daemon-reload"],
+      ["systemctl", "enable", "nftables.service"],
+      ["systemctl", "restart", "nftables.service"],
+    ]
   }
 }

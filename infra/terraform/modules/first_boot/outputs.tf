@@ -4,7 +4,7 @@ output "user_data" {
   value       = "#cloud-config\n${jsonencode(local.cloud_config)}\n"
 }
 
-output "ruleset" {
-  description = "The machine's own packet filter, as nft reads it."
-  value       = local.ruleset
+output "filter" {
+  description = "The files of the machine's own packet filter, by path; nftables.service loads them."
+  value       = local.filter
 }

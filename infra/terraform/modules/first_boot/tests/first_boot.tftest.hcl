@@ -15,18 +15,26 @@ run "user_data" {
     error_message = "passwords are accepted"
   }
   assert {
-    condition     = yamldecode(output.user_data).write_files[0].content == output.ruleset
+    condition = { for file in yamldecode(output.user_data).write_files : file.path => file.content } == {
+      for path, content in output.filter : path => content
+    }
     error_message = "the packet filter is not written"
   }
   assert {
     condition = alltrue([for rule in ["policy drop;", "ip saddr { 192.0.2.0/24 } tcp dport 22 accept"] :
-      strcontains(output.ruleset, rule)
+      strcontains(output.filter["/etc/nftables.conf"], rule)
     ])
     error_message = "the packet filter is not what was asked for"
   }
   assert {
-    condition     = strcontains(output.ruleset, "ip6 saddr { 2001:db8::/48 } tcp dport 22 accept")
-    error_message = "a prefix of IPv6 is forgotten"
+    condition = alltrue([for rule in ["policy drop;", "ip6 saddr { 2001:db8::/48 } tcp dport 22 accept"] :
+      strcontains(output.filter["/etc/nftables-ip6.conf"], rule)
+    ])
+    error_message = "the packet filter of IPv6 is not what was asked for"
+  }
+  assert {
+    condition     = !can(regex("inet |ip6|ipv6", output.filter["/etc/nftables.conf"]))
+    error_message = "a kernel without IPv6 cannot load the rules of IPv4"
   }
 }
 
@@ -37,8 +45,22 @@ run "no_data_plane" {
     ssh_prefixes        = ["192.0.2.0/24"]
   }
   assert {
-    condition     = !strcontains(output.ruleset, "notrack") && !strcontains(output.ruleset, "ip6 saddr {")
+    condition = (!strcontains(output.filter["/etc/nftables.conf"], "notrack")
+    && !strcontains(output.filter["/etc/nftables-ip6.conf"], "tcp dport 22"))
     error_message = "an empty list leaves a rule"
+  }
+}
+
+run "ipv6_only" {
+  command = plan
+  variables {
+    ssh_prefixes = ["2001:db8::/48"]
+  }
+  assert {
+    condition = alltrue([for path in ["/etc/nftables.conf", "/etc/nftables-ip6.conf"] :
+      strcontains(output.filter[path], "policy drop;")
+    ])
+    error_message = "a family without a prefix is let in"
   }
 }
 
