@@ -74,6 +74,12 @@ crosscheck *OPTIONS:
 bench *OPTIONS:
     @longfat bench "$@"
 
+# Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
+[group('check')]
+lab-test:
+    longfat build kernel --target x86-64
+    LONGFAT_REQUIRE=infra pytest -m infra tests/integration/test_lab_end_to_end.py
+
 # Make, prepare, list and destroy labs: up ENV, provision ENV, down ENV, list, sweep (--help; docs/infrastructure.md)
 [group('lab')]
 lab *ARGUMENTS:

@@ -17,7 +17,8 @@ from longfat.runspec import Flow, RunSpec
 FIXED_SECONDS = 0.6  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
-REAL_TIME_SECONDS = 2.0  # on a backend in real time: what a run takes besides the time of its flows
+# On a backend in real time: what a run takes besides the time of its flows.
+REAL_TIME_SECONDS = {"containernet": 2.0, "hosts": 6.0, "mininet": 2.0}
 
 # What the files of a run hold; text is counted as it is written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
@@ -46,8 +47,8 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
     specs = {run.run_id: run.spec for run in plan.runs}
-    if plan.pins.get("backend") in REAL_TIME_BACKENDS:
-        seconds, jobs = [REAL_TIME_SECONDS + spec.end_us / 1e6 for spec in specs.values()], 1
+    if (backend := plan.pins.get("backend")) in REAL_TIME_BACKENDS:
+        seconds, jobs = [REAL_TIME_SECONDS[backend] + spec.end_us / 1e6 for spec in specs.values()], 1
     else:
         seconds = [run_seconds(spec) for spec in specs.values()]
     # Never shorter than the longest run: a run is not divided among cores.

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab from nothing to a figure and back: three emulated machines, made, prepared, measured on and destroyed.
+
+By the commands that users give, in their order; each test goes on where the one before ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_requirements import lacking
+
+pytestmark = pytest.mark.infra
+
+CHECKOUT = Path(__file__).parents[2]
+HOSTS = {"receiver", "router", "sender"}
+
+
+class Lab:
+    """Commands for one lab, and the results of its runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.labs = folder / "labs"
+        self.folder = self.labs / "local"
+        self.results = folder / "results"
+
+    def __call__(self, *command: str, status: int = 0) -> str:
+        """Give a command; what it printed."""
+        environment = os.environ | {"LONGFAT_LABS": str(self.labs), "PYTHONPATH": str(CHECKOUT / "src")}
+        done = subprocess.run(
+            [sys.executable, "-m", "longfat", *command],
+            cwd=CHECKOUT,
+            env=environment | {"ANSIBLE_NOCOLOR": "1", "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == status, said[-6000:]
+        return said
+
+    def machines(self) -> list[str]:
+        """Command lines of the lab's machines that run."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue  # it ended meanwhile
+            if words[0].endswith("qemu-system-x86_64") and any(str(self.folder) in word for word in words):
+                found.append(" ".join(words))
+        return found
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if reasons := lacking(*([] if shutil.which("tofu") else ["terraform"])):
+        required = "infra" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
+        (pytest.fail if required else pytest.skip)("; ".join(reasons))
+    # Not below pytest's folders: a socket's path has at most 107 characters.
+    with tempfile.TemporaryDirectory(prefix="lab-") as name:
+        lab = Lab(Path(name))
+        try:
+            yield lab
+        finally:
+            if lab.machines():
+                lab("lab", "down", "local", "--yes")
+
+
+def test_up_asks_before_it_makes_anything(lab: Lab) -> None:
+    assert "--yes" in lab("lab", "up", "local", status=2)
+    assert lab.machines() == []
+
+
+def test_up_makes_three_machines(lab: Lab) -> None:
+    lab("lab", "up", "local", "--yes")
+    inventory = json.loads((lab.folder / "inventory.json").read_text())
+    assert {host["name"] for host in inventory["hosts"]} == HOSTS
+    assert len(lab.machines()) == 3
+
+
+def test_a_run_before_the_hosts_are_prepared_is_refused_with_the_command_that_prepares_them(lab: Lab) -> None:
+    said = lab("smoke", "--backend", "hosts", "--lab", "local", "--results", str(lab.results), status=3)
+    assert "./just lab provision local" in said
+
+
+def test_provision_prepares_them_all(lab: Lab) -> None:
+    lab("lab", "provision", "local")
+
+
+def test_the_smoke_study_runs_through_the_delay_element(lab: Lab) -> None:
+    lab("smoke", "--backend", "hosts", "--lab", "local", "--results", str(lab.results))
+    lock = json.loads((lab.results / "lock.json").read_text())
+    assert lock["pins"]["backend"] == "hosts"
+    told = [json.loads(path.read_text()) for path in lab.results.glob("raw/delay.*/hosts.json")]
+    assert told
+    assert all(run["router"]["nodes"] == ["delay"] for run in told)
+    assert all("longfat" in host["kernel"] for run in told for host in run.values())
+    verdicts = json.loads((lab.results / "verdicts.json").read_text())["verdicts"]
+    assert {item["claim"]: item["verdict"] for item in verdicts}["small-window-limits"] == "reproduced"
+
+
+def test_the_report_shows_the_backend_and_its_figures(lab: Lab) -> None:
+    report = (lab.results / "report.html").read_text()
+    assert "hosts" in report
+    assert all((lab.results / "figures" / f"{name}.png").stat().st_size > 1000 for name in ("goodput", "outstanding"))
+
+
+def test_down_leaves_nothing(lab: Lab) -> None:
+    lab("lab", "down", "local", "--yes")
+    assert lab.machines() == []
+    assert not lab.folder.exists() or list(lab.folder.iterdir()) == []
+    shutil.rmtree(lab.results)
