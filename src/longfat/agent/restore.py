@@ -11,6 +11,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,8 @@ def give_back(file: Path) -> None:
 def _restore_card(card: dict[str, Any]) -> None:
     if card["made"]:
         return
-    found = _await_card(card["address"])
-    _said("ip", "link", "set", "dev", found, "down")
-    if found != card["name"]:
-        _said("ip", "link", "set", "dev", found, "name", card["name"])
+    _await_name(card["address"], card["name"])
+    _said("ip", "link", "set", "dev", card["name"], "down")
     settings = ["mtu", str(card["mtu"]), "txqueuelen", str(card["txqueuelen"])]
     if card["gso_max_segs"]:
         settings += ["gso_max_segs", str(card["gso_max_segs"])]
@@ -84,16 +83,27 @@ def _restore_card(card: dict[str, Any]) -> None:
     offloads.set_offloads(card["name"], card["offloads"])
 
 
-def _await_card(address: str) -> str:
-    """Name of the card with the hardware address, once the kernel has given it back."""
+def _await_name(address: str, name: str) -> None:
+    """Wait until the kernel has given the card with the hardware address back, and let it have its name again.
+
+    udev gives names too, at the same time.
+    """
     end = time.monotonic() + PATIENCE_S
-    while True:
-        for path in sorted(CARDS.iterdir()):
+    while (found := _card_with(address)) != name:
+        if time.monotonic() > end:
+            raise NotRestored(f"the card with the address {address} is {found or 'missing'} after {PATIENCE_S:g} s")
+        if found:
+            subprocess.run(["ip", "link", "set", "dev", found, "down"], capture_output=True, check=False)
+            subprocess.run(["ip", "link", "set", "dev", found, "name", name], capture_output=True, check=False)
+        time.sleep(0.1)
+
+
+def _card_with(address: str) -> str | None:
+    for path in sorted(CARDS.iterdir()):
+        with suppress(FileNotFoundError):  # it has got another name meanwhile
             if (path / "device").exists() and (path / "address").read_text().strip() == address:
                 return path.name
-        if time.monotonic() > end:
-            raise NotRestored(f"the card with the address {address} has not come back after {PATIENCE_S:g} s")
-        time.sleep(0.1)
+    return None
 
 
 def _said(*command: str) -> str:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that cannot be made, with a program in the place of ssh; and the command line of the real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from longfat.hosts.connection import Connections, HostFailed, ssh_command
+from longfat.hosts.inventory import Host
+
+SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
+
+
+def refused_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> HostFailed:
+    """The error of a connection whose ssh does what the script says."""
+    ssh = folder / "ssh"
+    ssh.write_text(f"#!/bin/sh\n{script}\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    with pytest.raises(HostFailed) as caught, Connections([SENDER], folder / "mine", b"code"):
+        pass
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!", "the host's key is not the known one"),
+        ("root@192.0.2.1: Permission denied (publickey).", "no key of yours may log in there"),
+        ("sudo: a password is required", "the user cannot become root without a password"),
+        ("ssh: connect to host 192.0.2.1 port 2222: Connection refused", "the host does not answer"),
+        ("Segmentation fault", "the host is lost"),
+    ],
+)
+def test_what_ssh_says_becomes_a_reason_with_the_host_and_the_next_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, reason: str
+) -> None:
+    error = refused_by(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 255")
+    assert error.where == "sender"
+    assert error.message.startswith(reason)
+    assert said in error.message
+    assert "./just lab up ENVIRONMENT --lab mine" in str(error.hint)
+
+
+def test_what_an_agent_says_that_it_cannot_do_is_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = refused_by(tmp_path, monkeypatch, """echo '{"failed": "no room"}'; cat >/dev/null""")
+    assert (error.where, error.message) == ("sender", "no room")
+
+
+def test_ssh_asks_nothing_and_knows_the_hosts_of_the_lab_only(tmp_path: Path) -> None:
+    command = ssh_command(SENDER, tmp_path)
+    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={tmp_path}/known_hosts"} <= set(command)
+    assert "-i" not in command
+    (tmp_path / "id_ed25519").touch()
+    assert str(tmp_path / "id_ed25519") in ssh_command(SENDER, tmp_path)
+
+
+def test_another_user_becomes_root_by_sudo_which_must_not_ask(tmp_path: Path) -> None:
+    user = Host("sender", "sender", "192.0.2.1", 22, "debian", ("one",), "")
+    assert ssh_command(user, tmp_path)[-1].startswith("sudo -n python3 ")
+    assert ssh_command(SENDER, tmp_path)[-1].startswith("python3 ")
