@@ -12,10 +12,10 @@ from pathlib import Path
 def attend(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
     """Run a program that talks with the user; its exit status.
 
-    Raises KeyboardInterrupt once it has ended after one, which the terminal gave to the program as well.
+    Raises KeyboardInterrupt once it has ended after one; it is told to end, whether or not the terminal has as well.
     """
     process = subprocess.Popen(argv, env=environment)
-    return _await(process, process.wait, once=True)
+    return _await(process, process.wait, signal.SIGTERM)
 
 
 def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], heard: Callable[[str], None]) -> int:
@@ -36,20 +36,21 @@ def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], hea
         return process.wait()
 
     with output:
-        return _await(process, listen, once=False)
+        return _await(process, listen, signal.SIGINT)
 
 
-def _await(process: subprocess.Popen[str] | subprocess.Popen[bytes], end: Callable[[], int], *, once: bool) -> int:
-    """What ``end`` gives; interrupts on the way go to the process, but for the first where it has that one already."""
-    interrupts = 0
+def _await(
+    process: subprocess.Popen[str] | subprocess.Popen[bytes], end: Callable[[], int], passed_on: signal.Signals
+) -> int:
+    """What ``end`` gives; each interrupt on the way goes to the process as the signal ``passed_on``."""
+    interrupted = False
     while True:
         try:
             status = end()
             break
         except KeyboardInterrupt:
-            interrupts += 1
-            if interrupts > 1 or not once:
-                process.send_signal(signal.SIGINT)
-    if interrupts:
+            interrupted = True
+            process.send_signal(passed_on)
+    if interrupted:
         raise KeyboardInterrupt
     return status
