@@ -19,11 +19,11 @@ from longfat.cache import cache_folder
 
 SUITE = "bookworm"
 PACKAGES = (
-    "ethtool,grub-pc,initramfs-tools,iperf,iproute2,irqbalance,kmod,linux-image-cloud-amd64,openssh-server,"
+    "ethtool,grub-pc,initramfs-tools,iperf,iproute2,irqbalance,kmod,linux-image-cloud-amd64,nftables,openssh-server,"
     "procps,python3,python3-apt,systemd-sysv,tcpdump,udev,zstd"
 )
 # What the roles are to install: in apt's own cache, since the machine reaches no archive.
-FETCHED = "chrony tcptrace"
+FETCHED = "chrony mininet tcptrace"
 SECTOR = 512
 FIRST_SECTOR = 2048
 DISK_MIB = 2048
@@ -78,12 +78,14 @@ cp "$root"/usr/lib/grub/i386-pc/*.mod "$root"/usr/lib/grub/i386-pc/*.lst "$root/
 chroot "$root" grub-mkimage --format=i386-pc --prefix='(hd0,msdos1)/boot/grub' \
     --output=/boot/grub/i386-pc/core.img MODULES
 chroot "$root" grub-editenv /boot/grub/grubenv create
-# The first menu is written by hand: grub-mkconfig has to be on the machine.
+# The first menu is written by hand, in the form of grub-mkconfig, which has to be on the machine.
 kernel=$(cd "$root/boot" && ls vmlinuz-*)
 cat >"$root/boot/grub/grub.cfg" <<MENU
-linux /boot/$kernel root=/dev/vda1 ro console=ttyS0
-initrd /boot/initrd.img-${kernel#vmlinuz-}
-boot
+set timeout=0
+menuentry 'Debian' \$menuentry_id_option 'gnulinux-simple' {
+    linux /boot/$kernel root=/dev/vda1 ro console=ttyS0
+    initrd /boot/initrd.img-${kernel#vmlinuz-}
+}
 MENU
 """
 
