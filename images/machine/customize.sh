@@ -30,10 +30,12 @@ cp "$root"/usr/lib/grub/i386-pc/*.mod "$root"/usr/lib/grub/i386-pc/*.lst "$root/
 chroot "$root" grub-mkimage --format=i386-pc --prefix='(hd0,msdos1)/boot/grub' \
     --output=/boot/grub/i386-pc/core.img $GRUB_MODULES
 chroot "$root" grub-editenv /boot/grub/grubenv create
-# The first menu is written by hand: grub-mkconfig has to be on the machine.
+# The first menu is written by hand, in the form of grub-mkconfig, which has to be on the machine.
 kernel=$(cd "$root/boot" && echo vmlinuz-*)
 cat >"$root/boot/grub/grub.cfg" <<MENU
-linux /boot/$kernel root=/dev/vda1 ro console=ttyS0
-initrd /boot/initrd.img-${kernel#vmlinuz-}
-boot
+set timeout=0
+menuentry 'Debian' \$menuentry_id_option 'gnulinux-simple' {
+    linux /boot/$kernel root=/dev/vda1 ro console=ttyS0
+    initrd /boot/initrd.img-${kernel#vmlinuz-}
+}
 MENU

@@ -7,14 +7,17 @@ Owns the process and its files. Must not assert anything.
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 PATIENCE_S = 600  # emulation on a busy machine; an idle one takes half a minute
+OTHER_PORT = 2222  # of the machine, where no service of its own listens
 LINKS = {"left": "52:54:00:00:00:01", "right": "52:54:00:00:00:02"}
 
 
@@ -27,9 +30,11 @@ class DebianMachine:
         self.key = folder / "id_ed25519"
         self._disk = disk
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
+        with socket.socket() as free, socket.socket() as other:
             free.bind(("127.0.0.1", 0))
+            other.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
+            self.other_port: int = other.getsockname()[1]
 
     def __enter__(self) -> DebianMachine:
         for name, comment in ((self.key, "user"), (self.folder / "ssh_host_ed25519_key", "host")):
@@ -52,22 +57,33 @@ class DebianMachine:
 
     def wait(self) -> None:
         """Until SSH answers. Raises RuntimeError with the console when it never does."""
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end and self._process is not None and self._process.poll() is None:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-                    if connection.recv(4) == b"SSH-":
-                        return
-            except OSError:
-                pass
-            time.sleep(1)
-        raise RuntimeError(f"SSH does not answer\n{self.console.read_text(errors='replace')[-4000:]}")
+        self._wait_until(lambda: self.greets(self.port), "SSH does not answer")
 
-    def ask(self, command: str) -> str:
-        """What a command prints on the machine."""
+    def wait_for_kernels(self, *releases: str) -> None:
+        """Until these are the kernels that were started last, and SSH answers."""
+        count = len(releases)
+        self._wait_until(
+            lambda: self.started_kernels()[-count:] == list(releases), f"{' and '.join(releases)} do not start"
+        )
+        self.wait()
+
+    def started_kernels(self) -> list[str]:
+        """The release of each kernel that wrote to the console, in the order of their starts."""
+        return re.findall(r"Linux version (\S+)", self.console.read_text(errors="replace"))
+
+    def greets(self, port: int) -> bool:
+        """Whether an SSH server of the machine says something on this port of the host."""
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+                return connection.recv(4) == b"SSH-"
+        except OSError:
+            return False
+
+    def ask(self, command: str, given: str = "") -> str:
+        """What a command prints on the machine, which reads what is ``given``."""
         options = ["-o", f"UserKnownHostsFile={self.folder}/lab/known_hosts", "-o", "StrictHostKeyChecking=yes"]
         argv = ["ssh", "-i", str(self.key), "-p", str(self.port), *options, "root@127.0.0.1", command]
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, capture_output=True, text=True, input=given)
         if done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stderr}")
         return done.stdout.strip()
@@ -96,7 +112,16 @@ class DebianMachine:
         path.write_text(json.dumps(self.inventory()))
         return path
 
+    def _wait_until(self, done: Callable[[], bool], complaint: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and self._process is not None and self._process.poll() is None:
+            if done():
+                return
+            time.sleep(1)
+        raise RuntimeError(f"{complaint}\n{self.console.read_text(errors='replace')[-4000:]}")
+
     def _command(self) -> list[str]:
+        doors = f"hostfwd=tcp:127.0.0.1:{self.port}-:22,hostfwd=tcp:127.0.0.1:{self.other_port}-:{OTHER_PORT}"
         # The cards of the data plane are of another driver than that of SSH, one whose rings can be set.
         cards: list[str] = []
         for number, (link, mac) in enumerate(LINKS.items()):
@@ -114,10 +139,7 @@ class DebianMachine:
             ),
             *("-drive", f"file={self.folder}/seed.tar,format=raw,if=none,id=seed,readonly=on"),
             *("-device", "virtio-blk-pci,drive=seed,serial=longfat-seed"),
-            *(
-                "-netdev",
-                f"user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,hostfwd=tcp:127.0.0.1:{self.port}-:22",
-            ),
+            *("-netdev", f"user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,{doors}"),
             *("-device", "virtio-net-pci,netdev=ssh"),
             *cards,
         ]

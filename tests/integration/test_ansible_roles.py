@@ -9,21 +9,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from debian_machine import DebianMachine
+from debian_machine import OTHER_PORT, DebianMachine
+from lab_requirements import lacking, packages
 
 from longfat.builds.disk import build_disk
-from longfat.cache import cache_folder
 
 pytestmark = pytest.mark.infra
 
-ANSIBLE = Path(__file__).resolve().parents[2] / "infra/ansible"
-NEEDED = ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "ssh", "ssh-keygen", "dpkg-deb")
+INFRA = Path(__file__).resolve().parents[2] / "infra"
+ANSIBLE = INFRA / "ansible"
 WANTED = {
     "data_plane_mtu": 9000,
     "offloads_and_rings_features": {"gro": False, "tso": False},
@@ -38,19 +40,11 @@ BROKEN = "9.9.9-broken"
 @pytest.fixture(scope="module")
 def package() -> Path:
     """The newest x86-64 package in the cache folder: building one takes half an hour, for another test."""
-    packages = sorted((cache_folder() / "kernels").glob("*/linux-image-*.deb"), key=lambda path: path.stat().st_mtime)
-    lacking = [
-        program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None
-    ]
-    reasons = [f"{program} is not installed" for program in lacking]
-    if os.geteuid() != 0:
-        reasons.append("only root can make the machine's disk")
-    if not packages:
-        reasons.append("no x86-64 kernel in the cache folder: ./just kernel --target x86-64 builds it")
+    reasons = lacking()
     if reasons and "infra" not in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
         pytest.skip("; ".join(reasons))
     assert reasons == []
-    return packages[-1]
+    return packages()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +79,34 @@ def play(machine: DebianMachine, kernel: Path, *options: str) -> tuple[dict[str,
     counts = {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", recap[1])}
     assert (done.returncode == 0) == (counts["failed"] == counts["unreachable"] == 0), output[-4000:]
     return counts, output
+
+
+def cloud_config(folder: Path) -> dict[str, Any]:
+    """What Terraform's module first_boot tells cloud-init for a machine whose SSH is open to QEMU's network."""
+    program = shutil.which("terraform") or shutil.which("tofu")
+    if program is None:
+        pytest.skip("the packet filter is written by terraform or tofu, and neither is in PATH")
+    done = subprocess.run(
+        [program, f"-chdir={INFRA / 'terraform/modules/first_boot'}", "console"],
+        input="jsonencode(local.cloud_config)",
+        env=os.environ
+        | {
+            "TF_CLI_CONFIG_FILE": os.devnull,
+            "TF_DATA_DIR": str(folder),
+            "TF_VAR_ssh_public_keys": '["ssh-ed25519 AAAA"]',
+            "TF_VAR_ssh_prefixes": '["192.168.127.0/24", "2001:db8::/48"]',
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return dict(json.loads(json.loads(done.stdout)))  # a string for Terraform, too
+
+
+def listen(machine: DebianMachine) -> None:
+    """A second server of SSH, on a port that is none of SSH's."""
+    machine.ask(f"/usr/sbin/sshd -p {OTHER_PORT} -o PidFile=none")
+    assert machine.ask(f"ss -H -l -t -n sport = {OTHER_PORT}") != ""
 
 
 def release_of(package: Path) -> str:
@@ -126,6 +148,40 @@ def test_check_mode_passes_on_a_machine_that_nobody_prepared(machine: DebianMach
     assert release_of(package) not in machine.ask("ls /boot")
 
 
+def test_the_packet_filter_holds_under_a_kernel_with_ipv6(machine: DebianMachine, tmp_path: Path) -> None:
+    told = cloud_config(tmp_path)
+    listen(machine)
+    assert machine.greets(machine.other_port)
+
+    for file in told["write_files"]:
+        path = shlex.quote(file["path"])
+        machine.ask(f"mkdir -p $(dirname {path}) && cat >{path}", file["content"])
+    for command in told["runcmd"]:
+        machine.ask(shlex.join(command))
+
+    assert not machine.greets(machine.other_port)
+    assert machine.ask("nft list tables") == "table ip longfat\ntable ip6 longfat"
+    machine.ask("systemctl reload nftables.service")
+    machine.ask(
+        "cd /etc && mv nftables-ip6.conf kept && ! systemctl restart nftables.service && mv kept nftables-ip6.conf"
+    )
+    assert machine.ask("systemctl is-failed nftables.service") == "failed"
+    machine.ask("systemctl restart nftables.service")
+
+
+def test_a_kernel_that_nobody_confirms_gives_way_to_the_old_one(machine: DebianMachine, package: Path) -> None:
+    """As if the new kernel could not be reached: the play does not wait for it."""
+    old = machine.ask("uname -r")
+    hurry = {"kernel_booted_patience_s": 1, "kernel_booted_confirm_s": 30}
+
+    counts, output = play(machine, package, "--extra-vars", json.dumps(hurry))
+
+    assert counts["failed"] == 1
+    assert "router did not come back within 1 s" in " ".join(output.split())
+    machine.wait_for_kernels(release_of(package), old)
+    assert machine.ask("uname -r") == old
+
+
 def test_the_first_run_boots_the_kernel_and_sets_everything(machine: DebianMachine, package: Path) -> None:
     old = machine.ask("uname -r")
     counts, output = play(machine, package)
@@ -134,6 +190,15 @@ def test_the_first_run_boots_the_kernel_and_sets_everything(machine: DebianMachi
     assert settings(machine) == SET
     assert machine.ask("grub-editenv list | grep next_entry=. || true") == ""
     assert machine.ask("ls /etc/systemd/system | grep -c trial || true") == "0"
+
+
+def test_the_packet_filter_holds_under_the_projects_kernel(machine: DebianMachine) -> None:
+    if "longfat" not in machine.ask("cat /etc/nftables.conf"):
+        pytest.skip("the machine was given no packet filter")
+    listen(machine)
+    assert not machine.greets(machine.other_port)
+    assert machine.ask("systemctl is-active nftables.service") == "active"
+    assert machine.ask("nft list tables") == "table ip longfat"
 
 
 def test_the_second_run_changes_nothing(machine: DebianMachine, package: Path) -> None:
