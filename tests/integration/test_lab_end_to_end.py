@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.infra
 
 CHECKOUT = Path(__file__).parents[2]
 HOSTS = {"receiver", "router", "sender"}
+RECAP = r"^(\w+) +: (ok=.*)$"
 
 
 class Lab:
@@ -94,6 +96,13 @@ def test_a_run_before_the_hosts_are_prepared_is_refused_with_the_command_that_pr
 
 def test_provision_prepares_them_all(lab: Lab) -> None:
     lab("lab", "provision", "local")
+
+
+def test_a_second_provision_changes_nothing(lab: Lab) -> None:
+    said = lab("lab", "provision", "local")
+    recap = {host: dict(re.findall(r"(\w+)=(\d+)", counts)) for host, counts in re.findall(RECAP, said, re.MULTILINE)}
+    assert set(recap) == HOSTS
+    assert {(counts["changed"], counts["failed"]) for counts in recap.values()} == {("0", "0")}, said[-6000:]
 
 
 def test_the_smoke_study_runs_through_the_delay_element(lab: Lab) -> None:
