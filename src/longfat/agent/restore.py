@@ -86,15 +86,19 @@ def _restore_card(card: dict[str, Any]) -> None:
 def _await_name(address: str, name: str) -> None:
     """Wait until the kernel has given the card with the hardware address back, and let it have its name again.
 
-    udev gives names too, at the same time.
+    udev keeps the name that the run gave it and makes of the old one another name of the same card: it is taken then.
     """
     end = time.monotonic() + PATIENCE_S
     while (found := _card_with(address)) != name:
         if time.monotonic() > end:
             raise NotRestored(f"the card with the address {address} is {found or 'missing'} after {PATIENCE_S:g} s")
         if found:
-            subprocess.run(["ip", "link", "set", "dev", found, "down"], capture_output=True, check=False)
-            subprocess.run(["ip", "link", "set", "dev", found, "name", name], capture_output=True, check=False)
+            for change in (
+                ("set", "dev", found, "down"),
+                ("property", "del", "dev", found, "altname", name),
+                ("set", "dev", found, "name", name),
+            ):
+                subprocess.run(["ip", "link", *change], capture_output=True, check=False)
         time.sleep(0.1)
 
 

@@ -2,10 +2,10 @@
 """The agent on a host: does what the commanding machine says, line by line, and cleans up when it hears no more.
 
 A message is a JSON object on a line with one key, its verb. Of the commanding machine: ``look``, ``clock``, ``busy``,
-``prepare`` (the order of longfat.agent.part), ``start`` (nanoseconds of the epoch), ``leave``, ``collect``, ``end``,
-``live``. Each but the last is answered by its own key, but ``prepare`` by ``ready``, ``start`` by ``measured`` and
-``leave`` by ``done``; ``collect`` by the number of bytes of a tar archive that follows. ``failed`` is the answer when
-something cannot be done.
+``prepare`` (the order of longfat.agent.part, but a cable has its link for its card), ``start`` (nanoseconds of the
+epoch), ``leave``, ``collect``, ``end``, ``live``. Each but the last is answered by its own key, but ``prepare`` by
+``ready``, ``start`` by ``measured`` and ``leave`` by ``done``; ``collect`` by the number of bytes of a tar archive that
+follows. ``failed`` is the answer when something cannot be done.
 """
 
 from __future__ import annotations
@@ -110,7 +110,14 @@ class Agent:
                 self._finish()
             elif verb != "live":
                 tell({verb: {"look": facts.look, "clock": time.time_ns, "busy": facts.busy_share}[verb]()})
-        except (OSError, ValueError, LaboratoryError, restore.NotRestored, subprocess.SubprocessError) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            LaboratoryError,
+            restore.NotRestored,
+            subprocess.SubprocessError,
+        ) as error:
             tell({"failed": f"{type(error).__name__}: {error}"})
 
     def _prepare(self, order: dict[str, Any]) -> None:
@@ -124,6 +131,9 @@ class Agent:
         for left in self.folder.parent.glob("*/order.json"):  # of an agent that was killed
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.give_back(self._state)
+        cards = facts.cards()  # only now: one that a run has left may have had another name before
+        for cable in order["cables"].values():
+            cable["card"] = cards[cable.pop("link")]["card"]
         (self.folder / "order.json").write_text(json.dumps(order))
         limits = {name for node in order["spec"]["nodes"] for name in node["sysctls"]} & GLOBAL_SYSCTLS
         restore.note(self._state, [cable["card"] for cable in order["cables"].values()], sorted(limits))

@@ -171,7 +171,7 @@ class HostsBackend:
             raise RigError("the host runs another kernel than when the study began", where=", ".join(others))
 
     def _order(self, spec: RunSpec, placement: Placement, host: str) -> dict[str, Any]:
-        """What longfat.agent.part is told."""
+        """What a host's agent is told of the run."""
         nodes = placement.nodes_of(host)
         cables = {}
         for number, cable in placement.cables.items():
@@ -179,8 +179,7 @@ class HostsBackend:
             ends = {placement.hosts[link.a.node], placement.hosts[link.b.node]}
             if host in ends:
                 (peer,) = ends - {host}
-                own, other = self.facts[host]["cards"][cable], self.facts[peer]["cards"][cable]
-                cables[number] = {"card": own["card"], "peer_address": other["address"]}
+                cables[number] = {"link": cable, "peer_address": self.facts[peer]["cards"][cable]["address"]}
         return {"spec": dataclasses.asdict(spec), "nodes": nodes, "cables": cables}
 
     def _told(self, name: str, clock: Clock, placement: Placement) -> dict[str, Any]:

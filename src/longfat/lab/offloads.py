@@ -16,10 +16,11 @@ COMMANDS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}  # ge
 def set_offloads(interface: str, wanted: Collection[str]) -> None:
     """Turn the offloads in ``wanted`` on and the others off, in the current network namespace.
 
-    Raises OSError when the driver refuses.
+    One that a card does not have is off. Raises OSError when the driver refuses.
     """
-    for name, (_get, put) in COMMANDS.items():
-        _ethtool(interface, put, int(name in wanted))
+    for name, (get, put) in COMMANDS.items():
+        if bool(_ethtool(interface, get, 0)) != (name in wanted):
+            _ethtool(interface, put, int(name in wanted))
 
 
 def offloads_on(interface: str) -> list[str]:
