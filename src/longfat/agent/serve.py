@@ -70,13 +70,12 @@ class Agent:
         self._child: subprocess.Popen[bytes] | None = None
         self._selector = selectors.DefaultSelector()
         self._heard = time.monotonic()
-        self._over = False
 
     def serve(self) -> None:
-        """Until the commanding machine says ``end``, or is silent, or has gone."""
+        """Until the commanding machine is silent or has gone."""
         self._selector.register(0, selectors.EVENT_READ, Lines(self._obey))
         tell({"here": facts.build()})
-        while not self._over and time.monotonic() - self._heard < SILENCE_S:
+        while time.monotonic() - self._heard < SILENCE_S:
             for key, _ in self._selector.select(1.0):
                 data = os.read(key.fd, CHUNK)
                 if not data:
@@ -177,8 +176,7 @@ class Agent:
                 _write(data)
 
     def _finish(self) -> None:
-        """An orderly end: the answer comes when the host is as it was."""
-        self._over = True
+        """An orderly end: the answer comes when the host is as it was. The agent stays until the connection ends."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
