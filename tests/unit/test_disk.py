@@ -50,7 +50,7 @@ def test_every_file_of_the_recipe_counts(tmp_path: Path) -> None:
 def test_what_the_roles_install_is_not_installed_beforehand() -> None:
     lists = [set(list_entries((RECIPE_FOLDER / name).read_text())) for name in ("packages.txt", "fetched.txt")]
     assert lists[0] & lists[1] == set()
-    assert {"mininet", "nftables", "chrony", "tcptrace"} <= lists[1]
+    assert {"mininet", "chrony", "tcptrace"} <= lists[1]
 
 
 def test_the_disk_begins_with_grub_and_one_partition_of_linux() -> None:
