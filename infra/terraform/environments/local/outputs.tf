@@ -11,5 +11,8 @@ output "commands" {
 
 output "machines" {
   description = "Role and type of each machine, known before any is made."
-  value       = { for name, host in var.hosts : name => { role = host.role, machine_type = "${host.cpus} x ${var.accelerator}, ${host.memory_mib} MiB" } }
+  value = { for name, host in var.hosts : name => {
+    role         = host.role
+    machine_type = "${host.cpus} x ${var.accelerator}, ${host.memory_mib} MiB"
+  } }
 }

@@ -6,5 +6,8 @@ output "inventory" {
 
 output "machines" {
   description = "Role and type of each machine, known before any is made."
-  value       = { for name, host in var.hosts : name => { role = host.role, machine_type = coalesce(host.flavor, var.flavor) } }
+  value = { for name, host in var.hosts : name => {
+    role         = host.role
+    machine_type = coalesce(host.flavor, var.flavor)
+  } }
 }
