@@ -101,7 +101,7 @@ def copied_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder with a copy of the kernel, and of what is known about the image."""
     cache = tmp_path / "cache"
     shutil.copytree(virtual().kernel.parent, cache / "kernels" / virtual().kernel.parent.name)
-    image = next(path for path in (virtual().jail / "images").iterdir() if (path / "image.json").exists())
+    image = virtual().image.parent
     copy = cache / "images" / image.name
     copy.mkdir(parents=True)
     shutil.copy(image / "image.json", copy)
