@@ -189,7 +189,7 @@ class HostsBackend:
             "placement": self.inventory.host(name).placement,
             "kernel": facts["kernel"]["release"],
             "programs": facts["programs"],
-            "cards": {cable: facts["cards"][cable] for cable in facts["cards"]},
+            "cards": facts["cards"],
             "clock_offset_us": clock.offset_ns // 1000,
             "clock_uncertainty_us": clock.uncertainty_ns // 1000,
         }

@@ -38,12 +38,12 @@ def place(spec: RunSpec, inventory: Inventory) -> Placement | str:
         needed = min(wanted, 1) if role == "router" else wanted
         if len(there) < needed:
             return f"the run needs {needed} host(s) in the role {role}, the lab has {', '.join(there) or 'none'}"
-    nearest: set[str] = set()
+    lacking: set[str] = set()
     for hosts in _assignments(spec, inventory, 0, {}):
-        cables = _lay_cables(spec, inventory, hosts, nearest)
+        cables = _lay_cables(spec, inventory, hosts, lacking)
         if cables is not None:
             return Placement(hosts, cables)
-    return f"the lab lacks a cable that the run needs: {', '.join(sorted(nearest))}"
+    return f"the lab lacks a cable that the run needs: {', '.join(sorted(lacking))}"
 
 
 def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[str, str]) -> Iterator[dict[str, str]]:
