@@ -119,3 +119,12 @@ def test_an_interface_with_a_rate_and_a_delay_is_refused() -> None:
     link = Link(Interface("client1", Egress(rate_bps=10**9, delay_us=1)), Interface("server"))
     with pytest.raises(StudyError, match="the egress of 'client1' has a rate and a delay"):
         checked((link,))
+
+
+def test_hosts_of_a_dumbbell_may_be_slower_than_what_they_meet_at(tmp_path: Path) -> None:
+    found = egresses(
+        spec(tmp_path, "{kind: dumbbell, rate: 2400 Mbit/s, host_rate: 1 Gbit/s, rtt: 120 ms, senders: 2}")
+    )
+    assert [found[f"client{k}", "switch"].rate_bps for k in (1, 2)] == [10**9, 10**9]
+    assert found["switch", "delay"].rate_bps == 2_400_000_000
+    assert found["server", "delay"].rate_bps == 10**9

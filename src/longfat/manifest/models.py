@@ -135,7 +135,8 @@ class Dumbbell(Closed):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
-    rate: f.LinkRate = Field(description="rate of the bottleneck and of every host")
+    rate: f.LinkRate = Field(description="rate of the bottleneck")
+    host_rate: f.LinkRate | None = Field(default=None, description="rate of every host (default: that of `rate`)")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
     receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")

@@ -58,7 +58,7 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
 
 def run_seconds(spec: RunSpec) -> float:
     """Seconds of wall time of one run on one core, in virtual time."""
-    bottleneck_bits = _slowest_bps(spec) * spec.end_us / 1e6
+    bottleneck_bits = _bottleneck_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / _mtu(spec)
     packets = min(most, sum(_packets(flow, spec) for flow in spec.flows))
     captured = min(most, sum(_packets(flow, spec) for flow in _captured(spec)))
@@ -97,6 +97,13 @@ def _captured(spec: RunSpec) -> list[Flow]:
 def _slowest_bps(spec: RunSpec) -> int:
     rates = [end.egress.rate_bps for link in spec.links for end in (link.a, link.b)]
     return min(rate for rate in rates if rate is not None)
+
+
+def _bottleneck_bps(spec: RunSpec) -> int:
+    """The slowest rate of a router, or of all where no router has one."""
+    routers = {node.name for node in spec.nodes if node.role == "router"}
+    ends = [end for link in spec.links for end in (link.a, link.b) if end.node in routers]
+    return min((end.egress.rate_bps for end in ends if end.egress.rate_bps is not None), default=_slowest_bps(spec))
 
 
 def _mtu(spec: RunSpec) -> int:

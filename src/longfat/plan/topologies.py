@@ -10,6 +10,7 @@ from __future__ import annotations
 from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, end_hosts
 from longfat.manifest.study import HostSettings
 from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
+from longfat.units import Rate
 
 AnyTopology = Direct | Delay | Dumbbell
 
@@ -30,7 +31,7 @@ def roles(topology: AnyTopology) -> dict[str, Role]:
 def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
     """The links from the senders to the receivers; ``a`` is the end nearer to the senders."""
     mtu = hosts.mtu.value
-    shaped = Egress(topology.rate.value, queue=Queue("pfifo", hosts.local_queue))
+    shaped = Egress(_host_rate(topology).value, queue=Queue("pfifo", hosts.local_queue))
     if isinstance(topology, Direct):
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
@@ -52,6 +53,10 @@ def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]
     if isinstance(topology, Dumbbell):
         return end_hosts(topology.kind, topology.senders, topology.receivers)
     return end_hosts(topology.kind)
+
+
+def _host_rate(topology: AnyTopology) -> Rate:
+    return (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
 
 
 def _split(topology: Delay | Dumbbell) -> tuple[int, int]:
