@@ -101,7 +101,8 @@ class Flow:
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
     None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. ``start_us`` counts
-    from the start of the measurement.
+    from the start of the measurement. With ``transfer_bytes`` a connection carries so much and another follows it,
+    until the duration is over; each of the streams does so by itself.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Flow:
     send_window_bytes: int | None = None
     start_us: int = 0
     streams: int = 1
+    transfer_bytes: int | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.lab.traffic import client_command, parse_report, server_command
+from longfat.lab.traffic import client_command, client_status, parse_report, parse_transfers, server_command
 from longfat.runspec import Flow
 
 DATA = Path(__file__).parents[1] / "data"
@@ -19,12 +19,12 @@ FLOW = Flow("f1", "client1", "server", "scalable", 10_000_000, 16 << 20, streams
 
 def test_the_sender_is_told_address_port_duration_algorithm_streams_and_window() -> None:
     assert " ".join(client_command(FLOW, "10.0.1.2", 5003)) == (
-        "iperf -c 10.0.1.2 -p 5003 -t 10 -l 1048576 -Z scalable -P 2 -y C -w 16777216"
+        "iperf -c 10.0.1.2 -p 5003 -l 1048576 -Z scalable -y C -w 16777216 -t 10 -P 2"
     )
 
 
 def test_the_receiver_ends_after_as_many_connections_as_the_flow_has_streams() -> None:
-    assert " ".join(server_command(FLOW, 5003)) == "iperf -s -p 5003 -l 1048576 -P 2 -y C -w 16777216"
+    assert " ".join(server_command(FLOW, 5003)) == "iperf -s -p 5003 -l 1048576 -y C -P 2 -w 16777216"
 
 
 @pytest.mark.parametrize(("duration_us", "text"), [(10_000_000, "10"), (500_000, "0.5"), (1_234_567, "1.23457")])
@@ -35,14 +35,35 @@ def test_a_duration_is_given_in_seconds_without_trailing_zeros(duration_us: int,
 
 def test_a_sending_window_of_its_own_takes_the_place_of_the_window_at_the_sender_only() -> None:
     flow = dataclasses.replace(FLOW, send_window_bytes=65_536)
-    assert client_command(flow, "10.0.1.2", 5001)[-2:] == ["-w", "65536"]
-    assert server_command(flow, 5001)[-2:] == ["-w", "16777216"]
+    assert "-w 65536" in " ".join(client_command(flow, "10.0.1.2", 5001))
+    assert "-w 16777216" in " ".join(server_command(flow, 5001))
 
 
 def test_without_a_window_auto_tuning_stays_on_at_both_ends() -> None:
     flow = dataclasses.replace(FLOW, window_bytes=None)
     assert "-w" not in client_command(flow, "10.0.1.2", 5001)
     assert "-w" not in server_command(flow, 5001)
+
+
+def test_transfers_follow_each_other_in_every_stream_until_the_time_is_over() -> None:
+    flow = dataclasses.replace(FLOW, transfer_bytes=2_000_000_000)
+    command = client_command(flow, "10.0.1.2", 5003)
+    assert command[:4] == ["timeout", "10", "sh", "-c"]
+    assert command[4] == 'for stream in 0 1; do while "$@"; do :; done & done; wait'
+    assert " ".join(command[6:]).endswith("-Z scalable -y C -w 16777216 -n 2000000000")
+    assert "-P" not in command
+    assert "-P" not in server_command(flow, 5003)
+
+
+def test_only_flows_of_transfers_end_by_the_clock() -> None:
+    flow = dataclasses.replace(FLOW, transfer_bytes=1)
+    assert (client_status(FLOW), client_status(flow)) == (0, 124)
+
+
+def test_each_connection_of_a_report_is_a_transfer() -> None:
+    sums = "19700101000000,10.0.0.1,0,10.0.1.2,5001,-1,0.0-3.0,9,8\n"
+    assert parse_transfers(TWO + sums) == [259_552, 268_500]
+    assert parse_transfers("") == []
 
 
 def test_the_report_of_one_stream_gives_its_bytes_and_rate() -> None:

@@ -135,9 +135,8 @@ def quantity_findings(quantity: Quantity, path: Path, study: Study | None) -> It
     strange = [name for name in quantity.where if name not in experiment.factors]
     for name in strange:
         yield Finding((*path, "where", name), *unknown("factor", name, experiment.factors))
-    flows = [flow.name for flow in experiment.points[0].experiment.flows]
-    if quantity.flow and quantity.flow not in flows:
-        yield Finding((*path, "flow"), *unknown("flow", quantity.flow, flows))
+    if quantity.flow and quantity.flow not in experiment.flows:
+        yield Finding((*path, "flow"), *unknown("flow", quantity.flow, experiment.flows))
     conditions = quantity.selection().where
     if not strange and not any(
         all(condition.holds(point.factors.get(name)) for name, condition in conditions) for point in experiment.points

@@ -21,10 +21,11 @@ from matplotlib.figure import Figure
 from longfat.analysis import style
 from longfat.analysis.draw_bars import bars_data, draw_bars
 from longfat.analysis.draw_curves import curve_data, draw_curves
+from longfat.analysis.draw_formulas import draw_formulas, formula_data
 from longfat.analysis.draw_parts import WIDTH, FigureData, empty, table, table_height, title
 from longfat.analysis.draw_ranking import ranking_data, table_data
 from longfat.analysis.draw_topology import draw_topology, topology_data, topology_height
-from longfat.analysis.figure_kinds import Bars, OneFigure, Ranking, Table, TimeSeries, Topology
+from longfat.analysis.figure_kinds import Bars, Curves, OneFigure, Ranking, Table, TimeSeries, Topology
 from longfat.dataset.load import Dataset
 from longfat.errors import RigError
 from longfat.plan.model import Plan
@@ -58,6 +59,8 @@ def draw(dataset: Dataset, plan: Plan, spec: OneFigure) -> Drawing:
             draw_curves(figure, spec, data)
         elif isinstance(spec, Topology):
             draw_topology(figure, plan, spec)
+        elif isinstance(spec, Curves):
+            draw_formulas(figure, spec, data)
         else:
             table(figure.add_subplot(), data)
         return Drawing(spec.artifact, figure, data)
@@ -97,7 +100,9 @@ def _data(dataset: Dataset, plan: Plan, spec: OneFigure) -> FigureData:
         case Topology():
             return topology_data(plan, spec)
         case Table():
-            return table_data(spec)
+            return table_data(dataset, spec)
+        case Curves():
+            return formula_data(spec)
 
 
 def _height(plan: Plan, spec: OneFigure, data: FigureData) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from longfat.analysis.draw_parts import FigureData, ascending, tick
 from longfat.analysis.expressions import Quantity, base_units, compute
-from longfat.analysis.figure_kinds import Computed, Ranking, Table
+from longfat.analysis.figure_kinds import Cell, Computed, Measured, Ranking, Table
 from longfat.analysis.metrics import NoValue
 from longfat.analysis.quantities import METRICS, Selection, measure
 from longfat.analysis.ranking import ranking
@@ -42,16 +42,29 @@ def ranking_data(dataset: Dataset, spec: Ranking) -> FigureData:
     return FigureData(columns, tuple(rows))
 
 
-def table_data(spec: Table) -> FigureData:
-    """The table with its formulas computed."""
-    rows = tuple(
-        tuple(
-            f"{compute(cell.formula, cell.arguments):.{cell.digits}f}" if isinstance(cell, Computed) else cell
-            for cell in row
-        )
-        for row in spec.rows
-    )
-    return FigureData(spec.columns, rows)
+def table_data(dataset: Dataset, spec: Table) -> FigureData:
+    """The table with its formulas computed and its quantities measured."""
+    return FigureData(spec.columns, tuple(tuple(_cell(dataset, cell) for cell in row) for row in spec.rows))
+
+
+def _cell(dataset: Dataset, cell: Cell) -> object:
+    """What stands in a cell; of a quantity the mean, its deviation and n, or a dash where there is no value."""
+    if isinstance(cell, Computed):
+        return _number(compute(cell.formula, cell.arguments), cell.digits)
+    if not isinstance(cell, Measured):
+        return cell
+    try:
+        found = measure(dataset, cell.selection(), least=1)
+    except NoValue:
+        return "-"
+    spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, cell.digits)} (n = {found.n})"
+    return f"{_number(found.mean, cell.digits)}{spread}"
+
+
+def _number(value: float, digits: int) -> str:
+    """So many digits behind the point; of a number too small for them, in scientific notation."""
+    small = 0 < abs(value) < 10**-digits
+    return f"{value:.{digits}{'e' if small else 'f'}}"
 
 
 def _headings(quantity: Quantity, spec: Ranking) -> tuple[str, str]:

@@ -175,14 +175,28 @@ class Computed(Closed):
         return self
 
 
+class Measured(Quantity):
+    """A cell that is the mean of a quantity."""
+
+    digits: Annotated[int, Field(strict=True, ge=0, le=9)] = 1
+
+
+def _cell_tag(given: Any) -> str:
+    if isinstance(given, Measured) or (isinstance(given, dict) and "metric" in given):
+        return "<measured>"
+    return "<computed>" if isinstance(given, dict | Computed) else "<value>"
+
+
 Cell = Annotated[
-    Annotated[Computed, Tag("<computed>")] | Annotated[f.FactorValue, Tag("<value>")],
-    Discriminator(lambda given: "<computed>" if isinstance(given, dict | Computed) else "<value>"),
+    Annotated[Computed, Tag("<computed>")]
+    | Annotated[Measured, Tag("<measured>")]
+    | Annotated[f.FactorValue, Tag("<value>")],
+    Discriminator(_cell_tag),
 ]
 
 
 class Table(Figure):
-    """A table of texts, numbers and computed cells."""
+    """A table of texts, numbers, computed and measured cells."""
 
     kind: Literal["table"]
     columns: tuple[f.Text, ...] = Field(min_length=1)
@@ -195,8 +209,44 @@ class Table(Figure):
                 raise f.fault(f"row {number} has {len(row)} cells, the table has {len(self.columns)} columns")
         return self
 
+    @property
+    def measured(self) -> dict[tuple[int, int], Measured]:
+        """The measured cells by row and column."""
+        cells = (((i, j), cell) for i, row in enumerate(self.rows) for j, cell in enumerate(row))
+        return {place: cell for place, cell in cells if isinstance(cell, Measured)}
 
-KINDS = ("bars", "timeseries", "ranking", "topology", "table")
+
+class Curve(Closed):
+    """A formula as a curve, with all its arguments but the one along the x axis."""
+
+    formula: f.Text
+    arguments: dict[str, f.FactorValue] = Field({}, description="by name; numbers or quantities")
+    label: f.Text
+    algorithm: f.Name = Field("standard", description="whose colour it has")
+
+
+class Curves(Figure):
+    """Formulas drawn over one of their arguments, both axes logarithmic."""
+
+    kind: Literal["curves"]
+    x: f.Name = Field(description="the argument along the x axis")
+    between: tuple[f.Number, f.Number] = Field(description="the smallest and the largest value of x")
+    curves: tuple[Curve, ...] = Field(min_length=1)
+    labels: Labels
+
+    @model_validator(mode="after")
+    def _check_curves(self) -> Curves:
+        low, high = self.between
+        if not 0 < low < high:
+            raise f.fault(f"between {low:g} and {high:g} is no range above 0")
+        for curve in self.curves:
+            if curve.formula not in FORMULAS:
+                raise f.fault(*unknown("formula", curve.formula, FORMULAS))
+            check_arguments(curve.formula, {**curve.arguments, self.x: low})
+        return self
+
+
+KINDS = ("bars", "timeseries", "ranking", "topology", "table", "curves")
 
 
 def _known_kind(given: Any) -> Any:
@@ -207,13 +257,14 @@ def _known_kind(given: Any) -> Any:
     return given
 
 
-OneFigure = Bars | TimeSeries | Ranking | Topology | Table
+OneFigure = Bars | TimeSeries | Ranking | Topology | Table | Curves
 AnyFigure = Annotated[
     Annotated[Bars, Tag("<bars>")]
     | Annotated[TimeSeries, Tag("<timeseries>")]
     | Annotated[Ranking, Tag("<ranking>")]
     | Annotated[Topology, Tag("<topology>")]
-    | Annotated[Table, Tag("<table>")],
+    | Annotated[Table, Tag("<table>")]
+    | Annotated[Curves, Tag("<curves>")],
     Discriminator(lambda given: f"<{given['kind'] if isinstance(given, Mapping) else given.kind}>"),
     BeforeValidator(_known_kind),
 ]

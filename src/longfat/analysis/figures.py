@@ -17,7 +17,7 @@ from pydantic import Field
 
 from longfat.analysis.claims import factor_findings, load_document, quantity_findings, study_beside
 from longfat.analysis.expressions import Quantity, base_units
-from longfat.analysis.figure_kinds import FLOW, AnyFigure, Bars, OneFigure, Ranking, TimeSeries, Topology
+from longfat.analysis.figure_kinds import FLOW, AnyFigure, Bars, OneFigure, Ranking, Table, TimeSeries, Topology
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.models import Closed
@@ -89,12 +89,15 @@ def _findings(figure: OneFigure, place: Path, study: Study) -> Iterator[Finding]
         yield from quantity_findings(figure.of, (*place, "of"), study)
         if experiment := experiments.get(figure.of.experiment):
             yield from _bars_findings(figure, place, experiment)
+    if isinstance(figure, Table):
+        for (row, column), cell in figure.measured.items():
+            yield from quantity_findings(cell, (*place, "rows", row, column), study)
     if isinstance(figure, Ranking):
         yield from quantity_findings(figure.of, (*place, "of"), study)
         yield from quantity_findings(figure.then, (*place, "then"), study)
         if experiment := experiments.get(figure.of.experiment):
             yield from factor_findings(figure.by, (*place, "by"), experiment)
-            yield from _among("flow", figure.names, (*place, "names"), _flows(experiment))
+            yield from _among("flow", figure.names, (*place, "names"), experiment.flows)
             for index, value in enumerate(figure.expected):
                 yield from _value_findings(figure.by, value, (*place, "expected", index), experiment)
 
@@ -104,7 +107,7 @@ def _bars_findings(figure: Bars, place: Path, experiment: SweptExperiment) -> It
     if figure.highlight is not None:
         yield from _value_findings(figure.x, figure.highlight, (*place, "highlight"), experiment)
     if figure.series == FLOW:
-        flows = _flows(experiment)
+        flows = experiment.flows
         yield from _among("flow", figure.names, (*place, "names"), flows)
         if figure.over is not None and figure.over not in flows:
             yield Finding((*place, "over"), *unknown("flow", figure.over, flows))
@@ -123,7 +126,7 @@ def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment
     for key in ("series", "panels"):
         if name := getattr(figure, key):
             findings += factor_findings(name, (*place, key), experiment)
-    flows = _flows(experiment)
+    flows = experiment.flows
     findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
     findings += _among("flow", figure.flows, (*place, "flows"), flows)
     if not findings:
@@ -171,7 +174,3 @@ def _among(
     for name in given:
         if name not in allowed:
             yield Finding((*place, name) if below else place, *unknown(what, name, allowed))
-
-
-def _flows(experiment: SweptExperiment) -> list[str]:
-    return [flow.name for flow in experiment.points[0].experiment.flows]

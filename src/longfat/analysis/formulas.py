@@ -37,6 +37,75 @@ def scalable_increase(window: float, a: float) -> float:
     return window * a
 
 
+def window_of_path(rate: float, rtt: float, mtu: float) -> float:
+    """Packets of ``mtu`` bytes in flight that fill the path: rate in bit/s, RTT in microseconds."""
+    return rate * rtt / 8e6 / mtu
+
+
+def standard_recovery(rate: float, rtt: float, mtu: float) -> float:
+    """Seconds until Standard TCP is back at a window it halved, w/2 RTTs, where the path holds w (Kelly 2003)."""
+    return window_of_path(rate, rtt, mtu) / 2 * rtt / 1e6
+
+
+def standard_loss_rate(window: float) -> float:
+    """Loss rate at which Standard TCP keeps an average window: 1.5 / w^2 (Mathis et al. 1997)."""
+    return 1.5 / window**2
+
+
+def loss_rate_of_path(rate: float, rtt: float, mtu: float) -> float:
+    """Loss rate at which Standard TCP fills a path (Kelly 2003)."""
+    return standard_loss_rate(window_of_path(rate, rtt, mtu))
+
+
+def scalable_loss_rate(window: float, a: float, b: float, lwnd: float) -> float:
+    """Loss rate at which Scalable TCP keeps an average window: a / (b w), Standard TCP's up to lwnd (Kelly 2003)."""
+    return standard_loss_rate(window) if window <= lwnd else a / b / window
+
+
+def scalable_recovery_rtts(a: float, b: float) -> float:
+    """RTTs until Scalable TCP is back at the window before a loss: ln(1/(1-b)) / ln(1+a) (Kelly 2003)."""
+    return -math.log1p(-b) / math.log1p(a)
+
+
+def scalable_halving_rtts(b: float) -> float:
+    """RTTs in which Scalable TCP halves its rate with a loss in each: ln 2 / ln(1/(1-b)) (Kelly 2003, its table)."""
+    return math.log(2) / -math.log1p(-b)
+
+
+def scalable_doubling_rtts(a: float) -> float:
+    """RTTs in which Scalable TCP doubles its rate without a loss: ln 2 / ln(1+a) (Kelly 2003, its table)."""
+    return math.log(2) / math.log1p(a)
+
+
+def scalable_recovery(a: float, b: float, rtt: float) -> float:
+    """Seconds until Scalable TCP is back at the window before a loss."""
+    return scalable_recovery_rtts(a, b) * rtt / 1e6
+
+
+def scalable_halving(b: float, rtt: float) -> float:
+    """Seconds in which Scalable TCP halves its rate with a loss in each RTT."""
+    return scalable_halving_rtts(b) * rtt / 1e6
+
+
+def scalable_doubling(a: float, rtt: float) -> float:
+    """Seconds in which Scalable TCP doubles its rate without a loss."""
+    return scalable_doubling_rtts(a) * rtt / 1e6
+
+
+def rate_variation(b: float) -> float:
+    """Coefficient of variation of Scalable TCP's rate, of no unit: sqrt(b/2) (Kelly 2003, its table)."""
+    return math.sqrt(b / 2)
+
+
+def stability_bound(packets: float) -> float:
+    """The a below which Scalable TCP is locally stable at a link, p / (y p'(y)) (Kelly 2003, after Vinnicombe).
+
+    For a loss rate p(y) = (y/c)^B, that of a queue with random arrivals and room for B packets, it is 1/B. The paper
+    does not say which loss rate it means.
+    """
+    return 1 / packets
+
+
 def highspeed_loss_rate(window: float) -> float:
     """Loss rate p(w) at which HighSpeed TCP keeps an average window: 0.078 / w^1.2 (RFC 3649, section 5)."""
     return 0.078 / math.pow(window, 1.2)
@@ -79,6 +148,19 @@ FORMULAS: dict[str, Callable[..., float]] = {
         quotient,
         standard_increase,
         scalable_increase,
+        window_of_path,
+        standard_recovery,
+        standard_loss_rate,
+        loss_rate_of_path,
+        scalable_loss_rate,
+        scalable_recovery_rtts,
+        scalable_halving_rtts,
+        scalable_doubling_rtts,
+        scalable_recovery,
+        scalable_halving,
+        scalable_doubling,
+        rate_variation,
+        stability_bound,
         highspeed_loss_rate,
         highspeed_decrease,
         highspeed_increase,

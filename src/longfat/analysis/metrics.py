@@ -75,6 +75,11 @@ def retransmissions(flows: Sequence[Mapping[str, Any]], flow: str | None = None)
     return _of_flows("retrans_segments", "count of retransmissions", flows, flow)
 
 
+def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
+    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all."""
+    return _of_flows("transfers", "count of transfers", flows, flow)
+
+
 def points(series: Series, since_us: float | None = None, until_us: float | None = None) -> float:
     """Number of points in a plot of outstanding data: one for each packet that moved it, within the window."""
     since = -np.inf if since_us is None else since_us

@@ -95,6 +95,7 @@ METRICS: dict[str, Metric] = {
     "retransmissions": _rows(
         "segments", "retransmissions", 1, lambda rows, flow, p: metrics.retransmissions(rows, flow)
     ),
+    "transfers": _rows("transfers", "complete transfers", 1, lambda rows, flow, p: metrics.transfers(rows, flow)),
     "points": _series(
         "points",
         "points in the plot of outstanding data",

@@ -170,6 +170,7 @@ def _interfaces(spec: RunSpec) -> list[tuple[str, truth.Hop]]:
 def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
     end_us = flow.start_us + flow.duration_us
     amount = truth.received_bytes(spec, flow, end_us)
+    complete = {} if flow.transfer_bytes is None else {"transfers": amount // flow.transfer_bytes}
     return {
         "flow": flow.name,
         "sender": flow.sender,
@@ -180,6 +181,7 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_sent": amount,
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
+        **complete,
     }
 
 

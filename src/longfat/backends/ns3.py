@@ -74,6 +74,8 @@ class Ns3Backend:
                     reasons.append("the model of ns-3 has no deliberate drops")
                 if egress.rate_bps is not None and egress.queue.kind != "pfifo":
                     reasons.append(f"the model of ns-3 has no queue of kind {egress.queue.kind}")
+        if any(flow.transfer_bytes is not None for flow in spec.flows):
+            reasons.append("the model of ns-3 has no transfers that follow each other")
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
             ccas.setdefault(flow.sender, set()).add(flow.cca)

@@ -41,6 +41,7 @@ FLOWS = pa.schema(
         ("end_us", pa.int64()),
         ("bytes_received", pa.int64()),
         ("goodput_bps", pa.float64()),
+        ("transfers", pa.int64()),
         ("retrans_segments", pa.int64()),
         ("min_rtt_us", pa.int64()),
     )

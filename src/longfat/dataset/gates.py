@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from longfat.dataset.route import Port, ports, route
-from longfat.runspec import RunSpec
+from longfat.runspec import Flow, RunSpec
 
 ETHERNET_HEADER_BYTES = 14
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293); options would only lower the bound
@@ -195,17 +195,24 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         if port.egress.rate_bps is None:
             continue
         crossing = [
-            reports[flow.name]
+            flow
             for flow in evidence.spec.flows
             if flow.name in reports and port in route(evidence.spec, flow.sender, flow.receiver)
         ]
         if not crossing:
             continue
-        span_us = max(_received_until_us(item) for item in crossing) - min(item["start_us"] for item in crossing)
-        found = sum(item["bytes_received"] for item in crossing) * 8e6 / max(span_us, 1)
+        told = [reports[flow.name] for flow in crossing]
+        span_us = max(_received_until_us(report) for report in told) - min(report["start_us"] for report in told)
+        carried = (_carried_bytes(flow, reports[flow.name]) for flow in crossing)
+        found = sum(carried) * 8e6 / max(span_us, 1)
         limit = _payload_bps(port)
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
+
+
+def _carried_bytes(flow: Flow, report: Mapping[str, Any]) -> int:
+    """What arrived; of flows that start again what was complete, because the rest may come after their end."""
+    return int(report["bytes_received"]) if flow.transfer_bytes is None else report["transfers"] * flow.transfer_bytes
 
 
 def _received_until_us(report: Mapping[str, Any]) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.lab import traffic
-from longfat.runspec import RunSpec
+from longfat.runspec import Flow, RunSpec
 
 
 def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
@@ -16,8 +16,7 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
     results = []
     for flow in spec.flows:
         said = {end: (folder / "iperf" / f"{flow.name}.{end}.txt").read_text() for end in ("client", "server")}
-        sent, _ = traffic.parse_report(said["client"], flow.streams)
-        received, goodput = traffic.parse_report(said["server"], flow.streams)
+        amounts = _transferred(flow, said) if flow.transfer_bytes else _sent(flow, said)
         results.append(
             {
                 "flow": flow.name,
@@ -26,12 +25,29 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
                 "cca": flow.cca,
                 "start_us": flow.start_us,
                 "end_us": flow.start_us + flow.duration_us,
-                "bytes_sent": sent,
-                "bytes_received": received,
-                "goodput_bps": goodput,
+                **amounts,
             }
         )
     return results
+
+
+def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
+    sent, _ = traffic.parse_report(said["client"], flow.streams)
+    received, goodput = traffic.parse_report(said["server"], flow.streams)
+    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+
+
+def _transferred(flow: Flow, said: dict[str, str]) -> dict[str, int]:
+    """Of connections that follow each other: how many were complete, and the rate of all over the flow's duration."""
+    sent, received = (traffic.parse_transfers(said[end]) for end in ("client", "server"))
+    if not received:
+        raise ValueError(f"iperf2 reported no transfer of flow {flow.name}: {said['server'].strip()[-300:]!r}")
+    return {
+        "bytes_sent": sum(sent),
+        "bytes_received": sum(received),
+        "goodput_bps": round(8e6 * sum(received) / flow.duration_us),
+        "transfers": sum(amount == flow.transfer_bytes for amount in received),
+    }
 
 
 def write_json(path: Path, data: object) -> None:

@@ -34,6 +34,8 @@ LEAD_US = 100_000  # servers and captures are up this long before the measuremen
 DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
 CLOCK_US = 100_000  # how often the virtual clock is shown to the host
 DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
+REPORT_S = 0.5  # how long after a connection iperf2 may write of it
+ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
 
 
 class Meeting(Protocol):
@@ -142,8 +144,11 @@ class Measurement:
 
         for flow in self.spec.flows:
             if flow in self.sending:
-                finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
+                finish(clients[flow.name], f"iperf2 client of flow {flow.name}", traffic.client_status(flow))
             if flow in self.receiving:
+                if flow.transfer_bytes is not None:
+                    self._wait_for_last_transfer(network, flow)
+                    servers[flow.name].terminate()
                 finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
         achieved = network.achieved(drops_before)
         for interface in achieved["interfaces"]:
@@ -187,6 +192,15 @@ class Measurement:
         command = traffic.client_command(flow, address, self.ports[flow.name])
         process = network.start(flow.sender, command, self._output(cleanup, flow, "client"))
         clients[flow.name] = started(cleanup, process)
+
+    def _wait_for_last_transfer(self, network: Network, flow: Flow) -> None:
+        """Let what is under way arrive. Raises LaboratoryError when it does not."""
+        deadline = time.monotonic() + DRAIN_S
+        while connected(network, flow.receiver, self.ports[flow.name]):
+            if time.monotonic() > deadline:
+                raise LaboratoryError(f"connections of flow {flow.name} are open {DRAIN_S:g} s after its end")
+            time.sleep(REPORT_S)
+        time.sleep(REPORT_S)  # iperf2 writes its last report
 
     def _parameters(self, flow: Flow) -> dict[str, int]:
         """Parameters of the CCA as the flow's sockets showed them, without the numbers of its state."""
@@ -271,7 +285,7 @@ class Measurement:
                     self.flow_ccas[name] = info.cca
                     self.flow_cca_values[name] = info.cca_values
                     if info.min_rtt:
-                        self.flow_min_rtt_us[name] = info.min_rtt
+                        self.flow_min_rtt_us[name] = min(info.min_rtt, self.flow_min_rtt_us.get(name, info.min_rtt))
                     print(sockets.row(t_us, name, self._stream(names, info), info), file=table)
 
         self._repeat(interval_us, sample)
@@ -353,13 +367,20 @@ def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.
     return process
 
 
-def finish(process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait for a process to leave by itself. Raises LaboratoryError when it fails or stays."""
+def connected(network: Network, node: str, port: int) -> bool:
+    """Whether a node has a connection to a port of its own that the other end has not closed."""
+    with inside(network.pid(node)):
+        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
+
+
+def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0) -> None:
+    """Wait for a process to leave by itself. Raises LaboratoryError when it stays or leaves with another status."""
     try:
         status = process.wait(DRAIN_S)
     except subprocess.TimeoutExpired as error:
         raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
-    if status:
+    if status != expected:
         raise LaboratoryError(f"{what} ended with status {status}")
 
 

@@ -3,24 +3,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from longfat.runspec import Flow
 
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
+TIMED_OUT = 124  # timeout(1) had to end its command
+_AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
 BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default is 128 KiB
 
 
 def server_command(flow: Flow, port: int) -> list[str]:
-    """The receiving iperf2: leaves after the flow's connections have closed."""
-    command = ["iperf", "-s", "-p", str(port), "-l", str(BLOCK_BYTES), "-P", str(flow.streams), "-y", "C"]
+    """The receiving iperf2: leaves after the flow's connections have closed, or stays when others follow them."""
+    command = ["iperf", "-s", "-p", str(port), "-l", str(BLOCK_BYTES), "-y", "C"]
+    if flow.transfer_bytes is None:
+        command += ["-P", str(flow.streams)]
     return command + _window(flow.window_bytes)
 
 
 def client_command(flow: Flow, address: str, port: int) -> list[str]:
-    """The sending iperf2: CCA by ``-Z``, duration by ``-t`` in seconds."""
+    """The sending iperf2: CCA by ``-Z``, duration by ``-t`` in seconds.
+
+    Where a connection has only so much to carry (``-n``), a shell starts the next for each stream, and timeout(1) ends
+    them all.
+    """
     seconds = f"{flow.duration_us / 1e6:g}"
-    command = ["iperf", "-c", address, "-p", str(port), "-t", seconds, "-l", str(BLOCK_BYTES)]
-    command += ["-Z", flow.cca, "-P", str(flow.streams), "-y", "C"]
-    return command + _window(flow.send_window_bytes or flow.window_bytes)
+    command = ["iperf", "-c", address, "-p", str(port), "-l", str(BLOCK_BYTES), "-Z", flow.cca, "-y", "C"]
+    command += _window(flow.send_window_bytes or flow.window_bytes)
+    if flow.transfer_bytes is None:
+        return [*command, "-t", seconds, "-P", str(flow.streams)]
+    again = _AGAIN.format(streams=" ".join(str(number) for number in range(flow.streams)))
+    return ["timeout", seconds, "sh", "-c", again, "sh", *command, "-n", str(flow.transfer_bytes)]
+
+
+def client_status(flow: Flow) -> int:
+    """What the sending end ends with when all is well: timeout(1) has a number of its own."""
+    return 0 if flow.transfer_bytes is None else TIMED_OUT
 
 
 def _window(requested_bytes: int | None) -> list[str]:
@@ -35,14 +53,22 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
     ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is iperf2's own sum and is
     left out. Raises ValueError when a stream has no report.
     """
-    reports: dict[str, tuple[int, int]] = {}
-    for line in text.splitlines():
-        fields = line.split(",")
-        if len(fields) < 9 or not fields[5].lstrip("-").isdigit() or fields[5] == "-1":
-            continue
-        reports[fields[5]] = (int(fields[7]), int(fields[8]))
+    reports = {fields[5]: (int(fields[7]), int(fields[8])) for fields in _lines(text)}
     if len(reports) != streams:
         raise ValueError(f"iperf2 reported {len(reports)} of {streams} streams: {text.strip()[-300:]!r}")
     total = sum(received for received, _ in reports.values())
     last_s = max((8 * received / rate for received, rate in reports.values() if rate), default=0.0)
     return total, round(8 * total / last_s) if last_s else 0
+
+
+def parse_transfers(text: str) -> list[int]:
+    """Bytes of each connection that iperf2's ``-y C`` output tells of, in the order in which they ended."""
+    return [int(fields[7]) for fields in _lines(text)]
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    """The fields of each line that tells of one connection."""
+    for line in text.splitlines():
+        fields = line.split(",")
+        if len(fields) >= 9 and fields[5].isdigit():
+            yield fields

@@ -27,6 +27,9 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
+    names = [flow.name for flow in experiment.every_flow]
+    if double := next((name for name in names if names.count(name) > 1), None):
+        yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
         if flow.sender == flow.receiver:
             yield Finding(("flows", index, "to"), f"{flow.name!r} goes from {flow.sender!r} to itself")
@@ -36,10 +39,17 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
+def _single_flows(experiment: Experiment) -> Iterator[tuple[int, Flow]]:
+    """Each single flow with the place of its entry."""
+    for index in range(len(experiment.flows)):
+        alone = experiment.model_copy(update={"flows": experiment.flows[index : index + 1]})
+        yield from ((index, flow) for flow in alone.every_flow)
+
+
 def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
     """Two flows of one sender that need different values of one sysctl: a host has one value at a time."""
     taken: dict[tuple[str, str], tuple[Flow, str]] = {}
-    for index, flow in enumerate(experiment.flows):
+    for index, flow in _single_flows(experiment):
         used = flow.algorithm if isinstance(flow.algorithm, Algorithm) else algorithms.get(flow.algorithm)
         sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
         for sysctl, value in sysctls.items():

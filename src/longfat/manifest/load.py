@@ -112,9 +112,21 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they cannot be told."""
-        flows = raw.get("flows")
-        names = [flow.get("name") for flow in flows if isinstance(flow, dict)] if isinstance(flows, list) else None
-        return {"node": _nodes(raw.get("topology")), "flow": names, "algorithm": self.names}
+        return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
+
+
+def _flow_names(flows: Any) -> list[str] | None:
+    """The names of single flows given as plain data; None while a count is not known."""
+    if not isinstance(flows, list):
+        return None
+    names: list[str] = []
+    for flow in (entry for entry in flows if isinstance(entry, dict)):
+        count = flow.get("count")
+        if count is not None and not isinstance(count, int):
+            return None
+        name = str(flow.get("name"))
+        names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
+    return names
 
 
 def _nodes(topology: Any) -> list[str] | None:

@@ -7,6 +7,7 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
@@ -170,7 +171,7 @@ def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[st
 
 
 class Flow(Closed):
-    """TCP traffic from one host to another for a given time."""
+    """TCP traffic from one host to another for a given time, or several such flows."""
 
     name: f.Name = Field(description="name, unique in the experiment")
     sender: f.NodeName = Field(alias="from", description="host that sends")
@@ -190,6 +191,16 @@ class Flow(Closed):
         description="largest random addition to `start`, drawn for each repetition (default 0 s)",
     )
     streams: f.Count = Field(default=1, description="parallel connections (default 1)")
+    transfer: f.Transfer | None = Field(
+        default=None,
+        description="what a connection carries before another follows it, until `duration` is over (default: one "
+        "connection for all of the duration)",
+    )
+    count: f.Count | None = Field(
+        default=None,
+        description="so many flows alike, called NAME1, NAME2, ...: the first is from `from` to `to`, the others from "
+        "and to the hosts that follow these in turn",
+    )
 
 
 class Probes(Closed):
@@ -242,6 +253,28 @@ class Experiment(Closed):
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
+
+    @property
+    def every_flow(self) -> tuple[Flow, ...]:
+        """Each single flow; an entry with a count stands for several."""
+        topology = self.topology
+        counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
+        sides = end_hosts(topology.kind, *counts)
+        return tuple(one for entry in self.flows for one in _each(entry, sides))
+
+
+def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
+    if entry.count is None:
+        yield entry
+        return
+    side = {host: hosts for hosts in sides for host in hosts}
+    for number in range(entry.count):
+        sender, receiver = (
+            side[first][(side[first].index(first) + number) % len(side[first])]
+            for first in (entry.sender, entry.receiver)
+        )
+        name = f"{entry.name}{number + 1}"
+        yield entry.model_copy(update={"name": name, "sender": sender, "receiver": receiver, "count": None})
 
 
 class Thinning(Closed):

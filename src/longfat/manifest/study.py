@@ -42,6 +42,11 @@ class SweptExperiment:
     points: tuple[Point, ...]
     excluded: tuple[ExcludedPoint, ...]
 
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The names of the flows that it has at some point, in the manifest's order."""
+        return tuple(dict.fromkeys(flow.name for point in self.points for flow in point.experiment.every_flow))
+
 
 @dataclass(frozen=True)
 class Study:

@@ -28,7 +28,7 @@ _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
     """The run of a scenario before repetition: seed 0 and no jitter in the starts."""
     hosts = host_settings(study.header.hosts, experiment.hosts)
-    flows = tuple(_flow(flow, study, hosts) for flow in experiment.flows)
+    flows = tuple(_flow(flow, study, hosts) for flow in experiment.every_flow)
     named = roles(experiment.topology).items()
     return RunSpec(
         nodes=tuple(_node(name, role, experiment, study, stack, hosts, pins) for name, role in named),
@@ -50,7 +50,7 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
     seed = seed_of(study_seed, identity, repetition)
     flows = tuple(
         dataclasses.replace(flow, start_us=flow.start_us + uniform(model.start_jitter.value, seed, flow.name))
-        for flow, model in zip(scenario.flows, experiment.flows, strict=True)
+        for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
     )
     return dataclasses.replace(scenario, seed=seed, flows=flows)
 
@@ -69,14 +69,15 @@ def _node(
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = pins.get("backend") not in FOREIGN_BACKENDS
     sysctls = {**stack.sysctls, **hosts.sysctls}
-    for flow in experiment.flows:
+    flows = experiment.every_flow
+    for flow in flows:
         if flow.sender == name:
             algorithm = study.algorithm(flow.algorithm)
             if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
                 sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
-    if own_kernel and (role == "sender" or any(flow.sender == name for flow in experiment.flows)):
+    if own_kernel and (role == "sender" or any(flow.sender == name for flow in flows)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
-    if own_kernel and (role == "receiver" or any(flow.receiver == name for flow in experiment.flows)):
+    if own_kernel and (role == "receiver" or any(flow.receiver == name for flow in flows)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image)
 
@@ -92,6 +93,7 @@ def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
         send_window_bytes=hosts.requested_window(flow.send_window) if flow.send_window else None,
         start_us=flow.start.value,
         streams=flow.streams,
+        transfer_bytes=flow.transfer.value if flow.transfer else None,
     )
 
 
