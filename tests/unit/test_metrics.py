@@ -43,6 +43,10 @@ def after_one_drop(before: float, factor: float, growth: float, ratio: float = 1
     return series_of(levels)
 
 
+PAIRS = ((0.04, 0.5), (0.02, 0.25), (0.01, 0.125), (0.005, 0.0625))  # of Scalable TCP's a and b
+SHIFTED = (("a", 0.0), ("b", 250.0))
+
+
 def samples_of(*rows: tuple[int, int, int]) -> Samples:
     """A sample each 10 ms: ca_state, congestion window and ssthresh in segments."""
     state, cwnd, ssthresh = np.array(rows, dtype=float).T
@@ -227,6 +231,29 @@ def test_a_window_that_does_not_recover_gives_no_value_but_the_time_that_it_had(
         metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
 
 
+def test_the_window_grows_by_the_slope_of_its_samples_in_each_round_trip() -> None:
+    samples = samples_of(*[(OPEN, 100 + 3 * k, UNSET) for k in range(20)])
+    assert metrics.window_growth_segments(samples, 2 * STEP, 0, 20 * STEP) == pytest.approx(6)
+    with pytest.raises(NoValue, match="3 samples lie within"):
+        metrics.window_growth_segments(samples, STEP, 0, 3 * STEP)
+
+
+def test_the_window_at_a_time_is_that_of_the_last_sample_before_it() -> None:
+    samples = samples_of((OPEN, 40, UNSET), (OPEN, 50, UNSET), (OPEN, 60, UNSET))
+    assert metrics.window_at_segments(samples, 2 * STEP) == 50
+    assert metrics.window_at_segments(samples, 9 * STEP) == 60
+    with pytest.raises(NoValue, match="no sample before 0 s"):
+        metrics.window_at_segments(samples, 0)
+
+
+def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long() -> None:
+    rows = [{"flow": name, "transfers": 3, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
+    assert metrics.transfers(rows) == 6
+    assert metrics.transfers(rows, "a", within_us=10e6) == 3
+    with pytest.raises(NoValue, match="the flows lasted 10 s, not 1200 s"):
+        metrics.transfers(rows, within_us=1200e6)
+
+
 def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
     flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
     assert metrics.lead_changes(flows, 1e6) == 2
@@ -301,3 +328,16 @@ def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
     assert formulas.highspeed_table_increase(348) == 5
     assert formulas.highspeed_table_increase(20) == 1
     assert formulas.bandwidth_delay_product(1e9, 30_000) == 3.75
+
+
+def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
+    assert round(formulas.window_of_path(10e6, 200_000, 1500), 1) == 166.7
+    assert round(formulas.standard_recovery(1e9, 200_000, 1500)) == 1667
+    assert f"{formulas.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
+    assert [round(formulas.scalable_recovery_rtts(a, b), 1) for a, b in PAIRS] == [17.7, 14.5, 13.4, 12.9]
+    assert [round(formulas.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
+    assert [round(formulas.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.79]
+    assert [round(formulas.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
+    assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
+    assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
+    assert formulas.stability_bound(40) == 0.025

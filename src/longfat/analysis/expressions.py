@@ -27,7 +27,7 @@ _CONDITION = re.compile(rf"\s*({'|'.join(RELATIONS)})\s*(.+)")
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
 # What a quantity may give its metric besides a flow.
-PARAMETERS = ("at", "since", "until", "level", "interval", "segment", "lowest", "highest")
+PARAMETERS = ("at", "since", "until", "within", "rtt", "level", "interval", "segment", "lowest", "highest")
 
 
 def base_units(given: Scalar) -> Scalar:
@@ -84,6 +84,8 @@ class Quantity(Closed):
     at: f.Delay | None = Field(None, description="time of the drop")
     since: f.Delay | None = Field(None, description="start of the window of time")
     until: f.Delay | None = Field(None, description="end of the window of time")
+    within: f.Length | None = Field(None, description="how long the flows must have lasted")
+    rtt: f.Delay | None = Field(None, description="round-trip time that growth is counted by")
     level: f.LinkRate | None = Field(None, description="goodput that is to be reached")
     interval: f.Interval | None = Field(None, description="length of the intervals that are compared")
     segment: f.Mtu | None = Field(None, description="payload of a full segment")

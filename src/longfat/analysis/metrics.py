@@ -75,9 +75,22 @@ def retransmissions(flows: Sequence[Mapping[str, Any]], flow: str | None = None)
     return _of_flows("retrans_segments", "count of retransmissions", flows, flow)
 
 
-def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
-    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all."""
-    return _of_flows("transfers", "count of transfers", flows, flow)
+def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None, within_us: float | None = None) -> float:
+    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
+
+    A count for a time ``within_us`` is had only from flows that lasted as long.
+    """
+    count = _of_flows("transfers", "count of transfers", flows, flow)
+    lasted = sorted({row["end_us"] - row["start_us"] for row in flows if flow in (None, row["flow"])})
+    if within_us is not None and lasted != [within_us]:
+        shown = ", ".join(f"{value / 1e6:g}" for value in lasted)
+        raise NoValue(f"the flows lasted {shown} s, not {within_us / 1e6:g} s")
+    return count
+
+
+def carried_gigabytes(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
+    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all."""
+    return _of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
 
 
 def points(series: Series, since_us: float | None = None, until_us: float | None = None) -> float:
@@ -252,6 +265,22 @@ def first_recovery_s(samples: Samples) -> float:
         ended = (samples.t_us[-1] - samples.t_us[cut]) / 1e6
         raise NoValue(f"the window is not back at {before:.0f} segments when the run ends {ended:.1f} s after the cut")
     return float(samples.t_us[lowest + back[0]] - samples.t_us[cut]) / 1e6
+
+
+def window_at_segments(samples: Samples, at_us: float) -> float:
+    """Congestion window in segments in the last sample before ``at_us``."""
+    before = np.flatnonzero(samples.t_us < at_us)
+    if not len(before):
+        raise NoValue(f"there is no sample before {at_us / 1e6:g} s")
+    return float(samples.cwnd[before[-1]])
+
+
+def window_growth_segments(samples: Samples, rtt_us: float, since_us: float, until_us: float) -> float:
+    """Growth of the congestion window in segments per RTT: the slope by least squares over a window of time."""
+    chosen = (samples.t_us >= since_us) & (samples.t_us < until_us)
+    if chosen.sum() < LEAST_INTERVALS:
+        raise NoValue(f"{chosen.sum()} samples lie within the window of time, at least {LEAST_INTERVALS} are needed")
+    return _line(samples.t_us[chosen] / rtt_us, samples.cwnd[chosen])[0]
 
 
 def lead_changes(flows: Mapping[str, Samples], interval_us: float) -> float:

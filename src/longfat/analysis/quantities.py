@@ -95,7 +95,15 @@ METRICS: dict[str, Metric] = {
     "retransmissions": _rows(
         "segments", "retransmissions", 1, lambda rows, flow, p: metrics.retransmissions(rows, flow)
     ),
-    "transfers": _rows("transfers", "complete transfers", 1, lambda rows, flow, p: metrics.transfers(rows, flow)),
+    "transfers": Metric(
+        "transfers",
+        "complete transfers",
+        "flows",
+        1,
+        lambda rows, flow, p: metrics.transfers(rows, flow, p.get("within")),
+        optional=("within",),
+    ),
+    "carried": _rows("GB", "data received", 1, lambda rows, flow, p: metrics.carried_gigabytes(rows, flow)),
     "points": _series(
         "points",
         "points in the plot of outstanding data",
@@ -200,6 +208,22 @@ METRICS: dict[str, Metric] = {
         "s",
         "time from the first cut back to the window before it",
         lambda samples, p: metrics.first_recovery_s(samples),
+    ),
+    "window_at": Metric(
+        "segments",
+        "congestion window",
+        "sockets",
+        1,
+        lambda streams, p: metrics.window_at_segments(_only(streams), p["at"]),
+        required=("at",),
+    ),
+    "window_growth": Metric(
+        "segments per RTT",
+        "growth of the congestion window",
+        "sockets",
+        1,
+        lambda streams, p: metrics.window_growth_segments(_only(streams), p["rtt"], p["since"], p["until"]),
+        required=("rtt", "since", "until"),
     ),
     "lead_changes": Metric(
         "changes",

@@ -253,6 +253,10 @@ class Experiment(Closed):
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
+    memory: f.Memory | None = Field(
+        default=None,
+        description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
+    )
 
     @property
     def every_flow(self) -> tuple[Flow, ...]:
