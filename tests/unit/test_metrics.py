@@ -336,7 +336,7 @@ def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert f"{formulas.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
     assert [round(formulas.scalable_recovery_rtts(a, b), 1) for a, b in PAIRS] == [17.7, 14.5, 13.4, 12.9]
     assert [round(formulas.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
-    assert [round(formulas.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.79]
+    assert [round(formulas.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.8]
     assert [round(formulas.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
     assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
     assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
