@@ -45,9 +45,12 @@ run "no_data_plane" {
     ssh_prefixes        = ["192.0.2.0/24"]
   }
   assert {
-    condition = (!strcontains(output.filter["/etc/nftables.conf"], "notrack")
-    && !strcontains(output.filter["/etc/nftables-ip6.conf"], "tcp dport 22"))
+    condition     = !strcontains(output.filter["/etc/nftables.conf"], "notrack")
     error_message = "an empty list leaves a rule"
+  }
+  assert {
+    condition     = !strcontains(output.filter["/etc/nftables-ip6.conf"], "tcp dport 22")
+    error_message = "an empty list leaves a rule of IPv6"
   }
 }
 
