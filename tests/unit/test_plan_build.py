@@ -57,11 +57,15 @@ profiles:
 """
 
 
+def load(folder: Path, text: str) -> Study:
+    path = folder / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_study(path)
+
+
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY, encoding="utf-8")
-    return load_study(path)
+    return load(tmp_path, STUDY)
 
 
 def paper(study: Study, seed: int | None = None) -> Plan:
@@ -130,6 +134,18 @@ def test_a_profile_thins_windows_repetitions_and_time(study: Study) -> None:
     assert {run.factors["window"] for run in first} == {1 << 20, 2 << 20}
     assert max(run.repetition for run in first) == 3
     assert [run.spec.flows[0].duration_us for run in second] == [2_000_000]
+
+
+def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> None:
+    without = load(tmp_path, STUDY.replace("60 s}", "60 s, leave_out: [second]}"))
+    assert {run.experiment for run in build_plan(without, profile="smoke", pins={}).runs} == {"first"}
+    assert {run.experiment for run in build_plan(without, profile="paper", pins={}).runs} == {"first", "second"}
+    with pytest.raises(StudyError) as caught:
+        load(tmp_path, STUDY.replace("quick:\n", "quick:\n    leave_out: [second, third]\n"))
+    assert sorted(problem.message for problem in caught.value.problems) == [
+        "experiment 'second' is left out; it cannot be thinned, too",
+        "unknown experiment 'third'; allowed: first, second",
+    ]
 
 
 def test_a_profile_never_adds_repetitions_or_time(study: Study) -> None:

@@ -292,6 +292,7 @@ class Thinning(Closed):
 class Profile(Thinning):
     """A smaller version of the study; an experiment's own entry goes before the general one."""
 
+    leave_out: tuple[str, ...] = Field(default=(), description="ids of experiments that are not run at all")
     experiments: dict[str, Thinning] = Field(default={}, description="entries for single experiments, by id")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from longfat.manifest.lint import drop_findings
@@ -23,6 +24,8 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
     """What remains of an experiment under a profile; None, the paper's own, leaves all of it."""
     if profile is None:
         return swept
+    if swept.id in profile.leave_out:
+        return dataclasses.replace(swept, points=(), excluded=())
     rule = _rule(swept, profile)
     points = [point for point in swept.points if _kept(point.factors, rule.keep)]
     return SweptExperiment(
@@ -70,6 +73,11 @@ def profile_findings(
     found: list[Finding] = []
     if None not in factors.values():
         found += _keep_findings(profile, _together(factors))
+    for index, name in enumerate(profile.leave_out):
+        if name not in factors:
+            found.append(Finding(("leave_out", index), *unknown("experiment", name, factors)))
+        elif name in profile.experiments:
+            found.append(Finding(("experiments", name), f"experiment {name!r} is left out; it cannot be thinned, too"))
     for name, own in profile.experiments.items():
         if name not in factors:
             found.append(Finding(("experiments", name), *unknown("experiment", name, factors)))
@@ -100,6 +108,8 @@ def _keep_findings(rule: Thinning, factors: Factors) -> Iterator[Finding]:
 
 
 def _outcome_findings(profile: Profile, swept: SweptExperiment) -> Iterator[Finding]:
+    if swept.id in profile.leave_out:
+        return
     rest = thinned(swept, profile)
     if not rest.points:
         yield Finding(("keep",), f"leaves no point of experiment {swept.id!r}")
