@@ -63,7 +63,10 @@ figures:
     between: [2, 100000]
     curves:
       - {label: Standard TCP, formula: standard_loss_rate}
-      - {label: Scalable TCP, formula: scalable_loss_rate, arguments: {a: 0.01, b: 0.125, lwnd: 16}, algorithm: scalable}
+      - label: Scalable TCP
+        formula: scalable_loss_rate
+        arguments: {a: 0.01, b: 0.125, lwnd: 16}
+        algorithm: scalable
     labels: {x: window (segments), y: loss rate}
     paper: {text: no number stated}
 """
