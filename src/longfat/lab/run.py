@@ -26,14 +26,16 @@ from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.namespaces import inside
 from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
-from longfat.lab.reports import flow_results, write_json
+from longfat.lab.processes import finish, started
+from longfat.lab.reports import flow_results, web_results, write_json
 from longfat.lab.sysctls import LaboratoryError
+from longfat.lab.web import looks_us
+from longfat.lab.web_traffic import WebTraffic
 from longfat.runspec import Flow, RunSpec
 
 LEAD_US = 100_000  # servers and captures are up this long before the measurement starts
 DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
 CLOCK_US = 100_000  # how often the virtual clock is shown to the host
-DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
 
 
 class Meeting(Protocol):
@@ -76,6 +78,8 @@ def run(
         measurement.execute()
         if part is None:
             write_json(folder / "flows.json", flow_results(spec, folder))
+            if spec.web:
+                write_json(folder / "web.json", web_results(spec, folder))
     except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
         outcome.update(status="failed", reason=f"{type(error).__name__}: {error}")
         (folder / "traceback.txt").write_text(traceback.format_exc())
@@ -103,6 +107,7 @@ class Measurement:
         self.flow_ccas: dict[str, str] = {}
         self.flow_cca_values: dict[str, dict[str, int]] = {}
         self.flow_min_rtt_us: dict[str, int] = {}
+        self.web = WebTraffic(spec, folder, scratch)
         self._streams: dict[tuple[str, int], int] = {}
         self._timeline: list[tuple[int, int, Callable[[], None]]] = []
 
@@ -127,6 +132,7 @@ class Measurement:
         captured = [flow for flow in self.sending if flow.name in self.spec.probes.capture_flows]
         captures = {flow.name: self._start_capture(network, cleanup, flow) for flow in captured}
         servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.receiving}
+        self.web.start_servers(network, cleanup)
         self._meeting.start(network)
         self.origin_ns, self.origin_epoch_us = time.monotonic_ns(), time.time_ns() // 1000
         pressure_before = pressure_us()
@@ -134,6 +140,10 @@ class Measurement:
         clients: dict[str, subprocess.Popen[bytes]] = {}
         for flow in self.sending:
             self._at(flow.start_us, partial(self._start_client, network, cleanup, flow, clients))
+        for users in self.spec.web:
+            self._at(users.start_us, partial(self.web.start_users, network, cleanup, users, self.origin_ns))
+            for t_us in looks_us(users):
+                self._at(t_us, partial(self.web.look, network, users))
         deliberate = self._plan_drops(network)
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
@@ -145,6 +155,7 @@ class Measurement:
                 finish(clients[flow.name], f"iperf2 client of flow {flow.name}")
             if flow in self.receiving:
                 finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
+        self.web.finish()
         achieved = network.achieved(drops_before)
         for interface in achieved["interfaces"]:
             interface["deliberate_drops"] = deliberate.get(interface["interface"], 0)
@@ -166,6 +177,8 @@ class Measurement:
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
         (self.folder / "clock").unlink(missing_ok=True)
         achieved["cpu_pressure_us"] = pressure
+        if self.spec.web:
+            achieved["web"] = self.web.achieved()
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
@@ -339,28 +352,6 @@ class Measurement:
         finally:
             shutil.rmtree(drawn, ignore_errors=True)
         return counts
-
-
-def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
-    """Make sure that the process is gone when the run ends."""
-
-    def end() -> None:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-
-    cleanup.callback(end)
-    return process
-
-
-def finish(process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait for a process to leave by itself. Raises LaboratoryError when it fails or stays."""
-    try:
-        status = process.wait(DRAIN_S)
-    except subprocess.TimeoutExpired as error:
-        raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
-    if status:
-        raise LaboratoryError(f"{what} ended with status {status}")
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:
