@@ -118,6 +118,25 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Web:
+    """Users at one node that fetch files from an HTTP server at another, which sends: as many TCP connections as users.
+
+    ``cca`` is that of the server's connections; ``model`` says which file is asked for when. The model's OFF times
+    are taken times ``off_ppm`` millionths. ``start_us`` counts from the start of the measurement.
+    """
+
+    name: str
+    sender: str
+    receiver: str
+    users: int
+    cca: str
+    duration_us: int
+    model: str = "surge"
+    off_ppm: int = 1_000_000
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
 class Probes:
     """What is observed while the flows run: sampling intervals, and flows captured at their sender.
 
@@ -142,6 +161,7 @@ class RunSpec:
     memory_bytes: int = 1 << 30
     pins: dict[str, str] = field(default_factory=dict)
     format: int = 1
+    web: tuple[Web, ...] = field(default=(), metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -149,9 +169,14 @@ class RunSpec:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @property
+    def traffic(self) -> tuple[Flow | Web, ...]:
+        """All flows, then all web traffic."""
+        return (*self.flows, *self.web)
+
+    @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last flow stops sending."""
-        return max(flow.start_us + flow.duration_us for flow in self.flows)
+        """Time in microseconds at which the last flow stops sending, and the last user fetching."""
+        return max(traffic.start_us + traffic.duration_us for traffic in self.traffic)
 
     def cca_parameters(self, flow: Flow) -> dict[str, str]:
         """Parameters of a flow's algorithm that its sender's sysctls declare, by the kernel's names."""

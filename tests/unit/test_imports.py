@@ -29,8 +29,9 @@ ALLOWED = {
     "dataset": LEAVES | {"record", "plan.lockfile", "plan.model"},
     "analysis": LEAVES | {"dataset", "manifest", "plan.lockfile", "plan.model"},
 }
-# Leaves and laboratory code run inside the guest, which has the standard library, Mininet and Docker's library.
-FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet"}, "agent": {"mininet"}}
+# Leaves and laboratory code run inside the guest, which has the standard library, Mininet and the
+# libraries of Docker and curl.
+FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet", "pycurl"}, "agent": {"mininet"}}
 FREE = {"verbs", "cli", "bench", "__init__", "__main__"}
 MODULES = sorted(SOURCE.glob("longfat/**/*.py"))
 

@@ -16,7 +16,7 @@ from longfat.backends.enclosure import enclosed
 from longfat.backends.host_kernel import FEATURES, HostKernel
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout
 from longfat.errors import RigError
-from longfat.runspec import Node
+from longfat.runspec import Node, Web
 
 KERNEL = HostKernel("6.1.0", frozenset({"reno"}), frozenset(FEATURES), ())
 
@@ -41,6 +41,13 @@ def test_hosts_from_an_image_need_containers() -> None:
     spec = dataclasses.replace(cable_spec(), nodes=nodes)
     assert backend("mininet").refuses(spec) == ("hosts from the image 'web:1' need backend containernet",)
     assert backend("containernet", Path("/run/docker.sock")).refuses(spec) == ()
+
+
+@pytest.mark.parametrize("name", ["mininet", "containernet"])
+def test_web_traffic_is_refused_in_real_time(name: str) -> None:
+    web = Web("surf", "client1", "server", 10, "reno", 1_000_000)
+    reasons = backend(name).refuses(dataclasses.replace(cable_spec(), web=(web,)))
+    assert "web traffic needs backend virtual" in reasons
 
 
 def test_programs_without_docker_have_processes_of_their_own() -> None:

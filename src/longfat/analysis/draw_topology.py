@@ -19,7 +19,7 @@ from longfat.analysis.draw_parts import WIDTH, FigureData, ascending
 from longfat.analysis.figure_kinds import Topology
 from longfat.dataset.route import Port, ports
 from longfat.plan.model import Plan, PlannedRun
-from longfat.runspec import Flow, RunSpec
+from longfat.runspec import Flow, RunSpec, Web
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
@@ -56,7 +56,7 @@ def topology_height(plan: Plan, spec: Topology) -> float:
     if not runs:
         return 2.0
     deepest = max(list(_columns(runs[0].spec).values()).count(column) for column in _columns(runs[0].spec).values())
-    return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.flows) + 2 * _MARGIN
+    return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.traffic) + 2 * _MARGIN
 
 
 def draw_topology(figure: Figure, plan: Plan, spec: Topology) -> None:
@@ -67,7 +67,7 @@ def draw_topology(figure: Figure, plan: Plan, spec: Topology) -> None:
     axes.axis("off")
     columns = _columns(network)
     deepest = max(list(columns.values()).count(column) for column in columns.values())
-    flows_height = _FLOW_ROW * len(network.flows)
+    flows_height = _FLOW_ROW * len(network.traffic)
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(-flows_height - _MARGIN, deepest * _ROW)
     places = _places(network, deepest)
@@ -91,7 +91,7 @@ def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
 
 
 def _shape(spec: RunSpec) -> Any:
-    return [(port.name, port.peer) for port in ports(spec)], [(flow.sender, flow.receiver) for flow in spec.flows]
+    return [(port.name, port.peer) for port in ports(spec)], [(one.sender, one.receiver) for one in spec.traffic]
 
 
 def _columns(spec: RunSpec) -> dict[str, int]:
@@ -169,8 +169,8 @@ def _draw_link(
 
 
 def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tuple[float, float]]) -> None:
-    """An arrow for each flow, below the network, from the sender's column to the receiver's."""
-    flows = runs[0].spec.flows
+    """An arrow for each flow and web traffic, below the network, from the sender's column to the receiver's."""
+    flows = runs[0].spec.traffic
     colours = style.flow_colours([flow.name for flow in flows])
     for number, (flow, colour) in enumerate(zip(flows, colours, strict=True)):
         start, end = places[flow.sender][0], places[flow.receiver][0]
@@ -178,13 +178,16 @@ def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tup
         axes.add_patch(
             FancyArrowPatch((start, y), (end, y), arrowstyle="-|>", mutation_scale=9, color=colour, lw=1.4, shrinkA=0)
         )
-        words = _flow_words([run.spec.flows[number] for run in runs])
+        words = _flow_words([run.spec.traffic[number] for run in runs])
         axes.text((start + end) / 2, y, words, ha="center", va="center", fontsize=7, bbox=_BEHIND)
 
 
-def _flow_words(flows: Sequence[Flow]) -> str:
+def _flow_words(flows: Sequence[Flow | Web]) -> str:
     flow = flows[0]
-    streams = f", {flow.streams} connections" if flow.streams > 1 else ""
+    if isinstance(flow, Web):
+        streams = f", {flow.users} web users"
+    else:
+        streams = f", {flow.streams} connections" if flow.streams > 1 else ""
     ccas = ", ".join(sorted({one.cca for one in flows}, key=style.order))
     return f"{flow.name}: {flow.sender} to {flow.receiver}{streams}, {ccas}"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics: each a pure function of flow rows, of one series of outstanding data, or of socket samples.
+"""The metrics: each a pure function of rows of flows or web traffic, of one series of outstanding data, or of samples
+of sockets.
 
 Owns every definition that a figure or claim rests on. Knows neither files nor claims. A series is cut into
 intervals of one base RTT before anything is fitted: outstanding data jumps by a packet with each packet and
@@ -91,6 +92,23 @@ def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None, withi
 def carried_gigabytes(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
     """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all."""
     return _of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
+
+
+def web_gigabytes(web: Sequence[Mapping[str, Any]]) -> float:
+    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included."""
+    return _web_bytes(web) / 1e9
+
+
+def web_mbps(web: Sequence[Mapping[str, Any]]) -> float:
+    """The same in Mb/s (10^6 bit/s): over the time from the first users' start to the last users' end."""
+    total = _web_bytes(web)
+    return float(8 * total / (max(row["end_us"] for row in web) - min(row["start_us"] for row in web)))
+
+
+def web_errors(web: Sequence[Mapping[str, Any]]) -> float:
+    """Requests of all web users of a run that failed."""
+    _web_bytes(web)
+    return float(sum(row["errors"] for row in web))
 
 
 def points(series: Series, since_us: float | None = None, until_us: float | None = None) -> float:
@@ -333,6 +351,12 @@ def _of_flows(column: str, what: str, flows: Sequence[Mapping[str, Any]], flow: 
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))
+
+
+def _web_bytes(web: Sequence[Mapping[str, Any]]) -> float:
+    if not web:
+        raise NoValue("the run has no web traffic")
+    return float(sum(row["bytes_received"] for row in web))
 
 
 def _cut(series: Series, since_us: float | None, until_us: float | None) -> Series:

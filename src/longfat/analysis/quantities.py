@@ -38,7 +38,7 @@ class Metric:
 
     unit: str
     meaning: str
-    source: Literal["flows", "outstanding", "sockets"]
+    source: Literal["flows", "outstanding", "sockets", "web"]
     least: int
     compute: Callable[..., float]
     required: tuple[str, ...] = ()
@@ -49,6 +49,11 @@ class Metric:
 def _rows(unit: str, meaning: str, least: int, compute: Callable[[Any, Any, Parameters], float], *needs: str) -> Metric:
     """A metric of the rows of ``flows``: of one flow, or of all."""
     return Metric(unit, meaning, "flows", least, compute, needs)
+
+
+def _web(unit: str, meaning: str, least: int, compute: Callable[[Any], float]) -> Metric:
+    """A metric of the rows of ``web``: of all web traffic of a run."""
+    return Metric(unit, meaning, "web", least, lambda rows, p: compute(rows), flow=False)
 
 
 def _series(
@@ -104,6 +109,9 @@ METRICS: dict[str, Metric] = {
         optional=("within",),
     ),
     "carried": _rows("GB", "data received", 1, lambda rows, flow, p: metrics.carried_gigabytes(rows, flow)),
+    "web_bytes": _web("GB", "content that web users took in", 2, metrics.web_gigabytes),
+    "web_rate": _web("Mb/s", "content that web users took in per second", 2, metrics.web_mbps),
+    "web_errors": _web("requests", "requests of web users that failed", 1, metrics.web_errors),
     "points": _series(
         "points",
         "points in the plot of outstanding data",
@@ -357,6 +365,8 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     flows = dataset.flows.get(run.run_id, ())
     if metric.source == "flows":
         return significant(metric.compute(flows, selection.flow, selection.parameters))
+    if metric.source == "web":
+        return significant(metric.compute(dataset.web.get(run.run_id, ()), selection.parameters))
     if metric.source == "sockets":
         return significant(metric.compute(_streams(dataset, run, selection.flow), selection.parameters))
     series = dataset.outstanding(run.run_id, selection.flow)

@@ -159,6 +159,11 @@ def _setting(name: str, runs: list[PlannedRun]) -> Setting:
         flows=tuple(
             f"{flow.name}: {flow.sender} to {flow.receiver}, {flow.duration_us / 1e6:g} s, {flow.streams} TCP"
             for flow in spec.flows
+        )
+        + tuple(
+            f"{web.name}: {web.sender} to {web.receiver}, {web.duration_us / 1e6:g} s, {web.users} web users"
+            f" ({web.model}, OFF times {web.off_ppm / 1e4:g} %)"
+            for web in spec.web
         ),
         hosts=tuple(hosts),
     )

@@ -24,7 +24,7 @@ from longfat.backends.protocol import Capabilities
 from longfat.errors import RigError
 from longfat.lab.capture import THINNED_US, thinned
 from longfat.lab.ccas import refused_ccas
-from longfat.runspec import Flow, RunSpec, canonical_json
+from longfat.runspec import Flow, RunSpec, Web, canonical_json
 
 CCAS = frozenset({"reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "scalable"})
 CCAS |= frozenset({"lp", "veno", "yeah", "illinois", "dctcp", "bbr", "fast", "hstcp_lp", "compound"})
@@ -92,6 +92,8 @@ class FakeBackend:
             "sockets.csv": _sockets(spec),
             "queues.csv": _queues(spec),
         }
+        if spec.web:
+            files["web.json"] = canonical_json([_web_report(users) for users in spec.web])
         for flow in spec.flows:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
@@ -145,6 +147,7 @@ class FakeBackend:
                     "deliberate_drops": len(hop.egress.drops),
                 }
             )
+        web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
         captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
         return {
             "nodes": nodes,
@@ -153,6 +156,7 @@ class FakeBackend:
             "capture": captured,
             "cpu_pressure_us": None,
             "memory_pressure": 0,
+            **web,
         }
 
 
@@ -182,6 +186,25 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
         **complete,
+    }
+
+
+def _web_report(users: Web) -> dict[str, object]:
+    replies = truth.web_replies(users)
+    return {
+        "web": users.name,
+        "sender": users.sender,
+        "receiver": users.receiver,
+        "cca": users.cca,
+        "model": users.model,
+        "users": users.users,
+        "start_us": users.start_us,
+        "end_us": users.start_us + users.duration_us,
+        "bytes_received": replies * truth.WEB_REPLY_BYTES,
+        "replies": replies,
+        "unfinished": 0,
+        "mean_reply_us": truth.WEB_REPLY_US,
+        "errors": {},
     }
 
 

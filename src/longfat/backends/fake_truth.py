@@ -12,6 +12,7 @@ Pure functions of the RunSpec. The model, so that any number of a report can be 
 - Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
   of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
   next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
+- Each web user gets one reply of 10 000 bytes in 200 ms for each whole second; flows do not feel it.
 - Throughput of a connection is its share of the goodput, less as its outstanding data is less than its pipe.
 """
 
@@ -21,12 +22,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from longfat.runspec import Egress, Flow, RunSpec
+from longfat.runspec import Egress, Flow, RunSpec, Web
 
 ETHERNET_HEADER_BYTES = 14
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 INITIAL_SEGMENTS = 10  # RFC 6928
+WEB_REPLY_BYTES = 10_000
+WEB_REPLY_US = 200_000
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,11 @@ def throughput_bytes_per_s(spec: RunSpec, flow: Flow) -> Iterator[tuple[int, int
     pipe = pipe_segments(spec, flow)
     for t_us, segments in outstanding_segments(spec, flow):
         yield t_us, int(full * segments / pipe)
+
+
+def web_replies(users: Web) -> int:
+    """Replies that all users of a web traffic get."""
+    return users.users * (users.duration_us // 1_000_000)
 
 
 def _connections(spec: RunSpec, hop: Hop) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.host_kernel import FEATURES, needed_features
-from longfat.backends.protocol import Capabilities, refused_images
+from longfat.backends.protocol import Capabilities, refused_images, refused_web
 from longfat.dataset.gates import (
     Evidence,
     Gate,
@@ -105,6 +105,7 @@ class HostsBackend:
         cables = (placement,) if isinstance(placement, str) else tuple(self._refused_cables(spec, placement))
         return (
             *refused_images(spec),
+            *refused_web(spec),
             *refused_ccas(spec, self.capabilities().ccas),
             *self._refused_features(spec),
             *self._refused_sysctls(spec),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.protocol import Capabilities, refused_images
+from longfat.backends.protocol import Capabilities, refused_images, refused_web
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.lab.ccas import refused_ccas
@@ -65,7 +65,7 @@ class Ns3Backend:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What the model does not have: other algorithms, queues, drops, captures, delays that differ by direction."""
-        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec)]
+        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec), *refused_web(spec)]
         if spec.probes.capture_flows:
             reasons.append("ns-3 takes no captures here")
         for link in spec.links:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a backend is: the seam between deciding what to run and running it.
 
-Owns the protocol, and the refusal that all backends but one share. tests/contract holds the one suite that each
+Owns the protocol, and the refusals that all backends but one share. tests/contract holds the one suite that each
 backend has to pass.
 """
 
@@ -66,6 +66,11 @@ class Backend(Protocol):
         ended; they must also end when the worker process is killed. Raises RigError when the run crashed, and
         lets an OSError of a full disk pass.
         """
+
+
+def refused_web(spec: RunSpec) -> tuple[str, ...]:
+    """The reason why a backend without server and users does not do a run with web traffic; empty without."""
+    return ("web traffic needs backend virtual",) if spec.web else ()
 
 
 def refused_images(spec: RunSpec) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
 from longfat.backends.host_kernel import HostKernel, ask_kernel
-from longfat.backends.protocol import Capabilities, refused_images
+from longfat.backends.protocol import Capabilities, refused_images, refused_web
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
 from longfat.runspec import RunSpec
@@ -64,7 +64,7 @@ class RealtimeBackend:
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What the machine's kernel cannot do as declared."""
         images = () if self.docker else refused_images(spec)
-        return images + self.kernel.refuses(spec)
+        return images + refused_web(spec) + self.kernel.refuses(spec)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Do one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""

@@ -69,6 +69,7 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
     tables["throughput"] = join(columns.THROUGHPUT, [run.throughput for run in parsed])
+    tables["web"] = join(columns.WEB, [run.web for run in parsed])
     _replace(results / DATASET, tables, _exclusions(tables["runs"]))
     statuses = tables["runs"]["status"].to_pylist()
     return DatasetSummary(**{status: statuses.count(status) for status in columns.STATUSES})
@@ -96,7 +97,7 @@ def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
     except RecordError as error:
         file = Path(error.where or "").name
         return _Outcome("invalid", f"{file}: {error.message}")
-    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports))
+    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.web_reports))
     return _Outcome("invalid" if reasons else "ok", "; ".join(reasons) or None, parsed)
 
 

@@ -101,7 +101,26 @@ THROUGHPUT = pa.schema(
     )
 )
 
-TABLES = ("runs", "flows", "sockets", "queues", "outstanding", "throughput")
+WEB = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("web", pa.string()),
+        ("sender", pa.string()),
+        ("receiver", pa.string()),
+        ("cca", pa.string()),
+        ("model", pa.string()),
+        ("users", pa.int64()),
+        ("start_us", pa.int64()),
+        ("end_us", pa.int64()),
+        ("bytes_received", pa.int64()),
+        ("replies", pa.int64()),
+        ("errors", pa.int64()),
+        ("unfinished", pa.int64()),
+        ("mean_reply_us", pa.int64()),
+    )
+)
+
+TABLES = ("runs", "flows", "sockets", "queues", "outstanding", "throughput", "web")
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

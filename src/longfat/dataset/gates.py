@@ -28,15 +28,19 @@ GOODPUT_TOLERANCE = 0.01
 # Share of the time in which some task that could run had no CPU. On two idle cores a run's own programs wait for each
 # other about 10 % of it at 100 Mbit/s; four busy loops beside it make that 84 %.
 STARVED_SHARE = 0.25
+# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
+# the programs, and a thousandth moves the bytes by less than the model's own chance does.
+WEB_ERROR_SHARE = 0.001
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a gate may look at: the RunSpec, ``achieved.json`` and the list in ``flows.json``."""
+    """What a gate may look at: the RunSpec, ``achieved.json`` and the lists in ``flows.json`` and ``web.json``."""
 
     spec: RunSpec
     achieved: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
+    web: Sequence[Mapping[str, Any]] = ()
 
     @cached_property
     def interfaces(self) -> dict[str, Mapping[str, Any]]:
@@ -66,6 +70,10 @@ def everything_was_read_back(evidence: Evidence) -> Iterator[str]:
     for flow in evidence.spec.flows:
         if flow.name not in evidence.flows or flow.name not in reported:
             yield f"flow {flow.name} was not reported"
+    seen = {item["web"] for item in evidence.achieved.get("web", ())} & {report["web"] for report in evidence.web}
+    for users in evidence.spec.web:
+        if users.name not in seen:
+            yield f"web traffic {users.name} was not reported"
 
 
 def sysctls_hold(evidence: Evidence) -> Iterator[str]:
@@ -153,6 +161,28 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
                 yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
 
 
+def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
+    """The connections of each web server used the declared algorithm and no other."""
+    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
+    for users in evidence.spec.web:
+        if users.name in found and found[users.name] != [users.cca]:
+            seen = ", ".join(found[users.name]) or "not seen"
+            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
+
+
+def web_users_were_served(evidence: Evidence) -> Iterator[str]:
+    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
+    for report in evidence.web:
+        errors, replies = sum(report["errors"].values()), report["replies"]
+        if not replies:
+            yield f"the users of {report['web']} got no reply"
+        elif errors > WEB_ERROR_SHARE * (errors + replies):
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
+            share = 100 * errors / (errors + replies)
+            allowed = 100 * WEB_ERROR_SHARE
+            yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {allowed:g} %"
+
+
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
     """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
     for port, found in evidence.present_ports():
@@ -231,6 +261,8 @@ GATES: tuple[Gate, ...] = (
     queue_holds,
     base_rtt_holds,
     algorithm_holds,
+    servers_algorithm_holds,
+    web_users_were_served,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,

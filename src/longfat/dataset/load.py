@@ -65,10 +65,12 @@ class Dataset:
     @cached_property
     def flows(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
         """The rows of ``flows`` by run_id."""
-        found: dict[str, tuple[Mapping[str, Any], ...]] = {}
-        for row in self._read("flows").to_pylist():
-            found[row["run_id"]] = (*found.get(row["run_id"], ()), row)
-        return found
+        return self._by_run("flows")
+
+    @cached_property
+    def web(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        """The rows of ``web`` by run_id."""
+        return self._by_run("web")
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
         """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""
@@ -93,6 +95,12 @@ class Dataset:
         names = table["interface"].to_numpy()
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
+
+    def _by_run(self, table: str) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+        for row in self._read(table).to_pylist():
+            found[row["run_id"]] = (*found.get(row["run_id"], ()), row)
+        return found
 
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
         rows = self._read(table, filters=_chosen(run_id, flow))

@@ -24,31 +24,36 @@ from longfat.runspec import RunSpec
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run as its folder tells it; ``achieved`` and ``reports`` are the plain JSON data of their files."""
+    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files."""
 
     end_us: int | None
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
+    web_reports: list[dict[str, Any]]
     flows: pa.Table
     sockets: pa.Table
     queues: pa.Table
     outstanding: pa.Table
     throughput: pa.Table
+    web: pa.Table
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
     reports = _read_json(folder / "flows.json", list)
+    web_reports = _read_json(folder / "web.json", list) if spec.web else []
     sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
     return ParsedRun(
         end_us=_read_json(folder / "outcome.json", dict).get("end_us"),
         achieved=_read_json(folder / "achieved.json", dict),
         reports=reports,
+        web_reports=web_reports,
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
         queues=_read_csv(folder / "queues.csv", columns.QUEUES, run_id),
         outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
         throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
+        web=_web(folder / "web.json", web_reports, run_id),
     )
 
 
@@ -79,6 +84,19 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
         "retrans_segments": pc.sum(last["retrans_total_max"]).as_py(),
         "min_rtt_us": pc.min(known).as_py(),
     }
+
+
+def _web(path: Path, reports: list[dict[str, Any]], run_id: str) -> pa.Table:
+    """One row for each web traffic; errors of all kinds together."""
+    try:
+        rows = [
+            {key: report.get(key) for key in columns.WEB.names}
+            | {"run_id": run_id, "errors": sum(report["errors"].values())}
+            for report in sorted(reports, key=lambda item: str(item["web"]))
+        ]
+        return pa.Table.from_pylist(rows, schema=columns.WEB)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"the report of a web traffic cannot be read: {error!r}", where=str(path)) from error
 
 
 def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:

@@ -26,7 +26,7 @@ def parameter_names(cca: str) -> frozenset[str]:
 def refused_ccas(spec: RunSpec, offered: Iterable[str]) -> tuple[str, ...]:
     """One reason for each algorithm of the run that is not among ``offered``, which it lists, with the nearest."""
     there = sorted(offered)
-    return tuple(_reason(cca, there) for cca in sorted({flow.cca for flow in spec.flows} - set(there)))
+    return tuple(_reason(cca, there) for cca in sorted({traffic.cca for traffic in spec.traffic} - set(there)))
 
 
 def _reason(cca: str, there: list[str]) -> str:

@@ -97,6 +97,7 @@ class Network:
 
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
         self._links = spec.links
+        self._server_ccas = {web.sender: web.cca for web in spec.web}
         self._part = part or whole(spec)
         self._maker = maker or Namespaces()
         self.topology: Topology = lay_out(spec)
@@ -255,12 +256,14 @@ class Network:
             raise LaboratoryError(f"{node.name}: {error}") from error
 
     def _route_lines(self, node: Node) -> list[str]:
-        window = f" initcwnd {node.initial_cwnd_segments}" if node.initial_cwnd_segments else ""
-        lines = [f"route add {r.subnet} via {r.via}{window}" for r in self.topology.routes[node.name]]
+        metrics = f" initcwnd {node.initial_cwnd_segments}" if node.initial_cwnd_segments else ""
+        if node.name in self._server_ccas:
+            metrics += f" congctl {self._server_ccas[node.name]}"
+        lines = [f"route add {r.subnet} via {r.via}{metrics}" for r in self.topology.routes[node.name]]
         for port in self.ports[node.name]:
             lines.append(f"neigh add {port.peer_address} dev {port.name} lladdr {self._peer_hardware(port)}")
-            if window:
-                lines.append(f"route replace 10.0.{port.link}.0/30 dev {port.name} src {port.address}{window}")
+            if metrics:
+                lines.append(f"route replace 10.0.{port.link}.0/30 dev {port.name} src {port.address}{metrics}")
         return lines
 
     def _peer_hardware(self, port: Port) -> str:

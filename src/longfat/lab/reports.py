@@ -50,6 +50,27 @@ def _transferred(flow: Flow, said: dict[str, str]) -> dict[str, int]:
     }
 
 
+def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
+    """web.json from what the users of each web traffic said. Raises ValueError when they said too little."""
+    results = []
+    for users in spec.web:
+        said = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
+        results.append(
+            {
+                "web": users.name,
+                "sender": users.sender,
+                "receiver": users.receiver,
+                "cca": users.cca,
+                "model": users.model,
+                "users": users.users,
+                "start_us": users.start_us,
+                "end_us": users.start_us + users.duration_us,
+                **{key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")},
+            }
+        )
+    return results
+
+
 def write_json(path: Path, data: object) -> None:
     """Write ``data`` as sorted, indented JSON."""
     path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")

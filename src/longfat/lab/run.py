@@ -26,14 +26,16 @@ from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.namespaces import inside
 from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
-from longfat.lab.reports import flow_results, write_json
+from longfat.lab.processes import DRAIN_S, finish, started
+from longfat.lab.reports import flow_results, web_results, write_json
 from longfat.lab.sysctls import LaboratoryError
+from longfat.lab.web import looks_us
+from longfat.lab.web_traffic import WebTraffic
 from longfat.runspec import Flow, RunSpec
 
 LEAD_US = 100_000  # servers and captures are up this long before the measurement starts
 DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
 CLOCK_US = 100_000  # how often the virtual clock is shown to the host
-DRAIN_S = 60.0  # a flow that still sends so long after its end has failed
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
 ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
 
@@ -78,6 +80,8 @@ def run(
         measurement.execute()
         if part is None:
             write_json(folder / "flows.json", flow_results(spec, folder))
+            if spec.web:
+                write_json(folder / "web.json", web_results(spec, folder))
     except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
         outcome.update(status="failed", reason=f"{type(error).__name__}: {error}")
         (folder / "traceback.txt").write_text(traceback.format_exc())
@@ -105,6 +109,7 @@ class Measurement:
         self.flow_ccas: dict[str, str] = {}
         self.flow_cca_values: dict[str, dict[str, int]] = {}
         self.flow_min_rtt_us: dict[str, int] = {}
+        self.web = WebTraffic(spec, folder, scratch)
         self._streams: dict[tuple[str, int], int] = {}
         self._timeline: list[tuple[int, int, Callable[[], None]]] = []
 
@@ -129,6 +134,7 @@ class Measurement:
         captured = [flow for flow in self.sending if flow.name in self.spec.probes.capture_flows]
         captures = {flow.name: self._start_capture(network, cleanup, flow) for flow in captured}
         servers = {flow.name: self._start_server(network, cleanup, flow) for flow in self.receiving}
+        self.web.start_servers(network, cleanup)
         self._meeting.start(network)
         self.origin_ns, self.origin_epoch_us = time.monotonic_ns(), time.time_ns() // 1000
         pressure_before = pressure_us()
@@ -136,6 +142,10 @@ class Measurement:
         clients: dict[str, subprocess.Popen[bytes]] = {}
         for flow in self.sending:
             self._at(flow.start_us, partial(self._start_client, network, cleanup, flow, clients))
+        for users in self.spec.web:
+            self._at(users.start_us, partial(self.web.start_users, network, cleanup, users, self.origin_ns))
+            for t_us in looks_us(users):
+                self._at(t_us, partial(self.web.look, network, users))
         deliberate = self._plan_drops(network)
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
@@ -150,6 +160,7 @@ class Measurement:
                     self._wait_for_last_transfer(network, flow)
                     servers[flow.name].terminate()
                 finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
+        self.web.finish()
         achieved = network.achieved(drops_before)
         for interface in achieved["interfaces"]:
             interface["deliberate_drops"] = deliberate.get(interface["interface"], 0)
@@ -171,6 +182,8 @@ class Measurement:
         achieved["capture"] = {name: self._end_capture(name, process) for name, process in captures.items()}
         (self.folder / "clock").unlink(missing_ok=True)
         achieved["cpu_pressure_us"] = pressure
+        if self.spec.web:
+            achieved["web"] = self.web.achieved()
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
@@ -355,33 +368,11 @@ class Measurement:
         return counts
 
 
-def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
-    """Make sure that the process is gone when the run ends."""
-
-    def end() -> None:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-
-    cleanup.callback(end)
-    return process
-
-
 def connected(network: Network, node: str, port: int) -> bool:
     """Whether a node has a connection to a port of its own that the other end has not closed."""
     with inside(network.pid(node)):
         rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
-
-
-def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0) -> None:
-    """Wait for a process to leave by itself. Raises LaboratoryError when it stays or leaves with another status."""
-    try:
-        status = process.wait(DRAIN_S)
-    except subprocess.TimeoutExpired as error:
-        raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
-    if status != expected:
-        raise LaboratoryError(f"{what} ended with status {status}")
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:

@@ -25,9 +25,10 @@ from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
 from longfat.manifest.names import shown, unknown
-from longfat.units import Duration, Quantity, Rate, Size
+from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
@@ -153,6 +154,7 @@ def _parameter(given: object) -> float | str:
 Delay = Annotated[Duration, Within("0 us", "600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
 Interval = Annotated[Duration, Within("1 ms", "3600 s")]
+OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of what setsockopt(SO_RCVBUF) can take: the kernel doubles what it is given, in an int.
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
@@ -180,6 +182,7 @@ CcaName = Annotated[str, _among("congestion control", CCAS)]
 StackName = Annotated[str, _among("stack", STACKS)]
 OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]
+WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
 SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
 SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 NodeName = Annotated[str, _surrounding("node")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts
+from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts, Web
 from longfat.manifest.names import Finding
 from longfat.manifest.study import host_settings
 from longfat.units import Duration
@@ -18,7 +18,9 @@ from longfat.units import Duration
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
     """What is wrong among the keys of an experiment whose single values are all right."""
     return [
+        *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
+        *_web_findings(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *drop_findings(experiment),
@@ -39,27 +41,63 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
-def _single_flows(experiment: Experiment) -> Iterator[tuple[int, Flow]]:
+def _single_flows(experiment: Experiment) -> list[tuple[str, int, Flow | Web]]:
     """Each single flow with the place of its entry."""
-    for index in range(len(experiment.flows)):
-        alone = experiment.model_copy(update={"flows": experiment.flows[index : index + 1]})
-        yield from ((index, flow) for flow in alone.every_flow)
+    alone = [experiment.model_copy(update={"flows": (entry,)}) for entry in experiment.flows]
+    return [("flows", index, flow) for index, one in enumerate(alone) for flow in one.every_flow]
+
+
+def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
+    if not experiment.traffic:
+        yield Finding(("flows",), "is required here and missing: an experiment needs flows, or web traffic")
+    names = {flow.name for flow in experiment.every_flow}
+    for index, web in enumerate(experiment.web):
+        if web.name in names:
+            yield Finding(("web", index, "name"), f"{web.name!r} is the name of a flow too; names are unique")
+
+
+def _web_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """Servers whose data would go nowhere, or whose algorithm another traffic of the host contradicts.
+
+    The route of a host gives its servers their algorithm, and would give it to the host's flows as well.
+    """
+    taken: dict[str, tuple[str, str]] = {}
+    for index, web in enumerate(experiment.web):
+        if web.sender == web.receiver:
+            yield Finding(("web", index, "to"), f"{web.name!r} goes from {web.sender!r} to itself")
+        if (used := _algorithm(web.algorithm, algorithms)) is None:
+            continue
+        others = [(flow.name, _algorithm(flow.algorithm, algorithms)) for flow in _sent_by(web.sender, experiment)]
+        known = [(name, other.cca) for name, other in others if other]
+        for name, cca in [*known, taken.setdefault(web.sender, (web.name, used.cca))]:
+            if cca != used.cca:
+                message = f"{web.name!r} needs {used.cca} on {web.sender!r}, where {name!r} needs {cca}"
+                yield Finding(("web", index, "algorithm"), message, "let them start from different hosts")
+
+
+def _sent_by(host: str, experiment: Experiment) -> list[Flow]:
+    return [flow for flow in experiment.every_flow if flow.sender == host]
+
+
+def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> Algorithm | None:
+    return given if isinstance(given, Algorithm) else algorithms.get(given)
 
 
 def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Two flows of one sender that need different values of one sysctl: a host has one value at a time."""
-    taken: dict[tuple[str, str], tuple[Flow, str]] = {}
-    for index, flow in _single_flows(experiment):
-        used = flow.algorithm if isinstance(flow.algorithm, Algorithm) else algorithms.get(flow.algorithm)
+    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time."""
+    taken: dict[tuple[str, str], tuple[str, str]] = {}
+    entries = [("web", index, web) for index, web in enumerate(experiment.web)]
+    for section, index, traffic in [*_single_flows(experiment), *entries]:
+        used = _algorithm(traffic.algorithm, algorithms)
         sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
         for sysctl, value in sysctls.items():
-            other, before = taken.setdefault((flow.sender, sysctl), (flow, value))
+            other, before = taken.setdefault((traffic.sender, sysctl), (traffic.name, value))
             if before != value:
                 message = (
-                    f"{flow.name!r} needs {sysctl} = {value} on {flow.sender!r}, "
-                    f"where {other.name!r} needs {before}; a host has one value for all its flows"
+                    f"{traffic.name!r} needs {sysctl} = {value} on {traffic.sender!r}, "
+                    f"where {other!r} needs {before}; a host has one value for all its flows"
                 )
-                yield Finding(("flows", index, "algorithm"), message, "let them start from different hosts")
+                yield Finding((section, index, "algorithm"), message, "let them start from different hosts")
 
 
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
@@ -71,7 +109,7 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 def drop_findings(experiment: Experiment) -> list[Finding]:
     """Deliberate drops that could not happen where or when they are asked for."""
-    if not experiment.drops:
+    if not experiment.drops or not experiment.traffic:
         return []
     topology = experiment.topology
     if isinstance(topology, Direct):
@@ -79,7 +117,7 @@ def drop_findings(experiment: Experiment) -> list[Finding]:
     if isinstance(topology, Dumbbell) and topology.receivers > 1:
         message = f"drops need a single receiver, and there are {topology.receivers}"
         return [Finding(("drops",), message)]
-    end = Duration(max(flow.start.value + flow.duration.value for flow in experiment.flows))
+    end = Duration(max(traffic.start.value + traffic.duration.value for traffic in experiment.traffic))
     return [
         Finding(("drops", index, "at"), f"{drop.at} is not before the end of the last flow at {end}")
         for index, drop in enumerate(experiment.drops)

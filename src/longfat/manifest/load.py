@@ -72,7 +72,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     if not isinstance(raws, list) or not raws:
         message = "is required here: a list of at least one experiment"
         return None, [*findings, Finding(("experiments",), message)]
-    findings += _repeated(raws, "id", "experiment")
+    findings += _repeated(raws, "id", "experiment", "experiments")
     around = _Around(data)
     swept = []
     for index, raw in enumerate(raws):
@@ -150,14 +150,13 @@ def _validated(
         return None, explain(error, raw, within or model)
 
 
-def _repeated(raws: list[Any], key: str, what: str) -> list[Finding]:
+def _repeated(raws: list[Any], key: str, what: str, section: str) -> list[Finding]:
     """Entries of a list that have the name of an earlier one."""
     found: list[Finding] = []
     seen: set[str] = set()
     for index, raw in enumerate(raws):
         name = raw.get(key) if isinstance(raw, dict) else None
         if isinstance(name, str) and name in seen:
-            section = f"{what}s"
             found.append(Finding((section, index, key), f"{what} {name!r} is given twice; names are unique"))
         if isinstance(name, str):
             seen.add(name)
@@ -171,8 +170,9 @@ def _swept(raw: Any, around: _Around) -> tuple[SweptExperiment | None, list[Find
         return None, findings
     open_paths = {path for path, _ in swept_references(raw)}
     findings = [finding for finding in findings if not _waits(finding, open_paths)]
-    if isinstance(raw.get("flows"), list):
-        findings += _repeated(raw["flows"], "name", "flow")
+    for section, what in (("flows", "flow"), ("web", "web traffic")):
+        if isinstance(raw.get(section), list):
+            findings += _repeated(raw[section], "name", what, section)
     sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})
     if sweep is None:
         return None, findings

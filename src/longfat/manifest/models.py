@@ -16,7 +16,7 @@ from pydantic_core import InitErrorDetails
 from longfat.catalog.ccas import CCAS, Value, plain
 from longfat.manifest import fields as f
 from longfat.manifest.names import nearest, shown, unknown
-from longfat.units import Duration
+from longfat.units import Duration, Ratio
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -203,6 +203,25 @@ class Flow(Closed):
     )
 
 
+class Web(Closed):
+    """Web users at one host that fetch files from an HTTP server at another."""
+
+    name: f.Name = Field(description="name, unique among those of flows and web traffic in the experiment")
+    sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
+    receiver: f.NodeName = Field(alias="to", description="host of the users")
+    users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
+    algorithm: Annotated[
+        Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
+        Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
+    ] = Field(description="a name from `algorithms`, or a mapping like one of its entries: that of the server")
+    model: f.WebModelName = Field(default="surge", description="which file a user asks for when (default surge)")
+    off_times: f.OffTimes = Field(
+        default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
+    )
+    duration: f.Length = Field(description="time for which the users ask")
+    start: f.Delay = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
+
+
 class Probes(Closed):
     """What is observed while a run lasts; null turns a probe off."""
 
@@ -248,7 +267,8 @@ class Experiment(Closed):
     artifacts: tuple[f.Name, ...] = Field(min_length=1, description="figures and tables it yields")
     topology: Topology = Field(description="the network")
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(min_length=1, description="the traffic")
+    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; it or `web` is required")
+    web: tuple[Web, ...] = Field(default=(), description="the web traffic")
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed")
@@ -265,6 +285,11 @@ class Experiment(Closed):
         counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
         sides = end_hosts(topology.kind, *counts)
         return tuple(one for entry in self.flows for one in _each(entry, sides))
+
+    @property
+    def traffic(self) -> tuple[Flow | Web, ...]:
+        """Each single flow, then all web traffic."""
+        return (*self.every_flow, *self.web)
 
 
 def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
@@ -285,7 +310,9 @@ class Thinning(Closed):
     """How a profile thins an experiment; it never adds a run or lengthens one."""
 
     repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
-    duration: f.Length | None = Field(default=None, description="no flow sends for longer than this")
+    duration: f.Length | None = Field(
+        default=None, description="no flow sends, and no web user asks, for longer than this"
+    )
     keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
 
 

@@ -59,7 +59,8 @@ def _shortened(experiment: Experiment, longest: Duration | None) -> Experiment:
     if longest is None:
         return experiment
     flows = tuple(flow.model_copy(update={"duration": min(flow.duration, longest)}) for flow in experiment.flows)
-    return experiment.model_copy(update={"flows": flows})
+    web = tuple(users.model_copy(update={"duration": min(users.duration, longest)}) for users in experiment.web)
+    return experiment.model_copy(update={"flows": flows, "web": web})
 
 
 def profile_findings(

@@ -15,6 +15,7 @@ from longfat.catalog.ccas import CCAS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
+from longfat.catalog.web import WEB_MODELS
 from longfat.manifest import models
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
@@ -28,7 +29,7 @@ reported at once, each with line, key, what was given and what is allowed. YAML 
 tags and merge keys.
 
 A value with a dimension is a text with its unit; a bare number is refused, and so is a value that would
-have to be rounded. `${factor}` stands for one whole value in `topology`, `hosts`, `flows`, `probes` or
+have to be rounded. `${factor}` stands for one whole value in `topology`, `hosts`, `flows`, `web`, `probes` or
 `drops` of an experiment; each factor of a sweep must be used. Factor values that are quantities become
 plain numbers in base units in the lock.
 
@@ -65,6 +66,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: dumbbell", models.Dumbbell),
     ("topology.bottleneck_queue", models.Queue),
     ("flows[]", models.Flow),
+    ("web[]", models.Web),
     ("sweep", models.Sweep),
     ("sweep.exclude[]", models.Exclusion),
     ("probes", models.Probes),
@@ -107,6 +109,8 @@ def _catalogue() -> str:
         for cca in CCAS.values()
         for name, parameter in cca.parameters.items()
     ]
+    lines += ["", "## Web models", ""]
+    lines += [f"- `{model.name}`: {model.summary}" for model in WEB_MODELS.values()]
     lines += ["", "## Queue kinds and offloads", ""]
     lines += [f"- `{name}`: {meaning}" for name, meaning in [*QDISCS.items(), *OFFLOADS.items()]]
     return "\n".join([*lines, ""])

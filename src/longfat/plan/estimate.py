@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longfat.catalog.stacks import REAL_TIME_BACKENDS
+from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
 from longfat.plan.model import Plan
-from longfat.runspec import Flow, RunSpec
+from longfat.runspec import Flow, RunSpec, Web
 
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+SECONDS_PER_WEB_REQUEST = 5e-4  # programs and connection of a web user's request, its packets apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 # On a backend in real time: what a run takes besides the time of its flows.
 REAL_TIME_SECONDS = {"containernet": 2.0, "hosts": 6.0, "mininet": 2.0}
@@ -60,11 +62,15 @@ def run_seconds(spec: RunSpec) -> float:
     """Seconds of wall time of one run on one core, in virtual time."""
     bottleneck_bits = _bottleneck_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / _mtu(spec)
-    packets = min(most, sum(_packets(flow, spec) for flow in spec.flows))
+    packets = min(
+        most, sum(_packets(flow, spec) for flow in spec.flows) + sum(_web_packets(web, spec) for web in spec.web)
+    )
     captured = min(most, sum(_packets(flow, spec) for flow in _captured(spec)))
     # All topologies are chains: a flow crosses every router.
     hops = 1 + sum(node.role == "router" for node in spec.nodes)
-    return FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
+    requests = sum(_seconds(web) * WEB_MODELS[web.model].requests_per_s for web in spec.web)
+    seconds = FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
+    return seconds + requests * SECONDS_PER_WEB_REQUEST
 
 
 def run_bytes(spec: RunSpec) -> int:
@@ -88,6 +94,16 @@ def _packets(flow: Flow, spec: RunSpec) -> float:
         window_bits = 8 * LINUX_DOUBLING * flow.window_bytes * flow.streams
         bps = min(bps, window_bits * 1e6 / round_trip_us)
     return bps * flow.duration_us / 1e6 / 8 / _mtu(spec)
+
+
+def _web_packets(web: Web, spec: RunSpec) -> float:
+    """Data packets that all users of a web traffic ask for."""
+    return _seconds(web) * WEB_MODELS[web.model].bytes_per_s / _mtu(spec)
+
+
+def _seconds(web: Web) -> float:
+    """Seconds of all users together, as the model counts them: with shorter OFF times they pass the faster."""
+    return web.users * web.duration_us / web.off_ppm
 
 
 def _captured(spec: RunSpec) -> list[Flow]:

@@ -15,10 +15,11 @@ from longfat.catalog.stacks import FOREIGN_BACKENDS, RECEIVER_SETTINGS, SENDER_S
 from longfat.errors import StudyError
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.models import Flow as FlowModel
+from longfat.manifest.models import Web as WebModel
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links, roles
-from longfat.runspec import Flow, Link, Node, Role, RunSpec
+from longfat.runspec import Flow, Link, Node, Role, RunSpec, Web
 from longfat.runspec import Probes as RunProbes
 from longfat.units import Duration
 
@@ -38,6 +39,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         seed=0,
         pins=dict(pins),
         **({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
+        web=tuple(_web(web, study) for web in experiment.web),
     )
 
 
@@ -70,15 +72,14 @@ def _node(
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = pins.get("backend") not in FOREIGN_BACKENDS
     sysctls = {**stack.sysctls, **hosts.sysctls}
-    flows = experiment.every_flow
-    for flow in flows:
-        if flow.sender == name:
-            algorithm = study.algorithm(flow.algorithm)
+    for one in experiment.traffic:
+        if one.sender == name:
+            algorithm = study.algorithm(one.algorithm)
             if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
                 sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
-    if own_kernel and (role == "sender" or any(flow.sender == name for flow in flows)):
+    if own_kernel and (role == "sender" or any(one.sender == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
-    if own_kernel and (role == "receiver" or any(flow.receiver == name for flow in flows)):
+    if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image)
 
@@ -95,6 +96,20 @@ def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
         start_us=flow.start.value,
         streams=flow.streams,
         transfer_bytes=flow.transfer.value if flow.transfer else None,
+    )
+
+
+def _web(web: WebModel, study: Study) -> Web:
+    return Web(
+        name=web.name,
+        sender=web.sender,
+        receiver=web.receiver,
+        users=web.users,
+        cca=study.algorithm(web.algorithm).cca,
+        duration_us=web.duration.value,
+        model=web.model,
+        off_ppm=web.off_times.value,
+        start_us=web.start.value,
     )
 
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of web users that a manifest may name. Plain data; the laboratory has the models themselves.
+
+Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). What a user takes in is stated for the plan's estimate; a
+test holds it against the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WebModel:
+    """One model: what a user asks for in bytes and requests per second while transfers take no time at all."""
+
+    name: str
+    summary: str
+    bytes_per_s: float
+    requests_per_s: float
+
+
+_SOURCE = "SURGE (Barford, Crovella, SIGMETRICS 1998): 2000 files, sizes lognormal up to 133 kB and Pareto beyond; "
+_SOURCE += "pages with embedded files, times between requests Weibull within a page and Pareto after it; "
+
+WEB_MODELS: dict[str, WebModel] = {
+    model.name: model
+    for model in (
+        WebModel(
+            "surge",
+            _SOURCE
+            + "popularity by Zipf's law, such that the sizes of requests are Pareto from 1000 bytes as published",
+            2_670.0,
+            0.224,
+        ),
+        WebModel(
+            "surge_files",
+            _SOURCE + "each file as popular as the others, so that the sizes of requests are those of files",
+            14_900.0,
+            0.224,
+        ),
+    )
+}

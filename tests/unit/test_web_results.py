@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web traffic behind a run: gates, dataset and metrics, on the fake backend's known truth."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import cable_spec
+from fabricated_results import change_json
+
+from longfat.analysis.metrics import NoValue, web_errors, web_gigabytes, web_mbps
+from longfat.analysis.quantities import METRICS, Selection, by_repetition
+from longfat.backends.fake import FakeBackend
+from longfat.backends.ns3 import Ns3Backend
+from longfat.backends.protocol import refused_web
+from longfat.dataset.build import build_dataset
+from longfat.dataset.gates import Evidence, misses
+from longfat.dataset.load import load_dataset
+from longfat.manifest.load import load_study
+from longfat.plan import build_plan, write_lock
+from longfat.record.bundle import Bundle, RunFacts, run_folder_name
+from longfat.runspec import Node, RunSpec, Web
+
+MANIFEST = """\
+format: 1
+study: web
+title: Web users
+algorithms: {standard: {cca: reno}}
+experiments:
+  - id: users
+    artifacts: [slide-11]
+    topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 120 ms, senders: 3}
+    web:
+      - {name: one, from: client1, to: server, users: 100, algorithm: standard, duration: 10 s}
+      - {name: two, from: client2, to: server, users: 50, algorithm: standard, duration: 10 s, start: 10 s}
+    repetitions: 2
+"""
+USERS = Web("surf", "client1", "server", 100, "reno", 10_000_000)
+SPEC = RunSpec((Node("client1", "sender"), Node("server", "receiver")), (), (), cable_spec().probes, 1, web=(USERS,))
+ACHIEVED = {
+    "nodes": {name: {"sysctls": {}, "offloads_on": []} for name in ("client1", "server")},
+    "interfaces": [],
+    "flows": [],
+    "capture": {"stream1": {"captured": 0, "dropped": 0, "removed": 0}},
+    "cpu_pressure_us": None,
+    "memory_pressure": 0,
+    "web": [{"web": "surf", "ccas": ["reno"]}],
+}
+REPORT = {"web": "surf", "replies": 100_000, "errors": {"recv_error": 60, "http_404": 40}}
+
+Change = Callable[[dict[str, Any], list[dict[str, Any]]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda seen, web: web[0].update(replies=99_900), None),
+        (
+            lambda seen, web: web[0].update(replies=9_900),
+            "1 % of the requests of surf failed (40 http_404, 60 recv_error), allowed 0.1 %",
+        ),
+        (lambda seen, web: web[0].update(replies=0, errors={}), "the users of surf got no reply"),
+        (lambda seen, web: web.clear(), "web traffic surf was not reported"),
+        (lambda seen, web: seen.pop("web"), "web traffic surf was not reported"),
+        (
+            lambda seen, web: seen["web"][0].update(ccas=["cubic", "reno"]),
+            "algorithm of the server of surf is cubic, reno, declared reno",
+        ),
+        (
+            lambda seen, web: seen["web"][0].update(ccas=[]),
+            "algorithm of the server of surf is not seen, declared reno",
+        ),
+    ],
+)
+def test_gates_of_web_traffic_name_what_was_missed(change: Change, reason: str | None) -> None:
+    achieved, web = copy.deepcopy(ACHIEVED), [copy.deepcopy(REPORT)]
+    change(achieved, web)
+    assert misses(Evidence(SPEC, achieved, [], web)) == ((reason,) if reason else ())
+
+
+def results(folder: Path, bend: Callable[[Path], None] | None = None) -> Path:
+    """Lock, records and dataset of the manifest above."""
+    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    backend = FakeBackend()
+    plan = build_plan(load_study(folder / "study.yaml"), profile="paper", pins=backend.pins())
+    write_lock(plan, folder / "lock.json")
+    for run in plan.runs:
+        name = run_folder_name(run.scenario, run.repetition, run.run_id)
+        with Bundle(folder / "raw", name, run.spec) as bundle:
+            backend.run(run.spec, bundle.folder)
+            if bend:
+                bend(bundle.folder)
+            bundle.commit(RunFacts(run.run_id, "ok", None, 1, "fake", 0.0, "2000-01-01T00:00:00Z"))
+    build_dataset(folder)
+    return folder
+
+
+def test_a_run_without_flows_is_valid_and_has_a_row_for_each_web_traffic(tmp_path: Path) -> None:
+    dataset = load_dataset(results(tmp_path))
+    run = dataset.runs[0]
+    assert (run.status, run.reason) == ("ok", None)
+    assert run.run_id not in dataset.flows
+    rows = dataset.web[run.run_id]
+    assert [(row["web"], row["users"], row["replies"], row["errors"]) for row in rows] == [
+        ("one", 100, 1000, 0),
+        ("two", 50, 500, 0),
+    ]
+    assert (rows[1]["start_us"], rows[1]["end_us"]) == (10_000_000, 20_000_000)
+    assert (rows[0]["bytes_received"], rows[0]["mean_reply_us"]) == (10_000_000, 200_000)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "value"), [("web_bytes", "GB", 0.015), ("web_rate", "Mb/s", 6.0), ("web_errors", "requests", 0)]
+)
+def test_claims_can_ask_for_bytes_rate_and_errors_of_all_web_traffic(
+    tmp_path: Path, metric: str, unit: str, value: float
+) -> None:
+    found = by_repetition(load_dataset(results(tmp_path)), Selection(metric, "users"))
+    assert METRICS[metric].unit == unit
+    assert not METRICS[metric].flow
+    assert list(found.values.values()) == [value, value]
+
+
+def test_a_report_of_another_shape_makes_its_run_invalid(tmp_path: Path) -> None:
+    def bend(folder: Path) -> None:
+        change_json(folder / "web.json", lambda reports: reports[0].pop("errors"))
+
+    run = load_dataset(results(tmp_path, bend)).runs[0]
+    assert run.status == "invalid"
+    assert run.reason == "web.json: the report of a web traffic cannot be read: KeyError('errors')"
+
+
+def test_a_run_without_web_traffic_has_no_value() -> None:
+    for metric in (web_gigabytes, web_mbps, web_errors):
+        with pytest.raises(NoValue, match="the run has no web traffic"):
+            metric([])
+
+
+def test_errors_of_all_kinds_and_users_are_counted() -> None:
+    rows = [{"bytes_received": 1, "errors": 2}, {"bytes_received": 1, "errors": 3}]
+    assert web_errors(rows) == 5
+
+
+def test_backends_without_web_traffic_say_so() -> None:
+    assert refused_web(SPEC) == ("web traffic needs backend virtual",)
+    assert refused_web(cable_spec()) == ()
+    assert "web traffic needs backend virtual" in Ns3Backend(None, "none", ()).refuses(SPEC)

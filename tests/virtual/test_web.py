@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web users of a guest: a real server, a real client, and what they say against what the network and the model say."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import run, virtual
+
+from longfat.dataset.gates import Evidence, misses
+from longfat.lab import surge
+from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
+
+pytestmark = pytest.mark.virtual
+
+RATE_BPS = 100_000_000
+RTT_US = 20_000
+USERS = Web("surf", "client1", "server", 20, "scalable", 10_000_000, "surge", 100_000)
+
+
+def web_spec(*web: Web) -> RunSpec:
+    """Users over a path of 100 Mbit/s and 20 ms whose queue nothing overflows."""
+    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=10_000)), Egress(delay_us=RTT_US // 2)
+    return RunSpec(
+        nodes=(
+            Node("client1", "sender"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", delayed)),
+            Link(Interface("delay", delayed), Interface("server", shaped)),
+        ),
+        flows=(),
+        probes=Probes(),
+        seed=1,
+        pins=virtual().pins(),
+        web=web,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run with users only, which no test writes to."""
+    return run(web_spec(USERS), tmp_path_factory.mktemp("web") / "run")
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text())
+
+
+def test_the_run_is_valid(folder: Path) -> None:
+    assert read(folder, "outcome.json")["status"] == "ok"
+    achieved, flows, web = (read(folder, name) for name in ("achieved.json", "flows.json", "web.json"))
+    assert misses(Evidence(web_spec(USERS), achieved, flows, web)) == ()
+
+
+def test_users_get_about_as_many_replies_as_the_model_asks_for(folder: Path) -> None:
+    (web,) = read(folder, "web.json")
+    assert web["errors"] == {}
+    # OFF times are a tenth of the model's; what is left of a user's time, the replies take.
+    off_s = surge.mean_off_s() / 10 / (1 + surge.mean_embedded())
+    expected = USERS.users * USERS.duration_us / 1e6 / (off_s + web["mean_reply_us"] / 1e6)
+    assert web["replies"] == pytest.approx(expected, rel=0.25)
+
+
+def test_a_reply_takes_a_round_trip_and_more(folder: Path) -> None:
+    (web,) = read(folder, "web.json")
+    assert RTT_US < web["mean_reply_us"] < 20 * RTT_US
+
+
+def test_the_bytes_of_the_replies_crossed_the_senders_link(folder: Path) -> None:
+    (web,) = read(folder, "web.json")
+    with (folder / "queues.csv").open(newline="") as table:
+        rows = [row for row in csv.DictReader(table) if row["interface"] == "client1-eth0"]
+    on_the_wire = int(rows[-1]["sent_bytes"])
+    assert web["bytes_received"] > 10_000 * USERS.users
+    assert 1.02 < on_the_wire / web["bytes_received"] < 1.2  # headers, and replies to packets without data
+
+
+def test_the_servers_connections_use_the_declared_algorithm(folder: Path) -> None:
+    assert read(folder, "achieved.json")["web"] == [{"web": "surf", "ccas": ["scalable"]}]
+
+
+def test_the_same_run_gives_the_same_replies_and_another_crowd_others(folder: Path, tmp_path: Path) -> None:
+    again = run(web_spec(USERS), tmp_path / "again")
+    assert read(again, "web.json") == read(folder, "web.json")
+    other = run(web_spec(dataclasses.replace(USERS, name="swim")), tmp_path / "other")
+    assert read(other, "web.json")[0]["bytes_received"] != read(folder, "web.json")[0]["bytes_received"]
