@@ -105,6 +105,7 @@ class HostsBackend:
         cables = (placement,) if isinstance(placement, str) else tuple(self._refused_cables(spec, placement))
         return (
             *refused_images(spec),
+            *spec.beyond_kernels,
             *refused_ccas(spec, self.capabilities().ccas),
             *self._refused_features(spec),
             *self._refused_sysctls(spec),

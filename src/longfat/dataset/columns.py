@@ -79,6 +79,18 @@ QUEUES = pa.schema(
         ("drops_total", pa.int64()),
         ("sent_packets", pa.int64()),
         ("sent_bytes", pa.int64()),
+        ("marked_total", pa.int64()),
+        ("rate_bps", pa.int64()),
+    )
+)
+
+ARRIVALS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("node", pa.string()),
+        ("packets", pa.int64()),
+        ("marked_packets", pa.int64()),
     )
 )
 
@@ -100,7 +112,7 @@ THROUGHPUT = pa.schema(
     )
 )
 
-TABLES = ("runs", "flows", "sockets", "queues", "outstanding", "throughput")
+TABLES = ("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput")
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

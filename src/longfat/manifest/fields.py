@@ -27,7 +27,7 @@ from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.errors import StudyError
 from longfat.manifest.names import shown, unknown
-from longfat.units import Duration, Quantity, Rate, Size
+from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
@@ -158,6 +158,9 @@ LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
+# Above nothing, and RED's probability is kept as a share of 2^32.
+Share = Annotated[Ratio, Within("1 ppm", "100 %")]
+Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
