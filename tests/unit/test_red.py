@@ -31,7 +31,12 @@ experiments:
   - id: first
     artifacts: [fig-1]
     topology:
-      {{kind: dumbbell, rate: 100 Mbit/s, rtt: 100 ms, senders: 1, bottleneck_queue: {queue}}}
+      kind: dumbbell
+      rate: 100 Mbit/s
+      host_rate: 1 Gbit/s
+      rtt: 100 ms
+      senders: 1
+      bottleneck_queue: {queue}
     hosts: {hosts}
     flows: [{{name: f1, from: client1, to: server, algorithm: standard, duration: 1 s}}]
 """

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from longfat.backends.fake_truth import route
 from longfat.lab.topology import lay_out
-from longfat.runspec import Queue, RunSpec
+from longfat.runspec import Flow, Queue, RunSpec
 
 
 def achieved(spec: RunSpec) -> dict[str, Any]:
@@ -31,7 +32,6 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "deliberate_drops": len(port.egress.drops),
         }
         interfaces.append(found | (red(queue) if queue and queue.kind == "red" else {}))
-    delay_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
     return {
         "nodes": {
             node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
@@ -42,7 +42,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
                 "flow": flow.name,
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
-                "base_rtt_us": delay_us,
+                "base_rtt_us": _round_trip_us(spec, flow),
             }
             for flow in spec.flows
         ],
@@ -50,6 +50,12 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
         "cpu_pressure_us": None,
         "memory_pressure": 0,
     }
+
+
+def _round_trip_us(spec: RunSpec, flow: Flow) -> int:
+    """What the delay elements of both ways add up to."""
+    hops = (*route(spec, flow.sender, flow.receiver), *route(spec, flow.receiver, flow.sender))
+    return sum(hop.egress.delay_us for hop in hops)
 
 
 def red(queue: Queue) -> dict[str, Any]:
