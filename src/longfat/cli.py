@@ -50,7 +50,7 @@ Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separa
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
 BackendName = Annotated[
-    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet, hosts, ns3 or fake")
+    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet, hosts, ns2, ns3 or fake")
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]

@@ -37,6 +37,26 @@ class Queue:
     limit_bytes: int | None = None
     parameters: dict[str, Scalar] = field(default_factory=dict)
 
+    @property
+    def marks(self) -> bool:
+        """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
+        return self.parameters.get("ecn") is True
+
+    @property
+    def red_weight_log(self) -> int:
+        """W such that each arrival moves the average of a queue of kind ``red`` by 2^-W of the way, as tc finds it.
+
+        The least W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)).
+        Raises ValueError where there is none.
+        """
+        burst, size = int(self.parameters["burst"]), int(self.parameters["avpkt"])
+        wanted = burst + 1 - int(self.parameters["min"]) / size
+        for exponent in range(1, 32):
+            weight = 0.5**exponent
+            if 1 <= wanted <= (1 - (1 - weight) ** burst) / weight:
+                return exponent
+        raise ValueError(f"a burst of {burst} packets of {size} bytes has no weight")
+
 
 @dataclass(frozen=True)
 class DeliberateDrop:
@@ -85,6 +105,8 @@ class Node:
     ``offloads`` lists the ethtool feature names that are on (``tso gso gro``); all others are turned off.
     ``initial_cwnd_segments`` goes into the routes (``ip route ... initcwnd``); None leaves the kernel's own.
     ``image`` names the container image that the host is made from; None is the project's own userland.
+    ``recovery`` is how a sender recovers from losses (``sack newreno reno``); None leaves it to the sysctls, which say
+    the first two to a kernel.
     """
 
     name: str
@@ -93,6 +115,7 @@ class Node:
     offloads: tuple[str, ...] = ()
     initial_cwnd_segments: int | None = None
     image: str | None = field(default=None, metadata=LATER)
+    recovery: str | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -177,6 +200,20 @@ class RunSpec:
     def end_us(self) -> int:
         """Time in microseconds at which the last flow stops sending, and the last user fetching."""
         return max(traffic.start_us + traffic.duration_us for traffic in self.traffic)
+
+    @property
+    def beyond_kernels(self) -> tuple[str, ...]:
+        """What of the run no Linux kernel can do, each in words: it is for a simulator."""
+        recoveries = {node.recovery for node in self.nodes}
+        queues = [end.egress.queue for link in self.links for end in (link.a, link.b)]
+        reasons = ["plain Reno, without NewReno's partial acknowledgments"] if "reno" in recoveries else []
+        reasons += ["RED's gentle mode"] if any("gentle" in queue.parameters for queue in queues) else []
+        return tuple(f"no kernel has {reason}; backend ns2 does" for reason in reasons)
+
+    @property
+    def marks(self) -> bool:
+        """Whether some queue of the run marks packets."""
+        return any(end.egress.queue.marks for link in self.links for end in (link.a, link.b))
 
     def cca_parameters(self, flow: Flow) -> dict[str, str]:
         """Parameters of a flow's algorithm that its sender's sysctls declare, by the kernel's names."""

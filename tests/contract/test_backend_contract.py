@@ -23,7 +23,9 @@ SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
     "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments"
 )
-QUEUE_COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+QUEUE_COLUMNS = (
+    "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
+)
 
 
 REAL_TIME = ("mininet", "containernet", "hosts")

@@ -80,7 +80,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("plan", "tiny", "--only", "fig-1,fig-2"), "unknown artifact or experiment 'fig-2'"),
         (
             ("plan", "tiny", "--backend", "virtul"),
-            "unknown backend 'virtul', there are containernet, fake, hosts, mininet, ns3, virtual",
+            "unknown backend 'virtul', there are containernet, fake, hosts, mininet, ns2, ns3, virtual",
         ),
         (("run", "tiny", "--backend", "fak"), "did you mean 'fake'?"),
         (("run", "tiny", "--jobs", "0"), "Invalid value for '--jobs'"),

@@ -31,7 +31,6 @@ def _unit(given: object) -> object:
 
 
 Unit = Annotated[str, BeforeValidator(_unit)]
-Switch = Annotated[bool, Field(strict=True)]
 
 
 class Mark(Closed):
@@ -77,7 +76,7 @@ class Bars(Figure):
     x_unit: Unit | None = None
     series: f.FactorName | None = Field(None, description="a factor, or `flow`; without it there is one series")
     names: dict[str, f.Text] = Field({}, description="what the legend calls a flow or a value of the series")
-    stacked: Switch = Field(False, description="lay the flows on each other, so that their sum shows")
+    stacked: f.Switch = Field(False, description="lay the flows on each other, so that their sum shows")
     over: f.FactorValue | None = Field(None, description="draw the percent gain of the other series over this one")
     highlight: f.FactorValue | None = Field(None, description="the value of x whose bars stand out")
     labels: Labels

@@ -21,6 +21,7 @@ from typing import Literal
 
 from longfat.backends import fake_truth as truth
 from longfat.backends.protocol import Capabilities
+from longfat.backends.simulated import red
 from longfat.errors import RigError
 from longfat.lab.capture import THINNED_US, thinned
 from longfat.lab.ccas import refused_ccas
@@ -94,6 +95,8 @@ class FakeBackend:
         }
         if spec.web:
             files["web.json"] = canonical_json([_web_report(users) for users in spec.web])
+        if spec.marks and spec.probes.queue_interval_us:
+            files["arrivals.csv"] = _arrivals(spec, spec.probes.queue_interval_us)
         for flow in spec.flows:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
@@ -134,17 +137,19 @@ class FakeBackend:
         interfaces = []
         for name, hop in _interfaces(spec):
             rate = hop.egress.rate_bps
+            queue = hop.egress.queue
             interfaces.append(
                 {
                     "node": hop.node,
                     "interface": name,
                     "mtu_bytes": hop.mtu_bytes,
                     "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
-                    "queue_kind": hop.egress.queue.kind,
-                    "limit_packets": hop.egress.queue.limit_packets,
+                    "queue_kind": queue.kind,
+                    "limit_packets": queue.limit_packets,
                     "delay_us": hop.egress.delay_us,
                     "drops": 0,
                     "deliberate_drops": len(hop.egress.drops),
+                    **(red(queue) if queue.kind == "red" else {}),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
@@ -247,7 +252,7 @@ def _sockets(spec: RunSpec) -> str:
 
 
 def _queues(spec: RunSpec) -> str:
-    columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+    columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
     rows = []
     step = spec.probes.queue_interval_us
     for t_us in range(0, spec.end_us, step) if step else ():
@@ -258,8 +263,19 @@ def _queues(spec: RunSpec) -> str:
                     segments = truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow)
                     packets += segments
                     octets += segments * (hop.mtu_bytes + truth.ETHERNET_HEADER_BYTES)
-            rows.append(f"{t_us},{hop.node},{name},{hop.egress.queue.kind},0,0,0,{packets},{octets}\n")
+            rows.append(f"{t_us},{hop.node},{name},{hop.egress.queue.kind},0,0,0,{packets},{octets},0\n")
     return columns + "\n" + "".join(rows)
+
+
+def _arrivals(spec: RunSpec, step_us: int) -> str:
+    """Every full segment arrives, and nothing is marked: the truth has no queue that grows."""
+    rows = []
+    for t_us in range(0, spec.end_us, step_us):
+        for node in sorted({flow.receiver for flow in spec.flows}):
+            own = [flow for flow in spec.flows if flow.receiver == node]
+            count = sum(truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow) for flow in own)
+            rows.append(f"{t_us},{node},{count},0\n")
+    return "t_us,node,packets,marked_packets\n" + "".join(rows)
 
 
 def _outstanding(spec: RunSpec, flow: Flow) -> str:

@@ -49,7 +49,12 @@ class HostKernel:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Reasons why this kernel cannot do the run as declared."""
-        return (*refused_ccas(spec, self.ccas), *self._missing_features(spec), *_refused_sysctls(spec))
+        return (
+            *refused_ccas(spec, self.ccas),
+            *self._missing_features(spec),
+            *_refused_sysctls(spec),
+            *spec.beyond_kernels,
+        )
 
     def _missing_features(self, spec: RunSpec) -> Iterator[str]:
         for name in sorted(needed_features(spec) - self.features):

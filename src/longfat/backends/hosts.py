@@ -106,6 +106,7 @@ class HostsBackend:
         return (
             *refused_images(spec),
             *refused_web(spec),
+            *spec.beyond_kernels,
             *refused_ccas(spec, self.capabilities().ccas),
             *self._refused_features(spec),
             *self._refused_sysctls(spec),

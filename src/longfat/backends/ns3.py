@@ -13,12 +13,11 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from longfat.backends.protocol import Capabilities, refused_images, refused_web
+from longfat.backends.protocol import Capabilities, refused_images, refused_transfers, refused_web
+from longfat.backends.simulated import achieved, flow_reports
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.lab.ccas import refused_ccas
@@ -66,6 +65,7 @@ class Ns3Backend:
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What the model does not have: other algorithms, queues, drops, captures, delays that differ by direction."""
         reasons = [*refused_ccas(spec, MODELS), *refused_images(spec), *refused_web(spec)]
+        reasons += [*refused_transfers(spec), *spec.beyond_kernels]
         if spec.probes.capture_flows:
             reasons.append("ns-3 takes no captures here")
         for link in spec.links:
@@ -74,8 +74,6 @@ class Ns3Backend:
                     reasons.append("the model of ns-3 has no deliberate drops")
                 if egress.rate_bps is not None and egress.queue.kind != "pfifo":
                     reasons.append(f"the model of ns-3 has no queue of kind {egress.queue.kind}")
-        if any(flow.transfer_bytes is not None for flow in spec.flows):
-            reasons.append("the model of ns-3 has no transfers that follow each other")
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
             ccas.setdefault(flow.sender, set()).add(flow.cca)
@@ -144,19 +142,21 @@ def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> No
             t_us, link_number, end, *state = numbers
             port = names[link_number, end]
             if port.egress.rate_bps is not None:
-                queues.append(f"{t_us},{port.node},{port.name},pfifo,{','.join(str(value) for value in state)}\n")
+                queues.append(f"{t_us},{port.node},{port.name},pfifo,{','.join(str(value) for value in state)},0\n")
         elif kind == "received":
             received[spec.flows[numbers[0]].name] = (numbers[1], numbers[2])
         else:
             raise RigError(f"ns-3 printed an unknown line: {line!r}")
     socket_columns = "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,"
     socket_columns += "min_rtt_us,retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
-    queue_columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes\n"
+    queue_columns = (
+        "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total\n"
+    )
     files: dict[str, str] = {
         "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
         "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(MODELS)}),
-        "achieved.json": canonical_json(_achieved(spec)),
-        "flows.json": json.dumps(list(_flow_reports(spec, received))),
+        "achieved.json": canonical_json(achieved(spec)),
+        "flows.json": json.dumps(list(flow_reports(spec, received))),
         "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
         "sockets.csv": socket_columns + "".join(sockets),
         "queues.csv": queue_columns + "".join(queues),
@@ -170,55 +170,6 @@ def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
     segments = (cwnd // mss, min(ssthresh // mss, 2**31 - 1), in_flight // mss)
     fields = (t_us, spec.flows[flow].name, stream, 1, 0, *segments, rtt_us, rtt_us, 0, 0, received, received // mss, "")
     return ",".join(str(field) for field in fields) + "\n"
-
-
-def _flow_reports(spec: RunSpec, received: dict[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    for flow in spec.flows:
-        amount, last_us = received.get(flow.name, (0, 0))
-        end_us = flow.start_us + flow.duration_us
-        yield {
-            "flow": flow.name,
-            "sender": flow.sender,
-            "receiver": flow.receiver,
-            "cca": flow.cca,
-            "start_us": flow.start_us,
-            "end_us": end_us,
-            "bytes_sent": amount,
-            "bytes_received": amount,
-            # As iperf2 has it: until the connection ends, even when a starved flow's last byte came long before.
-            "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, flow.duration_us)),
-        }
-
-
-def _achieved(spec: RunSpec) -> dict[str, Any]:
-    """As declared: a simulator has no other settings than those it was given."""
-    interfaces = [
-        {
-            "node": port.node,
-            "interface": port.name,
-            "mtu_bytes": port.mtu_bytes,
-            "rate_bps": port.egress.rate_bps,
-            "queue_kind": port.egress.queue.kind if port.egress.rate_bps else None,
-            "limit_packets": port.egress.queue.limit_packets if port.egress.rate_bps else None,
-            "delay_us": port.egress.delay_us,
-            "drops": 0,
-            "deliberate_drops": 0,
-        }
-        for port in lay_out(spec).all_ports()
-    ]
-    delay_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
-    return {
-        "nodes": {
-            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
-        },
-        "interfaces": interfaces,
-        "flows": [
-            {"flow": flow.name, "cca": flow.cca, "cca_parameters": {}, "base_rtt_us": delay_us} for flow in spec.flows
-        ],
-        "capture": {},
-        "cpu_pressure_us": None,
-        "memory_pressure": 0,
-    }
 
 
 def open_ns3() -> Ns3Backend:

@@ -73,6 +73,12 @@ def refused_web(spec: RunSpec) -> tuple[str, ...]:
     return ("web traffic needs backend virtual",) if spec.web else ()
 
 
+def refused_transfers(spec: RunSpec) -> tuple[str, ...]:
+    """The reason why a simulator does not do a run whose transfers follow each other; empty without."""
+    following = any(flow.transfer_bytes is not None for flow in spec.flows)
+    return ("transfers that follow each other need hosts with iperf2",) if following else ()
+
+
 def refused_images(spec: RunSpec) -> tuple[str, ...]:
     """One reason for each container image that a host of the run is to be made from."""
     images = sorted({node.image for node in spec.nodes if node.image})

@@ -35,6 +35,12 @@ def _open_hosts(settings: Mapping[str, Any], say: Say) -> Backend:
     return open_hosts(say=say, **{"lab": None, **settings})
 
 
+def _open_ns2(settings: Mapping[str, Any], say: Say) -> Backend:
+    from longfat.backends.ns2 import open_ns2
+
+    return open_ns2()
+
+
 def _open_ns3(settings: Mapping[str, Any], say: Say) -> Backend:
     from longfat.backends.ns3 import open_ns3
 
@@ -55,6 +61,7 @@ _OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {
     "fake": _open_fake,
     "hosts": _open_hosts,
     "mininet": _open_realtime("mininet"),
+    "ns2": _open_ns2,
     "ns3": _open_ns3,
     "virtual": _open_virtual,
 }

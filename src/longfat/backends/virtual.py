@@ -74,8 +74,8 @@ class VirtualBackend:
         return Capabilities(self.ccas)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Algorithms that the kernel does not have, and hosts that are to be containers."""
-        return (*refused_ccas(spec, self.ccas), *refused_images(spec))
+        """Algorithms that the kernel does not have, hosts that are to be containers, and what no kernel can do."""
+        return (*refused_ccas(spec, self.ccas), *refused_images(spec), *spec.beyond_kernels)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""

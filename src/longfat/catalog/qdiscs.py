@@ -7,4 +7,5 @@ from collections.abc import Mapping
 
 QDISCS: Mapping[str, str] = {
     "pfifo": "first in, first out, tail drop, limit in packets (tc-pfifo(8))",
+    "red": "marks or drops at random as the average length grows (tc-red(8))",
 }

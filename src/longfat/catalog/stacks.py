@@ -38,7 +38,10 @@ class Stack:
 REAL_TIME_BACKENDS = frozenset({"containernet", "hosts", "mininet"})
 """Backends where a second takes a second."""
 
-FOREIGN_BACKENDS = frozenset({"containernet", "mininet", "ns3"})
+SIMULATORS = frozenset({"ns2"})
+"""Backends that can do what no kernel can (``RunSpec.beyond_kernels``)."""
+
+FOREIGN_BACKENDS = frozenset({"containernet", "mininet", "ns2", "ns3"})
 """Backends without the project's kernel: there are none of its switches, which the two lists below set."""
 
 RECEIVER_SETTINGS: tuple[Setting, ...] = (

@@ -80,6 +80,18 @@ QUEUES = pa.schema(
         ("drops_total", pa.int64()),
         ("sent_packets", pa.int64()),
         ("sent_bytes", pa.int64()),
+        ("marked_total", pa.int64()),
+        ("rate_bps", pa.int64()),
+    )
+)
+
+ARRIVALS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("node", pa.string()),
+        ("packets", pa.int64()),
+        ("marked_packets", pa.int64()),
     )
 )
 
@@ -120,7 +132,7 @@ WEB = pa.schema(
     )
 )
 
-TABLES = ("runs", "flows", "sockets", "queues", "outstanding", "throughput", "web")
+TABLES = ("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "web")
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

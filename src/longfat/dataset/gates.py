@@ -105,6 +105,10 @@ READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
+PROBABILITY_SLACK = 1e-6
+FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
+
+
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
     """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
     for port, found in evidence.present_ports():
@@ -129,6 +133,24 @@ def queue_holds(evidence: Evidence) -> Iterator[str]:
         declared = getattr(queue, limit)
         if declared is not None and found.get(limit) != declared:
             yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
+        if queue.kind == "red":
+            yield from _red_misses(port, found.get("queue_parameters", {}))
+
+
+def _red_misses(port: Port, found: Mapping[str, Any]) -> Iterator[str]:
+    """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches of RED read back equal."""
+    queue = port.egress.queue
+    for key in ("min", "max"):
+        if found.get(key) != queue.parameters[key]:
+            yield f"{key} of {port.name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
+    probability, declared = found.get("probability"), float(queue.parameters["probability"])
+    if probability is None or abs(probability - declared) > PROBABILITY_SLACK:
+        yield f"probability of {port.name} is {probability}, declared {declared:g}"
+    if found.get("ewma") != queue.red_weight_log:
+        yield f"weight of {port.name} is 2^-{found.get('ewma')}, declared 2^-{queue.red_weight_log}"
+    for key in ("ecn", "gentle", *FURTHER_SWITCHES):
+        if found.get(key, False) != (queue.parameters.get(key) is True):
+            yield f"{key} of {port.name} is {found.get(key, False)}, declared {queue.parameters.get(key) is True}"
 
 
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:

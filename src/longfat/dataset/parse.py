@@ -18,8 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from longfat.dataset import columns
+from longfat.dataset.route import ports
 from longfat.errors import RecordError
 from longfat.runspec import RunSpec
+
+_COUNTED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # what queues.csv itself has
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class ParsedRun:
     flows: pa.Table
     sockets: pa.Table
     queues: pa.Table
+    arrivals: pa.Table
     outstanding: pa.Table
     throughput: pa.Table
     web: pa.Table
@@ -50,7 +54,10 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         web_reports=web_reports,
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
-        queues=_read_csv(folder / "queues.csv", columns.QUEUES, run_id),
+        queues=_with_rates(_read_csv(folder / "queues.csv", _COUNTED, run_id), spec),
+        arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
+        if spec.marks and spec.probes.queue_interval_us
+        else columns.ARRIVALS.empty_table(),
         outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
         throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
         web=_web(folder / "web.json", web_reports, run_id),
@@ -97,6 +104,13 @@ def _web(path: Path, reports: list[dict[str, Any]], run_id: str) -> pa.Table:
         return pa.Table.from_pylist(rows, schema=columns.WEB)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"the report of a web traffic cannot be read: {error!r}", where=str(path)) from error
+
+
+def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
+    """The samples of queues with the declared rate of each interface; null where it has none."""
+    rates = {port.name: port.egress.rate_bps for port in ports(spec)}
+    column = pa.array([rates.get(name) for name in queues["interface"].to_pylist()], pa.int64())
+    return queues.append_column(columns.QUEUES.field("rate_bps"), column)
 
 
 def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:

@@ -18,7 +18,7 @@ from longfat.lab.reports import flow_results, write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
-TABLES = ("sockets.csv", "queues.csv")
+TABLES = ("sockets.csv", "queues.csv", "arrivals.csv")
 
 
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:

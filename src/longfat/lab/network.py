@@ -190,7 +190,7 @@ class Network:
 
     def qdiscs(self, node: str) -> list[dict[str, Any]]:
         """All qdiscs of a node with statistics, as ``tc`` tells them."""
-        return self._json(node, ["tc", "-s", "-j", "qdisc", "show"])
+        return self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"])
 
     def filter_drops(self, node: str, interface: str) -> int:
         """Packets that the deliberate drop of an interface has taken so far."""

@@ -16,6 +16,7 @@ ETHERNET_HEADER_BYTES = 14  # what the kernel counts of a frame besides the IP p
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
+RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 
 
@@ -69,9 +70,10 @@ def drop_filter_removal(interface: str) -> str:
 
 
 def achieved_egress(qdiscs: list[dict[str, Any]], interface: str) -> dict[str, Any]:
-    """What ``tc -s -j qdisc show`` says of one interface: rate, queue, delay and drops.
+    """What ``tc -s -d -j qdisc show`` says of one interface: rate, queue, delay and drops.
 
     ``qdiscs`` is the parsed JSON of all interfaces of the node. Missing parts are None, so that a gate sees them.
+    Of a queue of kind ``red`` there are its ``queue_parameters`` too.
     """
     own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
     found: dict[str, Any] = {
@@ -94,4 +96,6 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str) -> dict[str, A
             found["queue_kind"] = qdisc["kind"]
             limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
             found[limit] = options.get("limit")
+            if qdisc["kind"] == "red":
+                found["queue_parameters"] = {key: options[key] for key in RED_OPTIONS if key in options}
     return found

@@ -16,8 +16,10 @@ TCA_KIND = 1
 TCA_STATS2 = 7
 TCA_STATS_BASIC = 1
 TCA_STATS_QUEUE = 3
+TCA_STATS_APP = 4
+RED_STATISTICS = struct.Struct("=4I")  # struct tc_red_xstats: early, pdrop, other, marked
 
-COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes"
+COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class QdiscState:
     drops: int
     sent_packets: int
     sent_bytes: int
+    marked: int
 
 
 def open_probe() -> socket.socket:
@@ -43,7 +46,7 @@ def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
     """The state of every qdisc of the channel's namespace."""
     for message in netlink.dump(channel, RTM_GETQDISC, TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
         _family, index, handle, _parent, _info = TCMSG.unpack_from(message, 0)
-        kind, basic, queue = "", (0, 0), (0, 0, 0)
+        kind, basic, queue, own = "", (0, 0), (0, 0, 0), b""
         for attribute, payload in netlink.attributes(message, TCMSG.size):
             if attribute == TCA_KIND:
                 kind = payload.split(b"\0")[0].decode()
@@ -53,12 +56,15 @@ def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
                         basic = struct.unpack_from("=QI", data)
                     elif inner == TCA_STATS_QUEUE:
                         queue = struct.unpack_from("=III", data)
-        yield QdiscState(index, handle, kind, queue[0], queue[1], queue[2], basic[1], basic[0])
+                    elif inner == TCA_STATS_APP:
+                        own = data
+        marked = RED_STATISTICS.unpack_from(own)[3] if kind == "red" else 0
+        yield QdiscState(index, handle, kind, queue[0], queue[1], queue[2], basic[1], basic[0], marked)
 
 
 def row(t_us: int, node: str, interface: str, state: QdiscState) -> str:
     """One line of queues.csv."""
     return (
         f"{t_us},{node},{interface},{state.kind},{state.backlog_packets},{state.backlog_bytes},"
-        f"{state.drops},{state.sent_packets},{state.sent_bytes}"
+        f"{state.drops},{state.sent_packets},{state.sent_bytes},{state.marked}"
     )

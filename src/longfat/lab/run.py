@@ -19,10 +19,11 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TextIO
 
-from longfat.lab import capture, qdisc, queues, sockets, traffic
+from longfat.lab import arrivals, capture, qdisc, queues, sockets, traffic
 from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
+from longfat.lab.counters import difference, read_counters
 from longfat.lab.namespaces import inside
 from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
@@ -279,6 +280,8 @@ class Measurement:
             self._plan_socket_probe(network, cleanup, probes.socket_interval_us)
         if probes.queue_interval_us:
             self._plan_queue_probe(network, cleanup, probes.queue_interval_us)
+            if self.spec.marks:
+                self._plan_arrival_probe(network, cleanup, probes.queue_interval_us)
 
     def _plan_socket_probe(self, network: Network, cleanup: ExitStack, interval_us: int) -> None:
         table = cleanup.enter_context((self.folder / "sockets.csv").open("w"))
@@ -329,6 +332,21 @@ class Measurement:
 
         self._repeat(interval_us, sample)
 
+    def _plan_arrival_probe(self, network: Network, cleanup: ExitStack, interval_us: int) -> None:
+        table = cleanup.enter_context((self.folder / "arrivals.csv").open("w"))
+        print(arrivals.COLUMNS, file=table)
+        counters: list[tuple[str, TextIO]] = []
+        for receiver in sorted({flow.receiver for flow in self.receiving}):
+            with inside(network.pid(receiver)):
+                counters.append((receiver, cleanup.enter_context(arrivals.open_probe())))
+
+        def sample() -> None:
+            t_us = self.now_us()
+            for node, counted in counters:
+                print(arrivals.row(t_us, node, *arrivals.read_arrivals(counted)), file=table)
+
+        self._repeat(interval_us, sample)
+
     def _tell_time(self) -> None:
         """Show the host that the run goes on: it ends a guest that shows it no longer."""
         (self.folder / "clock").write_text(str(self.now_us()))
@@ -373,25 +391,6 @@ def connected(network: Network, node: str, port: int) -> bool:
     with inside(network.pid(node)):
         rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
-
-
-def read_counters(network: Network, node: str) -> dict[str, int]:
-    """Protocol counters of a node's namespace: ``Group.Name`` to value."""
-    counters: dict[str, int] = {}
-    with inside(network.pid(node)):
-        for table in ("snmp", "netstat"):
-            lines = Path("/proc/self/net", table).read_text().splitlines()
-            for names, values in zip(lines[::2], lines[1::2], strict=True):
-                group, *keys = names.split()
-                counters.update(
-                    (f"{group[:-1]}.{key}", int(value)) for key, value in zip(keys, values.split()[1:], strict=True)
-                )
-    return counters
-
-
-def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What changed of the counters."""
-    return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}
 
 
 def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:

@@ -162,6 +162,9 @@ Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
 Transfer = Annotated[Size, Within("1 B", "1024 GiB")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
+# Above nothing, and RED's probability is kept as a share of 2^32.
+Share = Annotated[Ratio, Within("1 ppm", "100 %")]
+Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]

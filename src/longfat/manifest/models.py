@@ -101,6 +101,11 @@ class Hosts(Closed):
     )
     sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
     offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
+    recovery: Literal["sack", "newreno", "reno"] | None = Field(
+        default=None,
+        description="how a sender recovers from losses (default: as sysctls and stack say): by selective "
+        "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither: in backend ns2 only, no kernel has it",
+    )
     image: f.Text | None = Field(
         default=None,
         description="container image that senders and receivers are made from, for backend containernet (default: the "
@@ -108,11 +113,50 @@ class Hosts(Closed):
     )
 
 
-class Queue(Closed):
-    """The queue of a bottleneck."""
+class Pfifo(Closed):
+    """The queue of a bottleneck that drops only what it has no room for."""
 
     kind: f.QdiscName = Field(default="pfifo", description="qdisc by its tc name")
     limit: f.Count = Field(description="packets it holds")
+
+
+class Red(Closed):
+    """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
+
+    kind: Literal["red"] = Field(description="random early detection, tc-red(8)")
+    limit: f.Count = Field(description="packets it holds")
+    min: f.Count = Field(description="average length in packets from which packets are marked or dropped")
+    max: f.Count = Field(description="average length in packets from which every packet is")
+    probability: f.Share = Field(description="probability of it just below `max`")
+    burst: f.Count | None = Field(
+        default=None,
+        description="packets whose burst the average lets pass: its weight follows (default: a third of max and twice "
+        "min, tc-red(8))",
+    )
+    ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
+    gentle: f.Switch = Field(
+        default=False,
+        description="from `max` to twice that the probability rises on to 1: in backend ns2 only, no kernel has it "
+        "(default false)",
+    )
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Red:
+        if not self.min < self.max <= self.limit:
+            raise f.fault(f"min {self.min}, max {self.max} and limit {self.limit} do not ascend")
+        if self.burst is not None and self.burst < self.min:
+            raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average gives that")
+        return self
+
+
+BottleneckQueue = Annotated[
+    Annotated[Red, Tag("<red>")] | Annotated[Pfifo, Tag("<pfifo>")],
+    Discriminator(lambda given: "<red>" if _kind_of(given) == "red" else "<pfifo>"),
+]
+
+
+def _kind_of(given: Any) -> Any:
+    return given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
 
 
 class Direct(Closed):
@@ -141,8 +185,8 @@ class Dumbbell(Closed):
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
     receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")
-    bottleneck_queue: Queue = Field(
-        default=Queue(kind="pfifo", limit=100),
+    bottleneck_queue: BottleneckQueue = Field(
+        default=Pfifo(kind="pfifo", limit=100),
         description="queue of the switch's port (default pfifo, 100 packets)",
     )
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")

@@ -12,7 +12,7 @@ from longfat.manifest.models import Document
 from longfat.units import Quantity
 
 _REFERENCE = {"type": "string", "pattern": r"^\$\{[a-z][a-z0-9_]*\}$", "description": "value of a factor"}
-_SWEPT = ("Direct", "Delay", "Dumbbell", "Queue", "Hosts", "Flow", "Web", "Algorithm", "Probes", "Drop")
+_SWEPT = ("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Flow", "Web", "Algorithm", "Probes", "Drop")
 
 
 class ManifestSchema(GenerateJsonSchema):

@@ -13,6 +13,13 @@ from longfat.manifest.models import Algorithm, Experiment, Header, Hosts
 from longfat.runspec import Scalar
 from longfat.units import Size
 
+# What of a way of recovery a kernel is told; RFC 6582's is what it does without selective acknowledgments.
+_RECOVERY = {
+    "sack": {"net.ipv4.tcp_sack": "1"},
+    "newreno": {"net.ipv4.tcp_sack": "0"},
+    "reno": {"net.ipv4.tcp_sack": "0"},
+}
+
 
 @dataclass(frozen=True)
 class Point:
@@ -83,6 +90,7 @@ class HostSettings:
     sysctls: dict[str, str]
     offloads: tuple[str, ...]
     image: str | None
+    recovery: str | None
 
     @property
     def local_queue(self) -> int:
@@ -97,13 +105,15 @@ class HostSettings:
 def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
     """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults."""
     layers = (experiment, study)
+    recovery = next((layer.recovery for layer in layers if layer.recovery), None)
     return HostSettings(
         mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
         # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
         tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
         window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
-        sysctls={**study.sysctls, **experiment.sysctls},
+        sysctls={**study.sysctls, **experiment.sysctls, **_RECOVERY.get(recovery or "", {})},
         offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
         image=next((layer.image for layer in layers if layer.image), None),
+        recovery=recovery,
     )

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
-from longfat.catalog.stacks import STACKS, Stack
+from longfat.catalog.stacks import SIMULATORS, STACKS
 from longfat.errors import Problem, StudyError
 from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
@@ -18,6 +18,7 @@ from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
+from longfat.runspec import RunSpec
 
 _SLUG_LENGTH = 160  # leaves room for ".r<NN>.<id8>" and a suffix in a file name of 255 bytes
 
@@ -35,6 +36,7 @@ def build_plan(
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
+    What no kernel can do is left out, with the reason, unless the backend is a simulator that can.
     ``only`` names artifacts or experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
     the digests of kernel, image and laboratory code. Raises StudyError for unknown names, all at once.
     """
@@ -46,6 +48,14 @@ def build_plan(
     rule = None if profile == "paper" else getattr(study.header.profiles, profile)
     chosen = [thinned(swept, rule) for swept in study.experiments if _chosen(swept, only)]
     _check_slugs(study, chosen)
+    runs, excluded = [], []
+    for swept in chosen:
+        excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
+        for point in swept.points:
+            scenario = resolve(point.experiment, study, STACKS[stack], pins)
+            lacking = () if pins.get("backend") in (None, *SIMULATORS) else scenario.beyond_kernels
+            excluded += [Excluded(swept.id, point.factors, reason) for reason in lacking[:1]]
+            runs += [] if lacking else _repetitions(swept, point, scenario, seed)
     return Plan(
         study=study.name,
         profile=profile,
@@ -54,8 +64,8 @@ def build_plan(
         manifest_sha256=manifest_sha256,
         claims_sha256=claims_sha256,
         pins=dict(pins),
-        runs=_ordered([run for swept in chosen for run in _runs(swept, study, STACKS[stack], seed, pins)], seed),
-        excluded=tuple(Excluded(swept.id, point.factors, point.reason) for swept in chosen for point in swept.excluded),
+        runs=_ordered(runs, seed),
+        excluded=tuple(excluded),
     )
 
 
@@ -109,14 +119,7 @@ def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
             seen.add(slug)
 
 
-def _runs(swept: SweptExperiment, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]) -> list[PlannedRun]:
-    return [run for point in swept.points for run in _repetitions(swept, point, study, stack, seed, pins)]
-
-
-def _repetitions(
-    swept: SweptExperiment, point: Point, study: Study, stack: Stack, seed: int, pins: Mapping[str, str]
-) -> list[PlannedRun]:
-    scenario = resolve(point.experiment, study, stack, pins)
+def _repetitions(swept: SweptExperiment, point: Point, scenario: RunSpec, seed: int) -> list[PlannedRun]:
     runs = []
     for repetition in range(1, swept.repetitions + 1):
         spec = repeat(scenario, point.experiment, seed, repetition)

@@ -81,7 +81,7 @@ def _node(
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
-    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image)
+    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image, hosts.recovery)
 
 
 def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator of the studies of the years around 2004: the same RunSpec in ns-2, with that one's own TCP and RED.
+
+Owns the translation of a RunSpec into an OTcl script and the raw files made of what ns-2 prints. What ns-2 has no
+counterpart for is refused; sysctls but those of SACK and ECN have none, and are said to be as declared.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.backends.protocol import Capabilities, refused_images, refused_transfers, refused_web
+from longfat.backends.simulated import achieved, flow_reports
+from longfat.errors import RigError
+from longfat.lab.ccas import refused_ccas
+from longfat.lab.topology import Port, lay_out
+from longfat.runspec import Egress, Flow, Node, Queue, RunSpec, canonical_json
+
+MODEL = Path(__file__).with_name("ns2_model.tcl")
+CCAS = frozenset({"reno", "highspeed"})
+AGENTS = {
+    "sack": ("TCP/Sack1", "TCPSink/Sack1"),
+    "newreno": ("TCP/Newreno", "TCPSink"),
+    "reno": ("TCP/Reno", "TCPSink"),
+}
+HEADER_BYTES = 52  # IPv4 20, TCP 20, the option of timestamps 12: the kernel's segments have the same payload
+UNSHAPED_MBPS = 100_000
+UNSHAPED_PACKETS = 1_000_000
+UNLIMITED_SEGMENTS = 1_000_000
+ETHERNET_HEADER_BYTES = 14
+TICK_S = 0.001  # granularity of ns-2's round-trip times and timers
+ALWAYS_MARK = 2.0  # above any probability: what RED picks is marked, and not dropped instead
+INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
+SEED_MODULUS = 2**31 - 2  # what ns-2's generator takes: 1 to 2^31 - 2
+ESTABLISHED, OPEN, CWR = 1, 0, 2  # of the Linux kernel, as tcp_info has them
+# Parameters of an algorithm in the kernel, by their sysctls' last part, and what they are in ns-2.
+HIGHSPEED = {
+    "low_window": ("low_window_", 1.0),
+    "high_window_milli": ("high_window_", 1e-3),
+    "high_p_ppb": ("high_p_", 1e-9),
+    "high_decrease_ppm": ("high_decrease_", 1e-6),
+}
+# Those that ns-2 has one value of: it halves the window at a loss that ends slow start, and Reno is Reno.
+FIXED = {"current_window": "0", "a_ppm": "1000000", "b_ppm": "500000"}
+
+SOCKET_COLUMNS = (
+    "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
+    "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
+)
+QUEUE_COLUMNS = (
+    "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total\n"
+)
+ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets\n"
+
+
+@dataclass(frozen=True)
+class Ns2Backend:
+    """Runs in ns-2. ``program`` is the simulator; ``reasons`` says why there is none."""
+
+    program: str | None
+    version: str
+    reasons: tuple[str, ...]
+
+    name = "ns2"
+
+    def pins(self) -> dict[str, str]:
+        """The version of ns-2 in the place of a kernel; the digest of model and translation in that of the code."""
+        lab = hashlib.sha256(MODEL.read_bytes() + Path(__file__).read_bytes()).hexdigest()
+        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
+
+    def capabilities(self) -> Capabilities:
+        """The algorithms that have a counterpart here."""
+        return Capabilities(CCAS, self.reasons)
+
+    def refuses(self, spec: RunSpec) -> tuple[str, ...]:
+        """What ns-2 does not have: other algorithms and queues, drops, captures, parameters of the kernel's own."""
+        reasons = [*refused_ccas(spec, CCAS), *refused_images(spec), *refused_web(spec), *refused_transfers(spec)]
+        if spec.probes.capture_flows:
+            reasons.append("ns-2 takes no captures here")
+        for link in spec.links:
+            for egress in (link.a.egress, link.b.egress):
+                if egress.drops:
+                    reasons.append("the model of ns-2 has no deliberate drops")
+                if egress.rate_bps is not None and egress.queue.kind not in ("pfifo", "red"):
+                    reasons.append(f"the model of ns-2 has no queue of kind {egress.queue.kind}")
+        for flow in spec.flows:
+            for name, value in spec.cca_parameters(flow).items():
+                if value != FIXED.get(name, value):
+                    reasons.append(f"ns-2 has {name} = {FIXED[name]} only, and {flow.name} has {value}")
+        return tuple(dict.fromkeys(reasons))
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        """Simulate one run and write its raw files. Raises RigError when ns-2 fails."""
+        if self.program is None:
+            raise RigError("; ".join(self.reasons))
+        told = script(spec)
+        with tempfile.TemporaryDirectory(prefix="longfat-ns2-") as name:
+            scratch = Path(name)
+            (scratch / "run.tcl").write_text(MODEL.read_text() + told)
+            command = [self.program, "run.tcl"]
+            done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+            if done.returncode or done.stderr.strip():
+                raise RigError(f"ns-2 ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+            marks = (scratch / "marks").read_text().splitlines() if (scratch / "marks").exists() else []
+        write_raw(spec, done.stdout.splitlines(), marks, folder, self.version)
+        (folder / "console.log").write_text(told)
+
+
+def script(spec: RunSpec) -> str:
+    """The run in the words of ns2_model.tcl."""
+    numbers = {node.name: number for number, node in enumerate(spec.nodes)}
+    lines = [f"ns-random {spec.seed % SEED_MODULUS + 1}"]
+    lines += [f"set nodes({number}) [$ns node]" for number in numbers.values()]
+    shaped = _shaped(spec)
+    for port in lay_out(spec).all_ports():
+        number = str(shaped.index(port)) if port in shaped else "-"
+        lines.append(f"port {number} {numbers[port.node]} {numbers[port.peer_node]} {_port(port)}")
+    for node, port in _last_hops(spec).items():
+        lines.append(f"receiver {node} {numbers[port.node]} {numbers[node]} {int(spec.marks)}")
+    for place, flow in enumerate(spec.flows):
+        ends = f"{numbers[flow.sender]} {numbers[flow.receiver]}"
+        sender = next(node for node in spec.nodes if node.name == flow.sender)
+        agents = " ".join(AGENTS[_recovery(sender)])
+        settings = " ".join(_settings(spec, flow, sender))
+        times = f"{flow.start_us} {flow.start_us + flow.duration_us}"
+        lines += [f"connection {place} {k} {ends} {agents} {times} {{{settings}}}" for k in range(flow.streams)]
+    for what, every_us in (("sockets", spec.probes.socket_interval_us), ("queues", spec.probes.queue_interval_us)):
+        if every_us:
+            lines.append(f'$ns at {every_us / 1e6} "sample_{what} {every_us} {spec.end_us}"')
+    # What is to be done at the end itself comes before.
+    lines += [f'$ns at {spec.end_us / 1e6 + 1e-6} "finish"', "$ns run"]
+    return "\n".join(lines) + "\n"
+
+
+def _shaped(spec: RunSpec) -> list[Port]:
+    """The ports whose queues are sampled."""
+    return [port for port in lay_out(spec).all_ports() if port.egress.rate_bps is not None]
+
+
+def _last_hops(spec: RunSpec) -> dict[str, Port]:
+    """The port that each receiver is reached by."""
+    receivers = {flow.receiver for flow in spec.flows}
+    return {port.peer_node: port for port in lay_out(spec).all_ports() if port.peer_node in receivers}
+
+
+def _port(port: Port) -> str:
+    """Rate in Mb/s, delay, queue, limit and RED's parameters; a full packet takes the time it takes on Ethernet."""
+    egress = port.egress
+    if egress.rate_bps is None:
+        return f"{UNSHAPED_MBPS} {egress.delay_us} DropTail {UNSHAPED_PACKETS} {{}}"
+    mbps = egress.rate_bps * port.mtu_bytes / _frame_bytes(port) / 1e6
+    if egress.queue.kind == "pfifo":
+        return f"{mbps:.9g} {egress.delay_us} DropTail {egress.queue.limit_packets} {{}}"
+    limit = _packets(egress.queue, egress.queue.limit_bytes or 0)
+    return f"{mbps:.9g} {egress.delay_us} RED {limit} {{{' '.join(_red(egress, port.mtu_bytes))}}}"
+
+
+def _red(egress: Egress, mtu_bytes: int) -> Iterator[str]:
+    """RED's parameters. With ``gentle_ 0`` every packet is picked from the upper threshold on, as the kernel does."""
+    queue = egress.queue
+    yield f"thresh_ {_packets(queue, int(queue.parameters['min']))}"
+    yield f"maxthresh_ {_packets(queue, int(queue.parameters['max']))}"
+    yield f"linterm_ {1 / float(queue.parameters['probability']):.9g}"
+    yield f"q_weight_ {0.5**queue.red_weight_log:.9g}"
+    yield f"mean_pktsize_ {mtu_bytes} bytes_ 0 queue_in_bytes_ 0 adaptive_ 0"
+    yield f"setbit_ {int(queue.marks)} gentle_ {int('gentle' in queue.parameters)}"
+    yield f"use_mark_p_ 1 mark_p_ {ALWAYS_MARK}"
+
+
+def _packets(queue: Queue, size: int) -> int:
+    return size // int(queue.parameters["avpkt"])
+
+
+def _frame_bytes(port: Port) -> int:
+    return port.mtu_bytes + ETHERNET_HEADER_BYTES + port.egress.framing_bytes
+
+
+def _recovery(sender: Node) -> str:
+    """How the sender recovers: as declared, else as its sysctl says, which is on by default (ip-sysctl)."""
+    return sender.recovery or ("newreno" if sender.sysctls.get("net.ipv4.tcp_sack") == "0" else "sack")
+
+
+def _settings(spec: RunSpec, flow: Flow, sender: Node) -> Iterator[str]:
+    """Variables of the sending agent and their values."""
+    yield f"packetSize_ {_payload(spec)} tcpip_base_hdr_size_ {HEADER_BYTES} tcpTick_ {TICK_S}"
+    asked = [size for size in (flow.send_window_bytes, flow.window_bytes) if size]
+    # Linux doubles what it is asked for (socket(7)).
+    yield f"window_ {2 * min(asked) // _payload(spec) if asked else UNLIMITED_SEGMENTS}"
+    # 1 asks for ECN, as the kernel's sysctl has it; its default of 2 only answers (ip-sysctl).
+    yield f"ecn_ {int(sender.sysctls.get('net.ipv4.tcp_ecn') == '1')}"
+    if sender.initial_cwnd_segments:
+        yield f"windowInit_ {sender.initial_cwnd_segments}"
+    if flow.cca == "highspeed":
+        yield "windowOption_ 8"
+        for name, value in spec.cca_parameters(flow).items():
+            if name in HIGHSPEED:
+                variable, unit = HIGHSPEED[name]
+                yield f"{variable} {int(value) * unit:.9g}"
+
+
+def _payload(spec: RunSpec) -> int:
+    return min(link.mtu_bytes for link in spec.links) - HEADER_BYTES
+
+
+def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder: Path, version: str) -> None:
+    """Write the raw files of docs/formats.md from what ns-2 printed and traced. Raises RigError on an unknown line."""
+    shaped, payload = _shaped(spec), _payload(spec)
+    marked = _marked_us(spec, marks)
+    sockets, queues, arrivals = [], [], []
+    received = {flow.name: (0, 0) for flow in spec.flows}
+    cuts: dict[tuple[int, int], int] = {}
+    for line in lines:
+        kind, *fields = line.split()
+        if kind == "socket":
+            sockets.append(_socket_row(spec, fields, payload, cuts))
+        elif kind == "queue":
+            queues.append(_queue_row(shaped[int(fields[1])], fields, marked))
+        elif kind == "arrived":
+            t_us, node, packets = fields
+            arrivals.append(f"{t_us},{node},{packets},{bisect.bisect_right(marked[node], int(t_us))}\n")
+        elif kind == "received":
+            flow = spec.flows[int(fields[0])]
+            received[flow.name] = (received[flow.name][0] + int(fields[1]) * payload, int(fields[2]))
+        else:
+            raise RigError(f"ns-2 printed an unknown line: {line!r}")
+    files: dict[str, str] = {
+        "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
+        "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}),
+        "achieved.json": canonical_json(achieved(spec)),
+        "flows.json": json.dumps(list(flow_reports(spec, received))),
+        "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
+        "sockets.csv": SOCKET_COLUMNS + "".join(sockets),
+        "queues.csv": QUEUE_COLUMNS + "".join(queues),
+    }
+    if spec.marks and spec.probes.queue_interval_us:
+        files["arrivals.csv"] = ARRIVAL_COLUMNS + "".join(arrivals)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _marked_us(spec: RunSpec, marks: Sequence[str]) -> dict[str, list[int]]:
+    """When marked packets reached each receiver: ``r TIME FROM TO tcp SIZE FLAGS ...`` with E among the flags."""
+    names = [node.name for node in spec.nodes]
+    found: dict[str, list[int]] = {flow.receiver: [] for flow in spec.flows}
+    for line in marks:
+        event, time_s, _from, to, *_ = line.split()
+        if event == "r":
+            found[names[int(to)]].append(round(float(time_s) * 1e6))
+    return found
+
+
+def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[tuple[int, int], int]) -> str:
+    """A sample of a connection; one since whose predecessor the window was cut is shown in the state CWR."""
+    t_us, flow, stream = (int(field) for field in fields[:3])
+    cwnd, ssthresh, sent, acked, rtt, again, cut = (float(field) for field in fields[3:])
+    before = cuts.get((flow, stream), 0)
+    cuts[flow, stream] = int(cut)
+    delivered = int(acked) + 1
+    rtt_us = round(rtt * TICK_S * 1e6)
+    state = CWR if cut > before else OPEN
+    threshold = int(ssthresh) if cut else INFINITE_SSTHRESH
+    segments = (int(cwnd), threshold, max(0, int(sent) - delivered))
+    counts = (rtt_us, rtt_us, int(again), 0, delivered * payload, delivered, "")
+    row = (t_us, spec.flows[flow].name, stream, ESTABLISHED, state, *segments, *counts)
+    return ",".join(str(field) for field in row) + "\n"
+
+
+def _queue_row(port: Port, fields: Sequence[str], marked: dict[str, list[int]]) -> str:
+    """A sample of a port; its packets are counted as full ones, which those of data are."""
+    t_us, packets, drops, sent = (int(float(field)) for field in (fields[0], *fields[2:]))
+    frame = _frame_bytes(port)
+    # Marks are known where packets arrive: those of the one queue that marks, whatever is still under way.
+    marks = sum(bisect.bisect_right(times, t_us) for times in marked.values()) if port.egress.queue.marks else 0
+    counted = (packets, packets * frame, drops, sent, sent * frame, marks)
+    return f"{t_us},{port.node},{port.name},{port.egress.queue.kind},{','.join(map(str, counted))}\n"
+
+
+def open_ns2() -> Ns2Backend:
+    """The backend; without ns-2 one that says what is missing."""
+    program = shutil.which("ns")
+    if program is None:
+        return Ns2Backend(
+            None, "none", ("ns-2 is not installed; as root: apt-get install --no-install-recommends ns2",)
+        )
+    asked = subprocess.run([program], input="puts [ns-version]\n", capture_output=True, text=True, check=False)
+    return Ns2Backend(program, asked.stdout.strip(), ())

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the raw files of a simulated run say by construction: settings as declared, reports as iperf2 would give them.
+
+Shared by the backends that have no kernel. A simulator has no other settings than those it was given, so that
+nothing can contradict; what it measures is the backends' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from longfat.backends.fake_truth import route
+from longfat.lab.topology import lay_out
+from longfat.runspec import Flow, Queue, RunSpec
+
+
+def achieved(spec: RunSpec) -> dict[str, Any]:
+    """achieved.json, as declared."""
+    interfaces = []
+    for port in lay_out(spec).all_ports():
+        queue = port.egress.queue if port.egress.rate_bps else None
+        found = {
+            "node": port.node,
+            "interface": port.name,
+            "mtu_bytes": port.mtu_bytes,
+            "rate_bps": port.egress.rate_bps,
+            "queue_kind": queue.kind if queue else None,
+            "limit_packets": queue.limit_packets if queue else None,
+            "delay_us": port.egress.delay_us,
+            "drops": 0,
+            "deliberate_drops": len(port.egress.drops),
+        }
+        interfaces.append(found | (red(queue) if queue and queue.kind == "red" else {}))
+    return {
+        "nodes": {
+            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
+        },
+        "interfaces": interfaces,
+        "flows": [
+            {
+                "flow": flow.name,
+                "cca": flow.cca,
+                "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
+                "base_rtt_us": _round_trip_us(spec, flow),
+            }
+            for flow in spec.flows
+        ],
+        "capture": {},
+        "cpu_pressure_us": None,
+        "memory_pressure": 0,
+    }
+
+
+def _round_trip_us(spec: RunSpec, flow: Flow) -> int:
+    """What the delay elements of both ways add up to."""
+    hops = (*route(spec, flow.sender, flow.receiver), *route(spec, flow.receiver, flow.sender))
+    return sum(hop.egress.delay_us for hop in hops)
+
+
+def red(queue: Queue) -> dict[str, Any]:
+    """What is read back of a queue of kind ``red`` besides."""
+    asked = {
+        key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
+    }
+    return {"limit_bytes": queue.limit_bytes, "queue_parameters": {**asked, "ewma": queue.red_weight_log}}
+
+
+def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    """Entries of flows.json; ``received`` has by flow its bytes and the microsecond of the last."""
+    for flow in spec.flows:
+        amount, last_us = received.get(flow.name, (0, 0))
+        yield {
+            "flow": flow.name,
+            "sender": flow.sender,
+            "receiver": flow.receiver,
+            "cca": flow.cca,
+            "start_us": flow.start_us,
+            "end_us": flow.start_us + flow.duration_us,
+            "bytes_sent": amount,
+            "bytes_received": amount,
+            # As iperf2 has it: until the connection ends, even when a starved flow's last byte came long before.
+            "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, flow.duration_us)),
+        }

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as ns-2 is told it, what that one cannot do, and the raw files made of what it prints and traces."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from conftest import cable_spec, delay_spec
+from test_red import RED, red_spec
+
+from longfat.backends.ns2 import Ns2Backend, open_ns2, script, write_raw
+from longfat.catalog.stacks import SIMULATORS
+from longfat.dataset.gates import Evidence, misses
+from longfat.dataset.parse import parse_run
+from longfat.errors import RigError
+from longfat.runspec import Flow, Node, RunSpec
+
+BACKEND = Ns2Backend(None, "2.35", ("ns-2 is not installed",))
+HIGHSPEED = {
+    "net.ipv4.tcp_ecn": "1",
+    "net.ipv4.tcp_highspeed.high_window_milli": "833333",
+    "net.ipv4.tcp_highspeed.high_p_ppb": "100",
+    "net.ipv4.tcp_highspeed.current_window": "0",
+}
+
+
+def highspeed(spec: RunSpec, recovery: str | None = None, **sysctls: str) -> RunSpec:
+    """The run with a sender of HighSpeed TCP."""
+    sender = Node("client1", "sender", {**HIGHSPEED, **sysctls}, recovery=recovery)
+    flow = dataclasses.replace(spec.flows[0], cca="highspeed", streams=2)
+    return dataclasses.replace(spec, nodes=(sender, *spec.nodes[1:]), flows=(flow,))
+
+
+def lines(spec: RunSpec, word: str) -> list[str]:
+    return [line for line in script(spec).splitlines() if line.startswith(f"{word} ")]
+
+
+def test_a_full_packet_takes_as_long_as_on_ethernet() -> None:
+    mbps = float(lines(cable_spec(), "port")[0].split()[4])
+    assert 1500 * 8 / mbps == pytest.approx(1538 * 8 / 100, rel=1e-6)
+
+
+def test_red_is_told_in_packets_and_with_the_kernels_weight(tmp_path: Path) -> None:
+    (port,) = (line for line in lines(red_spec(tmp_path), "port") if " RED " in line)
+    for words in ("RED 900", "thresh_ 50 maxthresh_ 150 linterm_ 10", "q_weight_ 0.015625", "setbit_ 1 gentle_ 0"):
+        assert words in port
+
+
+def test_gentle_red_is_what_the_simulator_has(tmp_path: Path) -> None:
+    gentle = red_spec(tmp_path, RED.replace("ecn: true", "ecn: false, gentle: true"))
+    assert "setbit_ 0 gentle_ 1" in script(gentle)
+    assert BACKEND.refuses(gentle) == ()
+
+
+@pytest.mark.parametrize(
+    ("recovery", "sack", "agents"),
+    [
+        (None, "1", "TCP/Sack1 TCPSink/Sack1"),
+        (None, "0", "TCP/Newreno TCPSink"),
+        ("newreno", "0", "TCP/Newreno TCPSink"),
+        ("reno", "0", "TCP/Reno TCPSink"),
+    ],
+)
+def test_agents_recover_as_declared(recovery: str | None, sack: str, agents: str) -> None:
+    found = lines(highspeed(cable_spec(), recovery, **{"net.ipv4.tcp_sack": sack}), "connection")
+    assert [line.split()[1:3] for line in found] == [["0", "0"], ["0", "1"]]
+    assert all(f" {agents} " in line for line in found)
+
+
+def test_the_parameters_of_an_algorithm_are_those_of_its_sysctls() -> None:
+    told = script(highspeed(cable_spec()))
+    assert "windowOption_ 8 high_window_ 833.333 high_p_ 1e-07" in told
+    assert "ecn_ 1" in told
+    assert "windowOption_" not in script(cable_spec())
+
+
+def test_what_the_model_does_not_have_is_refused(tmp_path: Path) -> None:
+    reasons = BACKEND.refuses(delay_spec(cca="bbr"))
+    assert any("no congestion control 'bbr'" in reason for reason in reasons)
+    assert "ns-2 takes no captures here" in reasons
+    assert "the model of ns-2 has no deliberate drops" in reasons
+    bent = highspeed(red_spec(tmp_path), **{"net.ipv4.tcp_highspeed.current_window": "1"})
+    assert BACKEND.refuses(bent) == ("ns-2 has current_window = 0 only, and f1 has 1",)
+
+
+def test_a_machine_without_ns2_says_so() -> None:
+    assert BACKEND.capabilities().reasons == ("ns-2 is not installed",)
+    with pytest.raises(RigError, match="not installed"):
+        BACKEND.run(cable_spec(), Path("/nowhere"))
+    assert BACKEND.name in SIMULATORS
+
+
+def test_printed_lines_become_raw_files(tmp_path: Path) -> None:
+    spec, folder = red_spec(tmp_path), tmp_path / "run"
+    folder.mkdir()
+    # The dumbbell's shaped ports are those of the client, the switch and the server.
+    said = [
+        "socket 500000 0 0 40.5 20 240 199 101 3 0",
+        "socket 600000 0 0 20.0 20 250 229 101 3 1",
+        "queue 500000 1 7 2 300",
+        "queue 600000 1 5 2 360",
+        "arrived 500000 server 280",
+        "arrived 600000 server 340",
+        "received 0 401 1000000",
+    ]
+    marks = ["r 0.55 2 3 tcp 1500 ----E-N 0 0.0 3.0 25 90", "r 0.7 2 3 tcp 1500 ----E-N 0 0.0 3.0 30 99"]
+    write_raw(spec, said, marks, folder, "2.35")
+    with (folder / "sockets.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["cwnd_segments"], first["inflight_segments"], first["delivered_segments"]) == ("40", "40", "200")
+    assert (first["ca_state"], second["ca_state"]) == ("0", "2")
+    assert (first["ssthresh_segments"], second["ssthresh_segments"]) == ("2147483647", "20")
+    rows = (folder / "queues.csv").read_text().splitlines()[1:]
+    assert rows[1] == f"600000,switch,switch-eth1,red,5,{5 * 1538},2,360,{360 * 1538},1"
+    assert (folder / "arrivals.csv").read_text().splitlines()[1:] == ["500000,server,280,0", "600000,server,340,1"]
+    (flow,) = json.loads((folder / "flows.json").read_text())
+    assert (flow["bytes_received"], flow["goodput_bps"]) == (401 * 1448, 8 * 401 * 1448)
+    parsed = parse_run(folder, "id", spec)
+    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
+
+
+def test_an_unknown_line_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="unknown line: 'oops 1'"):
+        write_raw(cable_spec(), ["oops 1"], [], tmp_path, "2.35")
+
+
+@pytest.mark.skipif(open_ns2().program is None, reason="ns-2 is not installed")
+def test_ns2_fills_a_link_and_gives_the_same_run_again(tmp_path: Path) -> None:
+    spec = red_spec(tmp_path)
+    sender = dataclasses.replace(spec.nodes[0], sysctls={**spec.nodes[0].sysctls, "net.ipv4.tcp_ecn": "1"})
+    spec = dataclasses.replace(
+        spec,
+        nodes=(sender, *spec.nodes[1:]),
+        flows=(Flow("f1", "client1", "server", "reno", 6_000_000, streams=4),),
+    )
+    folders = tmp_path / "one", tmp_path / "other"
+    for folder in folders:
+        folder.mkdir()
+        open_ns2().run(spec, folder)
+    names = sorted(path.name for path in folders[0].iterdir())
+    assert [(folders[0] / name).read_bytes() for name in names] == [(folders[1] / name).read_bytes() for name in names]
+    parsed = parse_run(folders[0], "id", spec)
+    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
+    assert 20e6 < parsed.reports[0]["goodput_bps"] < 94.2e6  # payload of the rate: 1448 of 1538 bytes
+    marked = parsed.arrivals["marked_packets"].to_pylist()
+    assert marked[-1] > 0
+    assert parsed.flows["retrans_segments"].to_pylist() == [0]
