@@ -197,10 +197,14 @@ class DifferenceTest(Limits):
 
 
 class OrderTest(Closed):
-    """A quantity falls strictly along the listed values of a factor, for each value of another if given."""
+    """A quantity, or its excess over another, falls strictly along the listed values of a factor.
+
+    For each value of another factor if given.
+    """
 
     kind: Literal["order"]
     of: Quantity
+    minus: Quantity | None = None
     by: f.FactorName
     descending: tuple[f.FactorValue, ...] = Field(min_length=2)
     for_each: f.FactorName | None = None

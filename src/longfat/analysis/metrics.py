@@ -207,7 +207,7 @@ def cuts(samples: Samples, since_us: float | None = None, until_us: float | None
     two samples that both are outside of these: a cut that began and ended in between. A CCA that lowers
     ssthresh to leave slow start early (CUBIC's HyStart, Vegas) has that counted, too.
     """
-    return float(len(_cut_times_us(samples, since_us, until_us)))
+    return float(len(cut_times_us(samples, since_us, until_us)))
 
 
 def streams_cut(streams: Sequence[Samples], since_us: float | None = None, until_us: float | None = None) -> float:
@@ -220,7 +220,7 @@ def cut_spacing_percent(samples: Samples, since_us: float | None = None, until_u
 
     What lies before the first cut is no interval.
     """
-    times = _cut_times_us(samples, since_us, until_us)
+    times = cut_times_us(samples, since_us, until_us)
     if len(times) < LEAST_CUTS:
         counted = f"the congestion window was cut {len(times)} times"
         raise NoValue(f"{counted}, at least {LEAST_CUTS} are needed to compare intervals")
@@ -318,7 +318,8 @@ def _cut_places(samples: Samples) -> npt.NDArray[np.intp]:
     return np.flatnonzero(entered | between) + 1
 
 
-def _cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
+def cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
+    """When the congestion window was cut within the window of time, in microseconds; ``cuts`` has the definition."""
     times = samples.t_us[_cut_places(samples)]
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
