@@ -231,13 +231,6 @@ def test_a_window_that_does_not_recover_gives_no_value_but_the_time_that_it_had(
         metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
 
 
-def test_the_window_grows_by_the_slope_of_its_samples_in_each_round_trip() -> None:
-    samples = samples_of(*[(OPEN, 100 + 3 * k, UNSET) for k in range(20)])
-    assert metrics.window_growth_segments(samples, 2 * STEP, 0, 20 * STEP) == pytest.approx(6)
-    with pytest.raises(NoValue, match="3 samples lie within"):
-        metrics.window_growth_segments(samples, STEP, 0, 3 * STEP)
-
-
 def test_the_window_at_a_time_is_that_of_the_last_sample_before_it() -> None:
     samples = samples_of((OPEN, 40, UNSET), (OPEN, 50, UNSET), (OPEN, 60, UNSET))
     assert metrics.window_at_segments(samples, 2 * STEP) == 50

@@ -85,6 +85,8 @@ def draw_bars(figure: Figure, spec: Bars, data: FigureData) -> None:
     chosen = None if spec.highlight is None else base_units(spec.highlight)
     if spec.stacked:
         _stack(axes, spec, bars, xs, looks)
+    elif spec.style == "lines":
+        _lines(axes, spec, bars, xs, looks)
     else:
         width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
         for place, name in enumerate(names):
@@ -143,6 +145,17 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         _whiskers(axes, [bar for bar in bars if bar.series == SUM], xs)
 
 
+def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
+    """A point with its whisker for each bar, joined along x; series that share a colour differ in their markers."""
+    for place, (name, colour) in enumerate(looks.items()):
+        own = [bar for bar in bars if bar.series == name]
+        marker = style.look(str(name), place)[1]
+        points: Any = {"color": colour, "marker": marker, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8, "capsize": 2}
+        axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
+    if spec.over is None:
+        axes.set_ylim(bottom=0)
+
+
 def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
     at = [xs.index(bar.x) for bar in bars]
     spread = [_NONE if bar.sd is None else bar.sd for bar in bars]
@@ -172,7 +185,7 @@ def _ticks(axes: Axes, spec: Bars, xs: Sequence[Any], chosen: Any) -> None:
 def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     what = METRICS[spec.of.metric].meaning
     counts = {bar.n for bar in bars}
-    on_bars = ", on each bar" if roomy and not spec.stacked else ""
+    on_bars = ", on each bar" if roomy and not spec.stacked and spec.style == "bars" else ""
     n = counted(counts, on_bars)
     if spec.over is not None:
         text = f"gain in {what} over {_called(base_units(spec.over), spec)}; {n}"

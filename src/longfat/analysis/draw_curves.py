@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time: outstanding data or throughput, a single run to a curve.
+"""Curves over time: outstanding data, throughput or congestion window, a single run to a curve.
 
 Owns the choice of the run that a curve shows and how curves look. The papers' time plots are single runs too.
 """
@@ -20,6 +20,7 @@ from longfat.dataset.load import Dataset, Run, Series
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
 _COLUMNS = {
     ("outstanding", None): ("outstanding_bytes", 1.0),
+    ("cwnd", None): ("cwnd_segments", 1.0),
     ("throughput", None): ("throughput_bytes_per_s", 1.0),
     ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
     ("throughput", "Mb/s"): ("throughput_mbps", 8e-6),
@@ -88,6 +89,10 @@ _Points = dict[int, list[tuple[float, float]]]  # by repetition
 
 
 def _series(dataset: Dataset, run: Run, flow: str | None, what: str) -> Series:
+    if what == "cwnd":
+        table = dataset.sockets(run.run_id, flow)
+        first = table["stream"] == 0
+        return Series(*(table[name][first].astype(np.float64) for name in ("t_us", "cwnd_segments")))
     return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
 
 

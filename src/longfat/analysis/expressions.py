@@ -27,7 +27,7 @@ _CONDITION = re.compile(rf"\s*({'|'.join(RELATIONS)})\s*(.+)")
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
 # What a quantity may give its metric besides a flow.
-PARAMETERS = ("at", "since", "until", "within", "rtt", "level", "interval", "segment", "lowest", "highest")
+PARAMETERS = ("at", "since", "until", "within", "level", "interval", "segment", "lowest", "highest")
 
 
 def base_units(given: Scalar) -> Scalar:
@@ -85,7 +85,6 @@ class Quantity(Closed):
     since: f.Delay | None = Field(None, description="start of the window of time")
     until: f.Delay | None = Field(None, description="end of the window of time")
     within: f.Length | None = Field(None, description="how long the flows must have lasted")
-    rtt: f.Delay | None = Field(None, description="round-trip time that growth is counted by")
     level: f.LinkRate | None = Field(None, description="goodput that is to be reached")
     interval: f.Interval | None = Field(None, description="length of the intervals that are compared")
     segment: f.Mtu | None = Field(None, description="payload of a full segment")
@@ -199,10 +198,14 @@ class DifferenceTest(Limits):
 
 
 class OrderTest(Closed):
-    """A quantity falls strictly along the listed values of a factor, for each value of another if given."""
+    """A quantity, or its excess over another, falls strictly along the listed values of a factor.
+
+    For each value of another factor if given.
+    """
 
     kind: Literal["order"]
     of: Quantity
+    minus: Quantity | None = None
     by: f.FactorName
     descending: tuple[f.FactorValue, ...] = Field(min_length=2)
     for_each: f.FactorName | None = None

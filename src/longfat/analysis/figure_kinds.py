@@ -77,13 +77,14 @@ class Bars(Figure):
     series: f.FactorName | None = Field(None, description="a factor, or `flow`; without it there is one series")
     names: dict[str, f.Text] = Field({}, description="what the legend calls a flow or a value of the series")
     stacked: f.Switch = Field(False, description="lay the flows on each other, so that their sum shows")
+    style: Literal["bars", "lines"] = Field("bars", description="bars, or points joined by a line for each series")
     over: f.FactorValue | None = Field(None, description="draw the percent gain of the other series over this one")
     highlight: f.FactorValue | None = Field(None, description="the value of x whose bars stand out")
     labels: Labels
 
     def faults(self) -> Iterator[Finding]:
         """What its keys do not allow beside each other."""
-        allowed = [name for name, metric in METRICS.items() if metric.source == "flows"]
+        allowed = [name for name, metric in METRICS.items() if metric.source in ("flows", "run")]
         if self.of.metric not in allowed:
             yield Finding(("of", "metric"), *unknown("metric of bars", self.of.metric, allowed))
         if self.series == FLOW and self.of.flow:
@@ -95,16 +96,21 @@ class Bars(Figure):
                 yield Finding((key,), "needs series")
         if self.stacked and (self.series != FLOW or self.of.metric != "goodput"):
             yield Finding(("stacked",), "needs series flow and the metric goodput: only flows add up")
+        if self.stacked and self.style == "lines":
+            yield Finding(("stacked",), "does not go with style lines")
         if self.stacked and self.over is not None:
             yield Finding(("stacked",), "does not go with over")
 
 
 class TimeSeries(Figure):
-    """Outstanding data or throughput over time: one flow, several flows of a run, or a curve for each value."""
+    """Outstanding data, throughput or congestion window over time: a flow, several of a run, or a curve for each value.
+
+    Of a flow with several connections the window is that of the first.
+    """
 
     kind: Literal["timeseries"]
     experiment: f.ExperimentId
-    what: Literal["outstanding", "throughput"] = Field("outstanding", description="what is drawn over time")
+    what: Literal["outstanding", "throughput", "cwnd"] = Field("outstanding", description="what is drawn over time")
     unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
     where: dict[f.FactorName, ConditionField] = Field({}, description="conditions on factors")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
@@ -119,7 +125,7 @@ class TimeSeries(Figure):
     def faults(self) -> Iterator[Finding]:
         """What its keys do not allow beside each other."""
         if self.unit and self.what != "throughput":
-            yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes")
+            yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
         if self.flow and self.flows:
             yield Finding(("flow",), "does not go with flows")
         if self.flows and self.series:

@@ -130,7 +130,8 @@ def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment
     findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
     findings += _among("flow", figure.flows, (*place, "flows"), flows)
     if not findings:
-        findings += _capture_findings(figure, place, experiment)
+        sampled = _window_findings if figure.what == "cwnd" else _capture_findings
+        findings += sampled(figure, place, experiment)
         findings += _ambiguous(figure, place, experiment)
     yield from findings
 
@@ -144,6 +145,15 @@ def _capture_findings(figure: TimeSeries, place: Path, experiment: SweptExperime
     if not figure.flow and not figure.flows and len(captured) != 1:
         counted = ", ".join(captured) or "none"
         yield Finding((*place, "flow"), f"is required here: captured flows of the experiment are {counted}")
+
+
+def _window_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """Windows that no run samples, or of a flow that is not named: they are read from the sending sockets."""
+    if experiment.points[0].experiment.probes.sockets is None:
+        yield Finding((*place, "what"), "needs samples of the sockets, which the experiment turns off")
+    flows = experiment.flows
+    if not figure.flow and not figure.flows and len(flows) != 1:
+        yield Finding((*place, "flow"), f"is required here: flows of the experiment are {', '.join(flows)}")
 
 
 def _ambiguous(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:

@@ -226,9 +226,10 @@ def _order(test: OrderTest, grounds: Grounds) -> Iterator[Evidence]:
     unit = METRICS[test.of.metric].unit
     for selection, place in _each(test.of, test.for_each, grounds):
         for upper, lower in pairwise(test.descending):
-            what = f"{_named(test.of)}, {upper} less {lower}{place}"
-            pair = [selection.narrowed(test.by, base_units(value)) for value in (upper, lower)]
-            gap = partial(_gap, grounds.dataset, *pair)
+            less = f" less {_named(test.minus)}" if test.minus else ""
+            what = f"{_named(test.of)}{less}, {upper} less {lower}{place}"
+            above, below = (selection.narrowed(test.by, base_units(value)) for value in (upper, lower))
+            gap = partial(_gap, grounds.dataset, above, below, test.minus)
             yield _compared(gap, what, unit, 0.0, math.inf, False)
 
 
@@ -249,8 +250,17 @@ def _rank(test: RankTest, grounds: Grounds) -> Evidence:
     return _compared(place, what, "", *test.bounds())
 
 
-def _gap(dataset: Dataset, upper: Selection, lower: Selection) -> Summary:
-    return statistics.difference(measure(dataset, upper), measure(dataset, lower))
+def _gap(dataset: Dataset, upper: Selection, lower: Selection, minus: Quantity | None) -> Summary:
+    """One less the other; with ``minus`` of each its excess over that, at the values it was narrowed to."""
+    return statistics.difference(_excess(dataset, upper, minus), _excess(dataset, lower, minus))
+
+
+def _excess(dataset: Dataset, selection: Selection, minus: Quantity | None) -> Summary:
+    value = measure(dataset, selection)
+    if minus is None:
+        return value
+    own = minus.selection()
+    return statistics.difference(value, measure(dataset, dataclasses.replace(own, where=own.where + selection.added)))
 
 
 def _widest(dataset: Dataset, selection: Selection, factor: str) -> Summary:

@@ -243,7 +243,7 @@ def cuts(samples: Samples, since_us: float | None = None, until_us: float | None
     two samples that both are outside of these: a cut that began and ended in between. A CCA that lowers
     ssthresh to leave slow start early (CUBIC's HyStart, Vegas) has that counted, too.
     """
-    return float(len(_cut_times_us(samples, since_us, until_us)))
+    return float(len(cut_times_us(samples, since_us, until_us)))
 
 
 def streams_cut(streams: Sequence[Samples], since_us: float | None = None, until_us: float | None = None) -> float:
@@ -256,7 +256,7 @@ def cut_spacing_percent(samples: Samples, since_us: float | None = None, until_u
 
     What lies before the first cut is no interval.
     """
-    times = _cut_times_us(samples, since_us, until_us)
+    times = cut_times_us(samples, since_us, until_us)
     if len(times) < LEAST_CUTS:
         counted = f"the congestion window was cut {len(times)} times"
         raise NoValue(f"{counted}, at least {LEAST_CUTS} are needed to compare intervals")
@@ -291,14 +291,6 @@ def window_at_segments(samples: Samples, at_us: float) -> float:
     if not len(before):
         raise NoValue(f"there is no sample before {at_us / 1e6:g} s")
     return float(samples.cwnd[before[-1]])
-
-
-def window_growth_segments(samples: Samples, rtt_us: float, since_us: float, until_us: float) -> float:
-    """Growth of the congestion window in segments per RTT: the slope by least squares over a window of time."""
-    chosen = (samples.t_us >= since_us) & (samples.t_us < until_us)
-    if chosen.sum() < LEAST_INTERVALS:
-        raise NoValue(f"{chosen.sum()} samples lie within the window of time, at least {LEAST_INTERVALS} are needed")
-    return _line(samples.t_us[chosen] / rtt_us, samples.cwnd[chosen])[0]
 
 
 def lead_changes(flows: Mapping[str, Samples], interval_us: float) -> float:
@@ -376,7 +368,8 @@ def _cut_places(samples: Samples) -> npt.NDArray[np.intp]:
     return np.flatnonzero(entered | between) + 1
 
 
-def _cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
+def cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
+    """When the congestion window was cut within the window of time, in microseconds; ``cuts`` has the definition."""
     times = samples.t_us[_cut_places(samples)]
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us

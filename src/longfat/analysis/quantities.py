@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from longfat.analysis import metrics
+from longfat.analysis import link, metrics
 from longfat.analysis.metrics import NoValue, Samples
 from longfat.analysis.statistics import Summary, summarise
 from longfat.dataset.load import Dataset, Run, Series
@@ -38,7 +38,7 @@ class Metric:
 
     unit: str
     meaning: str
-    source: Literal["flows", "outstanding", "sockets", "web"]
+    source: Literal["flows", "outstanding", "sockets", "web", "run"]
     least: int
     compute: Callable[..., float]
     required: tuple[str, ...] = ()
@@ -225,14 +225,6 @@ METRICS: dict[str, Metric] = {
         lambda streams, p: metrics.window_at_segments(_only(streams), p["at"]),
         required=("at",),
     ),
-    "window_growth": Metric(
-        "segments per RTT",
-        "growth of the congestion window",
-        "sockets",
-        1,
-        lambda streams, p: metrics.window_growth_segments(_only(streams), p["rtt"], p["since"], p["until"]),
-        required=("rtt", "since", "until"),
-    ),
     "lead_changes": Metric(
         "changes",
         "changes of the lead",
@@ -242,6 +234,24 @@ METRICS: dict[str, Metric] = {
         required=("interval",),
         flow=False,
     ),
+}
+METRICS |= {
+    "window_growth": _socket(
+        "segments/s",
+        "growth of the congestion window",
+        lambda samples, p: link.window_growth(samples, p.get("since"), p.get("until")),
+        *("since", "until"),
+    ),
+    "cut_interval": _socket(
+        "s",
+        "time from one cut of the congestion window to the next",
+        lambda samples, p: link.cut_interval_s(samples, p.get("since"), p.get("until")),
+        *("since", "until"),
+    ),
+    **{
+        name: Metric(m.unit, m.meaning, "run", m.least, m.compute, m.required, m.optional, m.flow)
+        for name, m in link.LINK_METRICS.items()
+    },
 }
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
@@ -285,10 +295,12 @@ class Selection:
     where: tuple[tuple[str, Condition], ...] = ()
     flow: str | None = None
     parameters: Parameters = field(default_factory=dict)
+    added: tuple[tuple[str, Condition], ...] = ()  # what of ``where`` it was narrowed by
 
     def narrowed(self, factor: str, value: Scalar) -> Selection:
         """The same with the factor held at one value besides."""
-        return dataclasses.replace(self, where=(*self.where, (factor, Condition("=", (value,)))))
+        held = (factor, Condition("=", (value,)))
+        return dataclasses.replace(self, where=(*self.where, held), added=(*self.added, held))
 
     def chosen(self, dataset: Dataset) -> list[Run]:
         """All lock entries that it asks for, whatever their status."""
@@ -362,6 +374,8 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     if run.status != "ok":
         raise NoValue(f"run {run.status}")
     metric = METRICS[selection.metric]
+    if metric.source == "run":
+        return significant(metric.compute(dataset, run, selection.flow, selection.parameters))
     flows = dataset.flows.get(run.run_id, ())
     if metric.source == "flows":
         return significant(metric.compute(flows, selection.flow, selection.parameters))

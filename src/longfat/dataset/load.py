@@ -27,6 +27,9 @@ SOCKET_COLUMNS = (
     *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
 )
 
+PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "rate_bps")
+ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -101,6 +104,16 @@ class Dataset:
         for row in self._read(table).to_pylist():
             found[row["run_id"]] = (*found.get(row["run_id"], ()), row)
         return found
+
+    def port_samples(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
+        """The samples of all shaped interfaces by column, PORT_COLUMNS, in order of time."""
+        table = self._read("queues", columns=list(PORT_COLUMNS), filters=_chosen(run_id, None)).drop_null()
+        return {name: table[name].to_numpy() for name in PORT_COLUMNS}
+
+    def arrivals(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
+        """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
+        table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
+        return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
         rows = self._read(table, filters=_chosen(run_id, flow))

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a whole link: from samples with known answers, and from a study with competing flows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fabricated_results import write_results
+
+from longfat.analysis import link
+from longfat.analysis.draw import draw
+from longfat.analysis.figures import load_figures
+from longfat.analysis.judge import judge
+from longfat.analysis.link import Arrivals, Port
+from longfat.analysis.metrics import NoValue, Samples
+from longfat.analysis.opened import OpenedStudy
+from longfat.analysis.quantities import Selection, measure
+from longfat.dataset.build import build_dataset
+from longfat.errors import StudyError
+
+TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
+
+
+def port(bps: float, node: str = "switch") -> Port:
+    """A port of 100 Mbit/s that sends nothing for a second and at ``bps`` then."""
+    return Port(node, 1e8, TENTHS, np.maximum(TENTHS - 1e6, 0) * bps / 8e6)
+
+
+def test_a_busy_link_is_at_a_hundred_percent_after_its_start() -> None:
+    assert link.utilisation_percent(port(1e8), 2e6) == pytest.approx(100)
+    assert link.utilisation_percent(port(5e7), 2e6, 8e6) == pytest.approx(50)
+    assert link.utilisation_percent(port(1e8), 0) == pytest.approx(100 * 9.0 / 9.9)
+
+
+def test_a_window_without_samples_has_no_use() -> None:
+    with pytest.raises(NoValue, match="1 samples lie in the window"):
+        link.utilisation_percent(port(1e8), 1e7)
+
+
+def test_the_bottleneck_is_the_one_port_of_a_router() -> None:
+    ports = [port(1.0, "client1"), port(2.0), port(3.0, "server")]
+    assert link.bottleneck(ports, {"client1", "server"}) is ports[1]
+    with pytest.raises(NoValue, match="2 ports of routers"):
+        link.bottleneck(ports, {"client1"})
+
+
+def arrived(per_s: float, marked_per_s: float) -> Arrivals:
+    return Arrivals(TENTHS, TENTHS * per_s / 1e6, TENTHS * marked_per_s / 1e6)
+
+
+def test_marks_are_a_share_of_packets_and_a_number_a_second() -> None:
+    both = [arrived(1000, 2), arrived(3000, 2)]
+    assert link.marked_ppm(both[:1], 1e6) == pytest.approx(2000)
+    assert link.marked_ppm(both, 1e6) == pytest.approx(1000)
+    assert link.marks_per_s(both, 1e6) == pytest.approx(4)
+    with pytest.raises(NoValue, match="no packet arrived"):
+        link.marked_ppm([arrived(0, 0)], 1e6)
+
+
+def test_fairness_is_between_connections_not_between_groups() -> None:
+    rows = [
+        {"flow": "fast", "goodput_bps": 60e6, "streams": 2},
+        {"flow": "slow", "goodput_bps": 30e6, "streams": 3},
+    ]
+    assert link.fairness(rows, "fast") == pytest.approx(3)
+    assert link.fairness(rows, "slow") == pytest.approx(1 / 3)
+    with pytest.raises(NoValue, match="no goodput of 'fast' and of others"):
+        link.fairness(rows[:1], "fast")
+
+
+def sawtooth(period_s: float, slope_per_s: float) -> Samples:
+    """A window that grows by a slope above 1000 segments, halved at the end of each period; 30 s, each 100 ms."""
+    t_us = np.arange(0, 300) * 1e5
+    since_cut = np.mod(np.arange(0, 300), round(10 * period_s)) / 10
+    state = np.where((since_cut == 0) & (t_us > 0), 2.0, 0.0)
+    threshold = np.full(300, 1000.0)
+    return Samples(t_us, state, 1000 + slope_per_s * since_cut, threshold, t_us)
+
+
+def test_growth_and_period_are_those_of_a_sawtooth() -> None:
+    samples = sawtooth(5, 12)
+    assert link.window_growth(samples) == pytest.approx(12)
+    assert link.cut_interval_s(samples) == pytest.approx(5)
+    with pytest.raises(NoValue, match="cut 1 times"):
+        link.cut_interval_s(samples, 21e6)
+
+
+def test_slow_start_is_no_growth_in_congestion_avoidance() -> None:
+    samples = sawtooth(5, 12)
+    below = Samples(samples.t_us, samples.ca_state, samples.cwnd, samples.ssthresh + 1e6, samples.acked)
+    with pytest.raises(NoValue, match="congestion avoidance"):
+        link.window_growth(below)
+
+
+MANIFEST = """\
+format: 1
+study: small
+title: Flows that meet at a queue that marks
+algorithms: {standard: {cca: reno}, highspeed: {cca: highspeed}}
+experiments:
+  - id: pairs
+    artifacts: [use]
+    topology:
+      kind: dumbbell
+      rate: "${rate}"
+      host_rate: 10 Gbit/s
+      rtt: 30 ms
+      senders: 2
+      receivers: "${receivers}"
+      bottleneck_queue: {kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}
+    flows:
+      - {name: one, from: client1, to: "${first}", algorithm: highspeed, duration: 3 s, streams: 2}
+      - {name: two, from: client2, to: "${second}", algorithm: standard, duration: 3 s, streams: 3}
+    sweep:
+      product: {rate: [50 Mbit/s, 100 Mbit/s]}
+      zip: {receivers: [1, 2], first: [server, server1], second: [server, server2]}
+    repetitions: 2
+"""
+FIGURES = """\
+format: 1
+study: small
+figures:
+  - artifact: use
+    kind: bars
+    style: lines
+    title: use of the link
+    of: {metric: utilisation, experiment: pairs, since: 1 s}
+    x: rate
+    series: receivers
+    labels: {x: rate, y: use (%)}
+    paper: {text: no number stated}
+  - artifact: window
+    kind: timeseries
+    what: cwnd
+    title: windows
+    experiment: pairs
+    where: {receivers: 2}
+    panels: rate
+    flows: {one: HighSpeed, two: Standard}
+    labels: {x: time (s), y: segments}
+    paper: {text: no number stated}
+"""
+CLAIMS = """\
+format: 1
+study: small
+claims:
+  - id: excess
+    artifact: use
+    kind: ordering
+    statement: What the first has more than the second grows with the rate.
+    paper: {where: nowhere}
+    test:
+      kind: order
+      of: {metric: goodput, experiment: pairs, flow: two, where: {receivers: 2}}
+      minus: {metric: goodput, experiment: pairs, flow: one, where: {receivers: 2}}
+      by: rate
+      descending: [100 Mbit/s, 50 Mbit/s]
+"""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
+    folder = tmp_path_factory.mktemp("link")
+    for name, text in (("study", MANIFEST), ("figures", FIGURES), ("claims", CLAIMS)):
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    write_results(folder, folder / "results")
+    build_dataset(folder / "results")
+    return OpenedStudy(folder / "results", folder)
+
+
+def test_a_fair_link_gives_each_connection_the_same(opened: OpenedStudy) -> None:
+    assert measure(opened.dataset, Selection("fairness", "pairs", flow="one")).mean == pytest.approx(1, rel=1e-6)
+
+
+def test_the_use_of_a_link_is_read_from_its_own_port(opened: OpenedStudy) -> None:
+    found = measure(opened.dataset, Selection("utilisation", "pairs", parameters={"since": 1e6})).mean
+    # The truth of the fake backend fills the link; it counts frames without the 24 bytes around them.
+    assert found == pytest.approx(100 * 1514 / 1538, rel=1e-2)
+
+
+def test_marks_of_flows_with_one_receiver_are_not_told_apart(opened: OpenedStudy) -> None:
+    since = {"since": 1e6}
+    assert measure(opened.dataset, Selection("mark_rate", "pairs", parameters=since)).mean == 0
+    with pytest.raises(NoValue, match="that of two too"):
+        measure(opened.dataset, Selection("marks_per_s", "pairs", flow="one", parameters=since))
+
+
+def test_lines_have_a_point_for_each_value_and_windows_a_curve_for_each_flow(opened: OpenedStudy) -> None:
+    figures = opened.figures
+    use = draw(opened.dataset, opened.plan, figures.figure("use"))
+    assert len(use.data.rows) == 4
+    assert len(use.figure.axes[0].lines) >= 2
+    window = draw(opened.dataset, opened.plan, figures.figure("window"))
+    assert window.data.columns[-1] == "cwnd_segments"
+    assert {row[window.data.columns.index("flow")] for row in window.data.rows} == {"one", "two"}
+
+
+def test_an_order_may_be_of_what_one_quantity_exceeds_another_by(opened: OpenedStudy) -> None:
+    (verdict,) = judge(opened.results, opened.study_dir)
+    (evidence,) = verdict.evidence
+    # Three connections less two: a fifth of the payload of the rate, and the rate is twice as high.
+    assert evidence.mean == pytest.approx(50 / 5 * 1448 / 1538, rel=1e-3)
+    assert verdict.verdict == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("since: 1 s", "until: 1 s", "metric 'utilisation' needs since"),
+        ("flows: {one: HighSpeed, two: Standard}", "flow: none", "unknown flow 'none'"),
+        ("    flows: {one: HighSpeed, two: Standard}\n", "", "flows of the experiment are one, two"),
+        ("what: cwnd", "what: cwnd\n    unit: Mb/s", "belongs to throughput"),
+        ("style: lines", "style: lines\n    stacked: true", "does not go with style lines"),
+    ],
+)
+def test_faults_are_said(opened: OpenedStudy, tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in FIGURES
+    (tmp_path / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    (tmp_path / "figures.yaml").write_text(FIGURES.replace(old, new), encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        load_figures(tmp_path / "figures.yaml")
+    assert any(said in problem.message for problem in caught.value.problems)
