@@ -97,7 +97,8 @@ def test_the_command_names_every_package_and_leaves_comments_out() -> None:
     argv = mmdebstrap_argv(recipe, mode="unshare", sources=["deb a b main"], target=Path("/x/image.tar"))
     assert argv[:3] == ["mmdebstrap", "--mode=unshare", "--variant=essential"]
     assert argv[-3:] == ["bookworm", "/x/image.tar", "deb a b main"]
-    assert "--include=ethtool,iperf,iproute2,mininet,mount,python3,python3-docker,tcpdump,tcptrace" in argv
+    packages = "ethtool,iperf,iproute2,mininet,mount,nginx,python3,python3-docker,python3-pycurl,tcpdump,tcptrace"
+    assert f"--include={packages}" in argv
     assert "--dpkgopt=path-exclude=/usr/lib/*/gconv/*" in argv
 
 

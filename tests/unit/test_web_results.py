@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 from conftest import cable_spec
 from fabricated_results import change_json
+from matplotlib.figure import Figure
 
+from longfat.analysis.draw_topology import draw_topology
+from longfat.analysis.figure_kinds import Topology as TopologyFigure
 from longfat.analysis.metrics import NoValue, web_errors, web_gigabytes, web_mbps
 from longfat.analysis.quantities import METRICS, Selection, by_repetition
+from longfat.analysis.report import settings
 from longfat.backends.fake import FakeBackend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import refused_web
@@ -21,7 +25,7 @@ from longfat.dataset.build import build_dataset
 from longfat.dataset.gates import Evidence, misses
 from longfat.dataset.load import load_dataset
 from longfat.manifest.load import load_study
-from longfat.plan import build_plan, write_lock
+from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.runspec import Node, RunSpec, Web
 
@@ -84,9 +88,7 @@ def test_gates_of_web_traffic_name_what_was_missed(change: Change, reason: str |
 
 def results(folder: Path, bend: Callable[[Path], None] | None = None) -> Path:
     """Lock, records and dataset of the manifest above."""
-    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
-    backend = FakeBackend()
-    plan = build_plan(load_study(folder / "study.yaml"), profile="paper", pins=backend.pins())
+    backend, plan = FakeBackend(), plan_of_the_manifest(folder)
     write_lock(plan, folder / "lock.json")
     for run in plan.runs:
         name = run_folder_name(run.scenario, run.repetition, run.run_id)
@@ -143,6 +145,26 @@ def test_a_run_without_web_traffic_has_no_value() -> None:
 def test_errors_of_all_kinds_and_users_are_counted() -> None:
     rows = [{"bytes_received": 1, "errors": 2}, {"bytes_received": 1, "errors": 3}]
     assert web_errors(rows) == 5
+
+
+def plan_of_the_manifest(folder: Path) -> Plan:
+    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    return build_plan(load_study(folder / "study.yaml"), profile="paper", pins=FakeBackend().pins())
+
+
+def test_the_report_s_settings_name_users_and_model(tmp_path: Path) -> None:
+    (setting,) = settings(plan_of_the_manifest(tmp_path))
+    assert setting.flows[0] == "one: client1 to server, 10 s, 100 web users (surge, OFF times 100 %)"
+
+
+def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> None:
+    plan = plan_of_the_manifest(tmp_path)
+    asked = {"artifact": "slide-11", "title": "the network", "paper": {"text": "-"}, "kind": "topology"}
+    figure = Figure()
+    draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}))
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert "one: client1 to server, 100 web users, reno" in texts
+    assert "two: client2 to server, 50 web users, reno" in texts
 
 
 def test_backends_without_web_traffic_say_so() -> None:

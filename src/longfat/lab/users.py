@@ -71,6 +71,7 @@ class Crowd:
         self._due: list[tuple[float, int]] = []
         self._tally = Tally()
         self._poll = select.epoll()
+        self._watched: set[int] = set()
         self._curl_due_s: float | None = None
         self._multi = curl.CurlMulti()
         self._multi.setopt(curl.M_MAXCONNECTS, len(users))
@@ -155,13 +156,15 @@ class Crowd:
         curl = self._curl
         if what == curl.POLL_REMOVE:
             self._poll.unregister(descriptor)
+            self._watched.discard(descriptor)
             return
         events = select.EPOLLIN if what in (curl.POLL_IN, curl.POLL_INOUT) else 0
         events |= select.EPOLLOUT if what in (curl.POLL_OUT, curl.POLL_INOUT) else 0
-        try:
+        if descriptor in self._watched:
             self._poll.modify(descriptor, events)
-        except FileNotFoundError:
+        else:
             self._poll.register(descriptor, events)
+            self._watched.add(descriptor)
 
     def _set_timer(self, milliseconds: int) -> None:
         self._curl_due_s = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
