@@ -243,7 +243,7 @@ def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long
     rows = [{"flow": name, "transfers": 3, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
     assert metrics.transfers(rows) == 6
     assert metrics.transfers(rows, "a", within_us=10e6) == 3
-    with pytest.raises(NoValue, match="the flows lasted 10 s, not 1200 s"):
+    with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
         metrics.transfers(rows, within_us=1200e6)
 
 

@@ -82,10 +82,7 @@ def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None, withi
     A count for a time ``within_us`` is had only from flows that lasted as long.
     """
     count = _of_flows("transfers", "count of transfers", flows, flow)
-    lasted = sorted({row["end_us"] - row["start_us"] for row in flows if flow in (None, row["flow"])})
-    if within_us is not None and lasted != [within_us]:
-        shown = ", ".join(f"{value / 1e6:g}" for value in lasted)
-        raise NoValue(f"the flows lasted {shown} s, not {within_us / 1e6:g} s")
+    _require_length([row for row in flows if flow in (None, row["flow"])], within_us)
     return count
 
 
@@ -94,8 +91,12 @@ def carried_gigabytes(flows: Sequence[Mapping[str, Any]], flow: str | None = Non
     return _of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
 
 
-def web_gigabytes(web: Sequence[Mapping[str, Any]]) -> float:
-    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included."""
+def web_gigabytes(web: Sequence[Mapping[str, Any]], within_us: float | None = None) -> float:
+    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included.
+
+    An amount for a time ``within_us`` is had only from users who were there as long.
+    """
+    _require_length(web, within_us)
     return _web_bytes(web) / 1e9
 
 
@@ -335,6 +336,14 @@ def per_rtt(
         levels[k] = np.median(inside) if len(inside) else levels[max(k - 1, 0)]
     middles: Array = start + rtt_us * (np.arange(count, dtype=np.float64) + 0.5)
     return middles, levels
+
+
+def _require_length(rows: Sequence[Mapping[str, Any]], within_us: float | None) -> None:
+    """Raise NoValue unless each flow or web traffic lasted ``within_us``; None allows any length."""
+    lasted = sorted({row["end_us"] - row["start_us"] for row in rows})
+    if within_us is not None and lasted != [within_us]:
+        shown = ", ".join(f"{value / 1e6:g}" for value in lasted)
+        raise NoValue(f"the traffic lasted {shown} s, not {within_us / 1e6:g} s")
 
 
 def _of_flows(column: str, what: str, flows: Sequence[Mapping[str, Any]], flow: str | None) -> float:

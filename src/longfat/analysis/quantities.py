@@ -51,9 +51,9 @@ def _rows(unit: str, meaning: str, least: int, compute: Callable[[Any, Any, Para
     return Metric(unit, meaning, "flows", least, compute, needs)
 
 
-def _web(unit: str, meaning: str, least: int, compute: Callable[[Any], float]) -> Metric:
-    """A metric of the rows of ``web``: of all web traffic of a run."""
-    return Metric(unit, meaning, "web", least, lambda rows, p: compute(rows), flow=False)
+def _web(unit: str, meaning: str, compute: Callable[[Any, Parameters], float], *optional: str) -> Metric:
+    """A metric of the rows of ``web``: of all web traffic of a run, whose many users make one run enough."""
+    return Metric(unit, meaning, "web", 1, compute, optional=optional, flow=False)
 
 
 def _series(
@@ -109,9 +109,11 @@ METRICS: dict[str, Metric] = {
         optional=("within",),
     ),
     "carried": _rows("GB", "data received", 1, lambda rows, flow, p: metrics.carried_gigabytes(rows, flow)),
-    "web_bytes": _web("GB", "content that web users took in", 2, metrics.web_gigabytes),
-    "web_rate": _web("Mb/s", "content that web users took in per second", 2, metrics.web_mbps),
-    "web_errors": _web("requests", "requests of web users that failed", 1, metrics.web_errors),
+    "web_bytes": _web(
+        "GB", "content that web users took in", lambda rows, p: metrics.web_gigabytes(rows, p.get("within")), "within"
+    ),
+    "web_rate": _web("Mb/s", "content that web users took in per second", lambda rows, p: metrics.web_mbps(rows)),
+    "web_errors": _web("requests", "requests of web users that failed", lambda rows, p: metrics.web_errors(rows)),
     "points": _series(
         "points",
         "points in the plot of outstanding data",
