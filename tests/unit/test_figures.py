@@ -162,7 +162,7 @@ def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("study", ["sandia-2003", "_smoke"])
+@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "_smoke"])
 def test_the_figures_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
     figures = load_figures(ROOT / "experiments" / study / "figures.yaml").figures
     assert len(figures) > 0
@@ -182,9 +182,10 @@ def test_a_notebook_is_thin_and_committed_without_outputs(path: Path) -> None:
     assert code[-1]["source"] == ["study.verdicts()"]
 
 
-def test_the_notebook_of_a_study_shows_each_of_its_figures() -> None:
-    text = (ROOT / "analysis" / "notebooks" / "sandia-2003.ipynb").read_text(encoding="utf-8")
-    figures = load_figures(ROOT / "experiments" / "sandia-2003" / "figures.yaml").figures
+@pytest.mark.parametrize("path", [path for path in notebooks() if path.stem != "_template"], ids=lambda path: path.stem)
+def test_the_notebook_of_a_study_shows_each_of_its_figures(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    figures = load_figures(ROOT / "experiments" / path.stem / "figures.yaml").figures
     assert "show_others()" in text or all(f'show(\\"{figure.artifact}\\")' in text for figure in figures)
 
 

@@ -12,6 +12,9 @@ from longfat.plan import build_plan, estimate
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
+STUDIES = ("sandia-2003", "kelly-2003")
+
+
 def study(name: str) -> Study:
     return load_study(EXPERIMENTS / name / "study.yaml")
 
@@ -46,9 +49,34 @@ def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
     assert drops == {"fig-1": [], "fig-2": [3_000_000], "fig-3": [1_000_000], "fig-4": [1_400_000]}
 
 
+def test_kelly_has_every_slide_with_a_figure_or_table() -> None:
+    drawn = [figure.artifact for figure in load_figures(EXPERIMENTS / "kelly-2003" / "figures.yaml").figures]
+    slides = ("2-table", "4-recovery", "5-algorithm", "6-fairness", "7-stability", "8-variance", "10-bulk", "11-web")
+    assert {f"slide-{name}" for name in slides} <= set(drawn)
+    assert len(drawn) == len(set(drawn))
+
+
+def test_the_papers_transfers_are_of_2_gigabytes_for_1200_seconds_in_one_to_sixteen_flows() -> None:
+    plan = build_plan(study("kelly-2003"), profile="paper", only=["slide-10-bulk"], pins={})
+    assert sorted({len(run.spec.flows) for run in plan.runs}) == [1, 2, 4, 8, 16]
+    assert {(flow.transfer_bytes, flow.duration_us) for run in plan.runs for flow in run.spec.flows} == {
+        (2_000_000_000, 1_200_000_000)
+    }
+
+
+def test_the_papers_web_users_are_4200_beside_four_flows_on_two_machines() -> None:
+    plan = build_plan(study("kelly-2003"), profile="paper", only=["web"], pins={})
+    for run in plan.runs:
+        assert sum(users.users for users in run.spec.web) == 4200
+        assert [(flow.sender, flow.streams) for flow in run.spec.flows] == [("client1", 2), ("client2", 2)]
+
+
 @pytest.mark.parametrize(
     ("name", "profile", "minutes"),
-    [("_smoke", "quick", 1), ("sandia-2003", "smoke", 2), ("sandia-2003", "quick", 15)],
+    [
+        ("_smoke", "quick", 1),
+        *((name, profile, minutes) for name in STUDIES for profile, minutes in (("smoke", 2), ("quick", 15))),
+    ],
 )
 def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minutes: int) -> None:
     assert estimate(build_plan(study(name), profile=profile, pins={}), jobs=2).wall_seconds < minutes * 60

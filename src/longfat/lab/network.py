@@ -29,6 +29,7 @@ from longfat.lab.topology import Port, Topology, lay_out
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
+LONGEST_QUEUE = 32767  # rtnetlink takes no longer txqueuelen; what counts is the limit of the qdisc
 OPEN_FILES = 512  # more than a laboratory of fifty nodes and a hundred flows needs
 
 
@@ -280,7 +281,7 @@ def link_lines(node: Node, ports: tuple[Port, ...]) -> list[str]:
     lines = ["link set lo up"]
     for port in ports:
         queue = port.egress.queue.limit_packets
-        length = f" txqueuelen {queue}" if port.egress.rate_bps and queue else ""
+        length = f" txqueuelen {min(queue, LONGEST_QUEUE)}" if port.egress.rate_bps and queue else ""
         lines.append(f"link set {port.name} mtu {port.mtu_bytes}{length}{segments} up")
         lines.append(f"addr add {port.address}/30 dev {port.name}")
     return lines
