@@ -21,7 +21,9 @@ from longfat.analysis.figure_kinds import Labels, Stated, in_unit
 
 WIDTH = 7.2  # inches
 _TITLE = 84  # characters of a title in one line
-_HEADING = 16  # characters of a heading in one line; longer ones are wrapped
+_HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
+_TABLE = 92  # characters across a table in its usual size; a wider one is set smaller
+_TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
 _NEAR = 0.05  # lines that are nearer, as a share of the largest value, leave no room for both labels
 
@@ -70,13 +72,12 @@ def table(axes: Axes, data: FigureData) -> None:
     """The data itself, as a table: columns as wide as their texts, headings wrapped."""
     axes.axis("off")
     headings = _headings(data)
-    text = [["" if cell is None else str(cell) for cell in row] for row in data.rows]
-    columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
-    lengths = [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
+    text = _text(data)
+    lengths = _lengths(headings, text)
     widths = [length / sum(lengths) for length in lengths]
     drawn = axes.table(text, colLabels=headings, colWidths=widths, cellLoc="center", bbox=Bbox.unit())
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(9)
+    drawn.set_fontsize(_TABLE_FONT * min(1.0, _TABLE / sum(lengths)))
     highest = max(heading.count("\n") for heading in headings)
     for (row, _), cell in drawn.get_celld().items():
         cell.set_height(1.25 + 0.75 * highest if row == 0 else 1.25)
@@ -91,7 +92,22 @@ def table_height(data: FigureData) -> float:
 
 
 def _headings(data: FigureData) -> list[str]:
-    return ["\n".join(textwrap.wrap(heading, _HEADING)) for heading in data.columns]
+    """The headings, wrapped such that the table fits if it can."""
+    for width in _HEADINGS:
+        headings = ["\n".join(textwrap.wrap(heading, width)) for heading in data.columns]
+        if sum(_lengths(headings, _text(data))) <= _TABLE:
+            break
+    return headings
+
+
+def _text(data: FigureData) -> list[list[str]]:
+    return [["" if cell is None else str(cell) for cell in row] for row in data.rows]
+
+
+def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int]:
+    """Characters that each column needs across, with the space beside them."""
+    columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
+    return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
 
 
 def legend(figure: Figure, note: str | None, colours: Mapping[str, str] | None = None) -> None:

@@ -46,7 +46,11 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
     reports = _read_json(folder / "flows.json", list)
     web_reports = _read_json(folder / "web.json", list) if spec.web else []
-    sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
+    sockets, queues = columns.SOCKETS.empty_table(), _COUNTED.empty_table()
+    if spec.probes.socket_interval_us:
+        sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
+    if spec.probes.queue_interval_us:
+        queues = _read_csv(folder / "queues.csv", _COUNTED, run_id)
     return ParsedRun(
         end_us=_read_json(folder / "outcome.json", dict).get("end_us"),
         achieved=_read_json(folder / "achieved.json", dict),
@@ -54,7 +58,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         web_reports=web_reports,
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
-        queues=_with_rates(_read_csv(folder / "queues.csv", _COUNTED, run_id), spec),
+        queues=_with_rates(queues, spec),
         arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
         if spec.marks and spec.probes.queue_interval_us
         else columns.ARRIVALS.empty_table(),

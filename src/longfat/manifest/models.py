@@ -267,9 +267,12 @@ class Web(Closed):
 
 
 class Probes(Closed):
-    """What is observed while a run lasts; null turns a probe off."""
+    """What is observed while a run lasts; null turns the sampling of queues off."""
 
-    sockets: f.Interval | None = Field(default=Duration(100_000), description="sampling of sockets (default 100 ms)")
+    sockets: f.Interval = Field(
+        default=Duration(100_000),
+        description="sampling of sockets, from which also what a flow used is read back (default 100 ms)",
+    )
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
     capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
     capture_loss: f.Percent = Field(

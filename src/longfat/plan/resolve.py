@@ -114,7 +114,7 @@ def _web(web: WebModel, study: Study) -> Web:
 
 
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(_us(probes.sockets), _us(probes.queues), probes.capture, probes.capture_loss)
+    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss)
 
 
 def _us(interval: Duration | None) -> int | None:
