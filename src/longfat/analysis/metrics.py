@@ -273,13 +273,14 @@ def after_first_cut_segments(samples: Samples) -> float:
 def first_recovery_s(samples: Samples) -> float:
     """Seconds from the first cut until the congestion window is again what it was in the sample before the cut.
 
+    A segment less counts as well: where the receiver limits the window, the last one is a matter of rounding.
     The way back begins at the smallest window after the cut: in its first moments the cut is still under way.
     """
     cut, lowest = _lowest_after_first_cut(samples)
     before = samples.cwnd[cut - 1]
     if samples.cwnd[lowest] >= before:
         raise NoValue(f"the first cut left no window below the {before:.0f} segments sampled before it")
-    back = np.flatnonzero(samples.cwnd[lowest:] >= before)
+    back = np.flatnonzero(samples.cwnd[lowest:] >= before - 1)
     if not len(back):
         ended = (samples.t_us[-1] - samples.t_us[cut]) / 1e6
         raise NoValue(f"the window is not back at {before:.0f} segments when the run ends {ended:.1f} s after the cut")
