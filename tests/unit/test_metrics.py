@@ -301,3 +301,13 @@ def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
     assert formulas.highspeed_table_increase(348) == 5
     assert formulas.highspeed_table_increase(20) == 1
     assert formulas.bandwidth_delay_product(1e9, 30_000) == 3.75
+
+
+def test_the_window_of_a_sawtooth_is_the_known_one() -> None:
+    assert formulas.sawtooth_window(1e-4, 1, 0.5) == pytest.approx(122.474, rel=1e-5)
+    # A smaller decrease keeps more: HighSpeed TCP's b of 0.1 with Reno's increase.
+    assert formulas.sawtooth_window(1e-4, 1, 0.1) == pytest.approx(308.22, rel=1e-4)
+
+
+def test_what_fills_a_path_is_rate_times_delay() -> None:
+    assert formulas.path_segments(10**9, 100_000, 1500) == pytest.approx(8333.333, rel=1e-6)
