@@ -155,7 +155,7 @@ def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         points |= {"capsize": 2, "label": _called(name, spec) if spec.series else None}
         axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
     if spec.over is None:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * max(bar.mean + (bar.sd or 0) for bar in bars) or None)
 
 
 def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
