@@ -12,7 +12,7 @@ from longfat.plan import build_plan, estimate
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-STUDIES = ("sandia-2003", "kelly-2003")
+STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004")
 
 
 def study(name: str) -> Study:
@@ -79,4 +79,20 @@ def test_the_papers_web_users_are_4200_beside_four_flows_on_two_machines() -> No
     ],
 )
 def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minutes: int) -> None:
-    assert estimate(build_plan(study(name), profile=profile, pins={}), jobs=2).wall_seconds < minutes * 60
+    plan = build_plan(study(name), profile=profile, pins={"backend": "virtual"})
+    assert estimate(plan, jobs=2).wall_seconds < minutes * 60
+
+
+def test_what_only_the_papers_simulator_can_do_is_planned_for_it_alone() -> None:
+    plans = {name: build_plan(study("trinh-2004"), pins={"backend": name}) for name in ("virtual", "ns2")}
+    versions = {name: {run.factors.get("version") for run in plan.runs} - {None} for name, plan in plans.items()}
+    assert versions == {"virtual": {"sack", "newreno"}, "ns2": {"sack", "newreno", "reno"}}
+    assert plans["ns2"].excluded == ()
+
+
+def test_high_window_fits_each_link_of_the_study() -> None:
+    plan = build_plan(study("trinh-2004"), profile="paper", only=["mixture"], pins={})
+    for run in plan.runs:
+        highspeed = run.spec.flows[0]
+        declared = float(run.spec.cca_parameters(highspeed)["high_window_milli"])
+        assert declared == pytest.approx(float(run.factors["rate"]) * 0.1 / 8 / 1500 * 1000, abs=1)

@@ -334,3 +334,13 @@ def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
     assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
     assert formulas.stability_bound(40) == 0.025
+
+
+def test_the_window_of_a_sawtooth_is_the_known_one() -> None:
+    assert formulas.sawtooth_window(1e-4, 1, 0.5) == pytest.approx(122.474, rel=1e-5)
+    # A smaller decrease keeps more: HighSpeed TCP's b of 0.1 with Reno's increase.
+    assert formulas.sawtooth_window(1e-4, 1, 0.1) == pytest.approx(308.22, rel=1e-4)
+
+
+def test_what_fills_a_path_is_rate_times_delay() -> None:
+    assert formulas.path_segments(10**9, 100_000, 1500) == pytest.approx(8333.333, rel=1e-6)

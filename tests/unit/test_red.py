@@ -100,6 +100,14 @@ def test_the_weight_is_the_largest_that_lets_the_burst_pass(burst: int, weight: 
     [
         (RED.replace("max: 150", "max: 40"), "bottleneck_queue: min 50, max 40 and limit 900 do not ascend"),
         (RED.replace("ecn: true", "ecn: true, burst: 20"), "bottleneck_queue: burst 20 is below min 50"),
+        (
+            "{kind: red, limit: 8333, min: 833, max: 2500, probability: 10 %, ecn: true}",
+            "bottleneck_queue: 22 bits of max = 3845000 bytes and 10 of the weight 2^-10 are 32 or more",
+        ),
+        (
+            "{kind: red, limit: 9, min: 1, max: 3, probability: 10 %, ecn: true, burst: 1000}",
+            "bottleneck_queue: a burst of 1000 packets of 1538 bytes has no weight",
+        ),
         (RED.replace("min: 50, ", ""), "bottleneck_queue.min: is required here and missing"),
         (RED.replace("10 %", "0.1"), "bottleneck_queue.probability: 0.1 has no unit"),
         ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown queue kind 'blue'"),

@@ -134,6 +134,17 @@ def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
     assert rows["window-limits"].rstrip().endswith("not judged")
 
 
+def test_claims_of_a_kernel_stand_beside_those_of_a_simulator(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    path = other_reference(tmp_path, study, verdicts={"halves": "not_reproduced"})
+    change_json(path, lambda data: data["key"].update(backend="ns2", kernel="ns-2.35"))
+    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8"))
+    assert "Backend fake beside backend ns2" in text
+    assert "under backend ns2 (the same profile). Of 1 claims that were judged under both backends 0 have" in text
+    assert "1 only under fake: halves" in text
+    assert "Other backend" in text
+
+
 def test_the_reference_of_the_same_profile_is_the_one_beside(tmp_path: Path) -> None:
     study = analysed(tmp_path)
     path = other_reference(tmp_path, study, stack="linux-2.4", profile="paper", verdicts={"halves": "inconclusive"})
@@ -149,7 +160,9 @@ def test_a_reference_of_the_same_or_of_an_unknown_stack_is_not_beside(tmp_path: 
     path = write_reference(tmp_path, study)
     reference = json.loads(path.read_text(encoding="ascii"))
     assert (reference["profile"], reference["stack"]) == ("paper", "modern")
-    assert "Other stack" not in write_report(tmp_path, study).read_text(encoding="utf-8")
+    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    assert "Other stack" not in page
+    assert "Other backend" not in page
     del reference["profile"], reference["stack"]
     path.write_text(json.dumps(reference), encoding="ascii")
     assert "Other stack" not in write_report(tmp_path, study).read_text(encoding="utf-8")

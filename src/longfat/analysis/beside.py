@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's verdicts under two stacks, side by side.
+"""A study's verdicts under two stacks, or of a kernel and of a simulator, side by side.
 
 Owns how they are compared and how that is worded. Must not judge: both sides are given.
 """
@@ -18,8 +18,9 @@ HOLDS = "reproduced"
 
 @dataclass(frozen=True)
 class Beside:
-    """The comparison for the report; ``verdicts`` has each claim's word under the other stack, "" for none."""
+    """The comparison for the report; ``verdicts`` has each claim's word on the other side, "" for none."""
 
+    column: str
     stack: str
     heading: str
     summary: str
@@ -28,23 +29,27 @@ class Beside:
 
 
 def beside(plan: Plan, own: Mapping[str, str], other: OtherStack) -> Beside:
-    """Compare the verdicts of the plan's stack with those of another, the era's stack named first."""
+    """Compare the plan's verdicts with others', the era's stack named first; of one stack it is two backends."""
     verdicts = {claim: other.verdicts.get(claim, "") for claim in own}
     judged = [claim for claim in own if verdicts[claim]]
     same = [claim for claim in judged if own[claim] == verdicts[claim]]
     here = tuple(claim for claim in judged if own[claim] == HOLDS != verdicts[claim])
     there = tuple(claim for claim in judged if verdicts[claim] == HOLDS != own[claim])
     rest = tuple(claim for claim in judged if claim not in {*same, *here, *there})
-    only = [(plan.stack, here), (other.stack, there)]
+    backends = plan.stack == other.stack
+    kind, own_name, other_name = ("stack", plan.stack, other.stack)
+    if backends:
+        kind, own_name, other_name = ("backend", plan.pins.get("backend", "none"), other.backend)
+    only = [(own_name, here), (other_name, there)]
     only.sort(key=lambda item: item[0] == MODERN)
-    heading = f"Stack {plan.stack} beside stack {other.stack}"
-    if MODERN in (plan.stack, other.stack):
+    heading = f"{kind.capitalize()} {own_name} beside {kind} {other_name}"
+    if MODERN in (plan.stack, other.stack) and not backends:
         heading = "Today's stack beside the era's"
-    groups = [(f"{len(claims)} only under {stack}", claims) for stack, claims in only]
+    groups = [(f"{len(claims)} only under {name}", claims) for name, claims in only]
     groups += [(f"{len(rest)} under neither, with different verdicts", rest)] if rest else []
     whose = "the same profile" if other.profile == plan.profile else f"profile {other.profile}"
     summary = (
-        f"The last column is the verdict of the reference under stack {other.stack} ({whose}). Of {len(judged)} claims"
-        f" that were judged under both stacks {len(same)} have the same verdict. Reproduced are:"
+        f"The last column is the verdict of the reference under {kind} {other_name} ({whose}). Of {len(judged)} claims"
+        f" that were judged under both {kind}s {len(same)} have the same verdict. Reproduced are:"
     )
-    return Beside(other.stack, heading, summary, tuple(groups), verdicts)
+    return Beside(f"Other {kind}", other_name, heading, summary, tuple(groups), verdicts)

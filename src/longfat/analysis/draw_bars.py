@@ -103,7 +103,7 @@ def draw_bars(figure: Figure, spec: Bars, data: FigureData) -> None:
     legend(
         figure,
         _note(spec, bars, chosen, len(xs) <= CROWD),
-        {_called(name, spec): colour for name, colour in looks.items() if spec.series},
+        {_called(name, spec): colour for name, colour in looks.items() if spec.series and spec.style == "bars"},
     )
 
 
@@ -146,14 +146,16 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
 
 
 def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """A point with its whisker for each bar, joined along x; series that share a colour differ in their markers."""
+    """A point with its whisker for each bar, joined along x; series that share a colour differ in their dashes."""
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
         marker = style.look(str(name), place)[1]
-        points: Any = {"color": colour, "marker": marker, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8, "capsize": 2}
+        dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
+        points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
+        points |= {"capsize": 2, "label": _called(name, spec) if spec.series else None}
         axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
     if spec.over is None:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * max(bar.mean + (bar.sd or 0) for bar in bars) or None)
 
 
 def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:

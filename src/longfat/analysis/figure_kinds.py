@@ -18,10 +18,10 @@ from longfat.analysis.quantities import METRICS, Selection
 from longfat.manifest import fields as f
 from longfat.manifest.models import Closed
 from longfat.manifest.names import Finding, unknown
-from longfat.units import Duration, Size
+from longfat.units import Duration, Rate, Size
 
 FLOW = "flow"  # stands where a factor's name may: one series for each flow of the runs
-_UNITS = {**Size.units, **Duration.units}
+_UNITS = {**Size.units, **Duration.units, **Rate.units}
 
 
 def _unit(given: object) -> object:

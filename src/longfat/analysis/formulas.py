@@ -27,6 +27,16 @@ def quotient(numerator: float, denominator: float) -> float:
     return numerator / denominator
 
 
+def path_segments(rate: float, rtt: float, size: float) -> float:
+    """Packets of a size in bytes that fill the path: rate in bit/s times RTT in microseconds."""
+    return rate * rtt / (8e6 * size)
+
+
+def sawtooth_window(loss_rate: float, increase: float, decrease: float) -> float:
+    """Average window in segments of a regular sawtooth with one loss in 1/p segments: sqrt(a (2 - b) / (2 b p))."""
+    return math.sqrt(increase * (2 - decrease) / (2 * decrease * loss_rate))
+
+
 def standard_increase(window: float) -> float:
     """Segments that Standard TCP adds each RTT (RFC 5681): 1/w for each of w acknowledgements."""
     return window * (1 / window)
@@ -146,6 +156,8 @@ FORMULAS: dict[str, Callable[..., float]] = {
     for formula in (
         bandwidth_delay_product,
         quotient,
+        path_segments,
+        sawtooth_window,
         standard_increase,
         scalable_increase,
         window_of_path,

@@ -34,10 +34,11 @@ class ReferenceMatch:
 
 @dataclass(frozen=True)
 class OtherStack:
-    """What the claims of the study came to under another stack."""
+    """What the claims of the study came to under another stack, or with a simulator where a kernel is here."""
 
     stack: str
     profile: str
+    backend: str
     verdicts: Mapping[str, str]
 
 
@@ -92,6 +93,8 @@ def write_reference(results: Path, study_dir: Path) -> Path:
 def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None:
     """The verdicts of the reference of another stack: of the same profile and nearest inputs, or None.
 
+    A simulator's count as another's than a kernel's, whatever stack it was told.
+
     Raises StudyError when a reference file is damaged.
     """
     key = provenance(results)
@@ -99,11 +102,19 @@ def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None
     def nearness(reference: dict[str, Any]) -> tuple[bool, int]:
         return reference["profile"] == plan.profile, sum(reference["key"][name] == key[name] for name in KEYS)
 
-    others = [item for item in _references(study_dir) if item["stack"] not in (None, plan.stack)]
+    def another(reference: dict[str, Any]) -> bool:
+        return reference["stack"] != plan.stack or _simulated(reference["key"]) != _simulated(key)
+
+    others = [item for item in _references(study_dir) if item["stack"] is not None and another(item)]
     if not others:
         return None
     nearest = max(others, key=nearness)
-    return OtherStack(nearest["stack"], nearest["profile"], nearest["verdicts"])
+    return OtherStack(nearest["stack"], nearest["profile"], nearest["key"]["backend"], nearest["verdicts"])
+
+
+def _simulated(key: Mapping[str, str]) -> bool:
+    """Whether a simulator stands in the kernel's place."""
+    return key["kernel"].startswith("ns-")
 
 
 def provenance(results: Path) -> dict[str, str]:

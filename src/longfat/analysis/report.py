@@ -175,7 +175,8 @@ def _port_text(port: Any) -> str:
     if egress.rate_bps is not None:
         queue = egress.queue
         limit = f"{queue.limit_packets} packets" if queue.limit_packets else f"{queue.limit_bytes} B"
-        parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}")
+        own = "".join(f", {key} {value}" for key, value in sorted(queue.parameters.items()))
+        parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
     if egress.delay_us:
         parts.append(f"delay {egress.delay_us / 1000:g} ms")
     if egress.drops:

@@ -26,6 +26,8 @@ _ALGORITHMS = {
     "bbr": (_BLACK, "*"),
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
+OTHERS = len(_OTHERS)  # that many names of no algorithm can be told apart by colour
+DASHES = ("-", "--", ":")
 _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY)
 SINGLE = "#3d6d99"  # where there is nothing to tell apart
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.backends import simulated
 from longfat.backends.protocol import Capabilities, refused_images, refused_transfers, refused_web
-from longfat.backends.simulated import achieved, flow_reports
 from longfat.errors import RigError
 from longfat.lab.ccas import refused_ccas
 from longfat.lab.topology import Port, lay_out
@@ -73,7 +73,8 @@ class Ns2Backend:
 
     def pins(self) -> dict[str, str]:
         """The version of ns-2 in the place of a kernel; the digest of model and translation in that of the code."""
-        lab = hashlib.sha256(MODEL.read_bytes() + Path(__file__).read_bytes()).hexdigest()
+        code = MODEL.read_bytes() + Path(__file__).read_bytes() + Path(simulated.__file__).read_bytes()
+        lab = hashlib.sha256(code).hexdigest()
         return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
 
     def capabilities(self) -> Capabilities:
@@ -234,8 +235,8 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
     files: dict[str, str] = {
         "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
         "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}),
-        "achieved.json": canonical_json(achieved(spec)),
-        "flows.json": json.dumps(list(flow_reports(spec, received))),
+        "achieved.json": canonical_json(simulated.achieved(spec)),
+        "flows.json": json.dumps(list(simulated.flow_reports(spec, received))),
         "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
         "sockets.csv": SOCKET_COLUMNS + "".join(sockets),
         "queues.csv": QUEUE_COLUMNS + "".join(queues),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts, Web
+from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts, Red, Web
 from longfat.manifest.names import Finding
+from longfat.manifest.red import red_fault, red_queue
 from longfat.manifest.study import host_settings
 from longfat.units import Duration
 
@@ -23,6 +24,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_web_findings(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
+        *_red_findings(experiment, hosts),
         *drop_findings(experiment),
     ]
 
@@ -105,6 +107,15 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
+
+
+def _red_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
+    topology = experiment.topology
+    if isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red):
+        mtu = host_settings(hosts, experiment.hosts).mtu.value
+        message = red_fault(red_queue(topology.bottleneck_queue, topology.rate, mtu))
+        if message:
+            yield Finding(("topology", "bottleneck_queue"), message, "give a smaller burst, or smaller thresholds")
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:

@@ -8,15 +8,15 @@ element's limit counts packets under way as well as waiting ones, so the two wou
 from __future__ import annotations
 
 from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, Pfifo, Red, end_hosts
+from longfat.manifest.red import red_queue
 from longfat.manifest.study import HostSettings
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role, Scalar
+from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
 from longfat.units import Rate
 
 AnyTopology = Direct | Delay | Dumbbell
 
 # A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
 _SMALLEST_FRAME_BITS = 84 * 8
-_ETHERNET_HEADER_BYTES = 14
 
 
 def roles(topology: AnyTopology) -> dict[str, Role]:
@@ -51,23 +51,7 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -
 
 
 def _bottleneck_queue(queue: Pfifo | Red, rate: Rate, mtu: int) -> Queue:
-    """The queue as ``tc`` takes it: RED counts bytes, and a packet as long as the shaper around it does."""
-    if isinstance(queue, Pfifo):
-        return Queue(queue.kind, queue.limit)
-    frame = mtu + _ETHERNET_HEADER_BYTES + Egress().framing_bytes
-    # The formula of tc-red(8), rounded up: what is rounded down may have no weight at all.
-    burst = queue.burst or -(-(2 * queue.min + queue.max) // 3)
-    parameters: dict[str, Scalar] = {
-        "min": queue.min * frame,
-        "max": queue.max * frame,
-        "probability": queue.probability.value / 1_000_000,
-        "avpkt": frame,
-        "burst": burst,
-        "bandwidth": f"{rate.value}bit",
-    }
-    parameters |= {"ecn": True} if queue.ecn else {}
-    parameters |= {"gentle": True} if queue.gentle else {}
-    return Queue("red", None, queue.limit * frame, parameters)
+    return Queue(queue.kind, queue.limit) if isinstance(queue, Pfifo) else red_queue(queue, rate, mtu)
 
 
 def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RED in the kernel: read back as declared, marking instead of dropping, every mark seen where it arrives."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from guests import run, virtual
+
+from longfat.dataset.gates import Evidence, misses
+from longfat.dataset.parse import ParsedRun, parse_run
+from longfat.lab.topology import lay_out
+from longfat.manifest import load_study
+from longfat.plan import build_plan
+from longfat.runspec import RunSpec
+
+pytestmark = pytest.mark.virtual
+
+STUDY = """\
+format: 1
+study: example
+title: Two pairs of hosts that meet at a queue that marks
+algorithms: {standard: {cca: reno}}
+hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
+experiments:
+  - id: pairs
+    artifacts: [marks]
+    topology:
+      kind: dumbbell
+      rate: 100 Mbit/s
+      host_rate: 1 Gbit/s
+      rtt: 20 ms
+      senders: 2
+      receivers: 2
+      bottleneck_queue: {kind: red, limit: 500, min: 20, max: 60, probability: 10 %, ecn: "${ecn}"}
+    flows:
+      - {name: one, from: client1, to: server1, algorithm: standard, duration: 5 s, streams: 2}
+      - {name: two, from: client2, to: server2, algorithm: standard, duration: 5 s, streams: 2}
+    probes: {sockets: 100 ms, queues: 50 ms}
+    sweep: {product: {ecn: [true, false]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, RunSpec]:
+    path = tmp_path_factory.mktemp("study") / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    plan = build_plan(load_study(path), pins=virtual().pins())
+    return {bool(entry.factors["ecn"]): entry.spec for entry in plan.runs}
+
+
+def done(spec: RunSpec, folder: Path) -> ParsedRun:
+    """A run that is valid by every gate."""
+    parsed = parse_run(run(spec, folder), "id", spec)
+    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
+    return parsed
+
+
+def sent(parsed: ParsedRun, spec: RunSpec, column: str) -> int:
+    """The last value of a counter of the bottleneck."""
+    (port,) = (port for port in lay_out(spec).all_ports() if port.egress.queue.kind == "red")
+    rows = zip(parsed.queues["interface"].to_pylist(), parsed.queues[column].to_pylist(), strict=True)
+    return int([value for name, value in rows if name == port.name][-1])
+
+
+def test_with_ecn_nothing_is_dropped_and_every_mark_arrives(specs: dict[bool, RunSpec], tmp_path: Path) -> None:
+    spec = specs[True]
+    parsed = done(spec, tmp_path / "run")
+    marked = sent(parsed, spec, "marked_total")
+    arrived = parsed.arrivals.to_pylist()
+    last = {row["node"]: row["marked_packets"] for row in arrived}
+    assert marked > 10
+    assert sent(parsed, spec, "drops_total") == 0
+    assert parsed.flows["retrans_segments"].to_pylist() == [0, 0]
+    # What is marked in the last moments is still under way.
+    assert marked - 10 <= sum(last.values()) <= marked
+    assert min(last.values()) > 0
+
+
+def test_without_ecn_it_drops_and_marks_nothing(specs: dict[bool, RunSpec], tmp_path: Path) -> None:
+    spec = specs[False]
+    parsed = done(spec, tmp_path / "run")
+    assert sent(parsed, spec, "marked_total") == 0
+    assert sent(parsed, spec, "drops_total") > 10
+    assert sum(parsed.flows["retrans_segments"].to_pylist()) >= sent(parsed, spec, "drops_total") - 10
+    assert parsed.arrivals.num_rows == 0
+
+
+def test_thresholds_that_read_back_otherwise_invalidate_the_run(specs: dict[bool, RunSpec], tmp_path: Path) -> None:
+    folder = run(dataclasses.replace(specs[True], seed=7), tmp_path / "run")
+    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
+    (port,) = (item for item in achieved["interfaces"] if item["queue_kind"] == "red")
+    port["queue_parameters"]["max"] += 1
+    assert len(misses(Evidence(specs[True], achieved, reports))) == 1
