@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.analysis import formulas, metrics, statistics
+from longfat.analysis import carried, formulas, metrics, statistics
 from longfat.analysis.metrics import NoValue, Samples
 from longfat.analysis.statistics import Summary, summarise
 from longfat.dataset.load import Series
@@ -241,10 +241,10 @@ def test_the_window_at_a_time_is_that_of_the_last_sample_before_it() -> None:
 
 def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long() -> None:
     rows = [{"flow": name, "transfers": 3, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
-    assert metrics.transfers(rows) == 6
-    assert metrics.transfers(rows, "a", within_us=10e6) == 3
+    assert carried.transfers(rows) == 6
+    assert carried.transfers(rows, "a", within_us=10e6) == 3
     with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
-        metrics.transfers(rows, within_us=1200e6)
+        carried.transfers(rows, within_us=1200e6)
 
 
 def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from tables_in_memory import run, tables
 
+from longfat.analysis.metric_table import METRICS
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import METRICS, Selection, measure
+from longfat.analysis.quantities import Selection, measure
 
 OPEN, RECOVERY = 0, 3
 Row = tuple[Any, ...]

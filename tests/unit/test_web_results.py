@@ -13,10 +13,12 @@ from conftest import cable_spec
 from fabricated_results import change_json
 from matplotlib.figure import Figure
 
+from longfat.analysis.carried import web_errors, web_gigabytes, web_mbps
 from longfat.analysis.draw_topology import draw_topology
 from longfat.analysis.figure_kinds import Topology as TopologyFigure
-from longfat.analysis.metrics import NoValue, web_errors, web_gigabytes, web_mbps
-from longfat.analysis.quantities import METRICS, Selection, by_repetition
+from longfat.analysis.metric_table import METRICS
+from longfat.analysis.metrics import NoValue
+from longfat.analysis.quantities import Selection, by_repetition
 from longfat.analysis.report import settings
 from longfat.backends.fake import FakeBackend
 from longfat.backends.ns3 import Ns3Backend

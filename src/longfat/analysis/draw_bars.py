@@ -18,8 +18,9 @@ from longfat.analysis import style
 from longfat.analysis.draw_parts import FigureData, ascending, counted, label_axes, legend, marks, series_order, tick
 from longfat.analysis.expressions import base_units
 from longfat.analysis.figure_kinds import FLOW, Bars
+from longfat.analysis.metric_table import METRICS
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import METRICS, Selection, measure, significant
+from longfat.analysis.quantities import Selection, measure, significant
 from longfat.analysis.statistics import Summary, percent_gain
 from longfat.dataset.load import Dataset
 

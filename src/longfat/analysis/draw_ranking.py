@@ -9,8 +9,9 @@ from __future__ import annotations
 from longfat.analysis.draw_parts import FigureData, ascending, tick
 from longfat.analysis.expressions import Quantity, base_units, compute
 from longfat.analysis.figure_kinds import Cell, Computed, Measured, Ranking, Table
+from longfat.analysis.metric_table import METRICS
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import METRICS, Selection, measure
+from longfat.analysis.quantities import Selection, measure
 from longfat.analysis.ranking import ranking
 from longfat.dataset.load import Dataset
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from longfat.analysis.formulas import FORMULAS, arguments_of
-from longfat.analysis.quantities import METRICS, RELATIONS, Condition, Selection
+from longfat.analysis.metric_table import METRICS
+from longfat.analysis.quantities import RELATIONS, Condition, Selection
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.models import Closed

@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from longfat.analysis.expressions import ConditionField, Quantity, check_arguments
 from longfat.analysis.formulas import FORMULAS
-from longfat.analysis.quantities import METRICS, Selection
+from longfat.analysis.metric_table import METRICS
+from longfat.analysis.quantities import Selection
 from longfat.manifest import fields as f
 from longfat.manifest.models import Closed
 from longfat.manifest.names import Finding, unknown

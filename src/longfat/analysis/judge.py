@@ -35,8 +35,9 @@ from longfat.analysis.expressions import (
     base_units,
     compute,
 )
+from longfat.analysis.metric_table import METRICS
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import METRICS, Selection, measure, significant
+from longfat.analysis.quantities import Selection, measure, significant
 from longfat.analysis.ranking import rank_of
 from longfat.analysis.statistics import Summary
 from longfat.dataset.load import Dataset, load_dataset

@@ -55,7 +55,7 @@ class NoValue(Exception):
 
 def goodput_mbps(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
     """Goodput in Mb/s (10^6 bit/s) as iperf2's receiving end reports it: one flow's, or the sum of all."""
-    return _of_flows("goodput_bps", "goodput", flows, flow) / 1e6
+    return of_flows("goodput_bps", "goodput", flows, flow) / 1e6
 
 
 def share_percent(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
@@ -68,48 +68,12 @@ def share_percent(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
 
 def reaches_percent(flows: Sequence[Mapping[str, Any]], level_bps: float, flow: str | None = None) -> float:
     """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
-    return 100.0 if _of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
+    return 100.0 if of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
 
 
 def retransmissions(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
     """Segments that the sending sockets sent again (tcp_info tcpi_total_retrans): one flow's, or the sum of all."""
-    return _of_flows("retrans_segments", "count of retransmissions", flows, flow)
-
-
-def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None, within_us: float | None = None) -> float:
-    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
-
-    A count for a time ``within_us`` is had only from flows that lasted as long.
-    """
-    count = _of_flows("transfers", "count of transfers", flows, flow)
-    _require_length([row for row in flows if flow in (None, row["flow"])], within_us)
-    return count
-
-
-def carried_gigabytes(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
-    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all."""
-    return _of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
-
-
-def web_gigabytes(web: Sequence[Mapping[str, Any]], within_us: float | None = None) -> float:
-    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included.
-
-    An amount for a time ``within_us`` is had only from users who were there as long.
-    """
-    _require_length(web, within_us)
-    return _web_bytes(web) / 1e9
-
-
-def web_mbps(web: Sequence[Mapping[str, Any]]) -> float:
-    """The same in Mb/s (10^6 bit/s): over the time from the first users' start to the last users' end."""
-    total = _web_bytes(web)
-    return float(8 * total / (max(row["end_us"] for row in web) - min(row["start_us"] for row in web)))
-
-
-def web_errors(web: Sequence[Mapping[str, Any]]) -> float:
-    """Requests of all web users of a run that failed."""
-    _web_bytes(web)
-    return float(sum(row["errors"] for row in web))
+    return of_flows("retrans_segments", "count of retransmissions", flows, flow)
 
 
 def points(series: Series, since_us: float | None = None, until_us: float | None = None) -> float:
@@ -339,26 +303,12 @@ def per_rtt(
     return middles, levels
 
 
-def _require_length(rows: Sequence[Mapping[str, Any]], within_us: float | None) -> None:
-    """Raise NoValue unless each flow or web traffic lasted ``within_us``; None allows any length."""
-    lasted = sorted({row["end_us"] - row["start_us"] for row in rows})
-    if within_us is not None and lasted != [within_us]:
-        shown = ", ".join(f"{value / 1e6:g}" for value in lasted)
-        raise NoValue(f"the traffic lasted {shown} s, not {within_us / 1e6:g} s")
-
-
-def _of_flows(column: str, what: str, flows: Sequence[Mapping[str, Any]], flow: str | None) -> float:
+def of_flows(column: str, what: str, flows: Sequence[Mapping[str, Any]], flow: str | None) -> float:
     """Sum of a column over one flow's rows, or over all."""
     chosen = [row[column] for row in flows if flow in (None, row["flow"])]
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))
-
-
-def _web_bytes(web: Sequence[Mapping[str, Any]]) -> float:
-    if not web:
-        raise NoValue("the run has no web traffic")
-    return float(sum(row["bytes_received"] for row in web))
 
 
 def _cut(series: Series, since_us: float | None, until_us: float | None) -> Series:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,10 @@ def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
 def write_json(path: Path, data: object) -> None:
     """Write ``data`` as sorted, indented JSON."""
     path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+
+
+def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:
+    """Write a table of ``t_us`` and one more column."""
+    with path.open("w") as table:
+        table.write(f"t_us,{column}\n")
+        table.writelines(f"{t_us},{value}\n" for t_us, value in points)

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from longfat.lab.namespaces import inside
 from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
 from longfat.lab.processes import DRAIN_S, finish, started
-from longfat.lab.reports import flow_results, web_results, write_json
+from longfat.lab.reports import flow_results, web_results, write_json, write_points
 from longfat.lab.sysctls import LaboratoryError
 from longfat.lab.web import looks_us
 from longfat.lab.web_traffic import WebTraffic
@@ -393,10 +393,3 @@ def connected(network: Network, node: str, port: int) -> bool:
     with inside(network.pid(node)):
         rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
-
-
-def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:
-    """Write a table of ``t_us`` and one more column."""
-    with path.open("w") as table:
-        table.write(f"t_us,{column}\n")
-        table.writelines(f"{t_us},{value}\n" for t_us, value in points)
