@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+TOGETHER_S = 0.005  # what arrives within it is seen to at once: else each packet of thousands of users costs a wake-up
 BUFFER_BYTES = 64 << 10  # one read takes up to so much; from 128 KiB on malloc would map and unmap it each time
 HTTP_OK = 200
 
@@ -101,7 +102,9 @@ class Crowd:
         curl = self._curl
         times_s = [self._end_s, *(due_s for due_s, _ in self._due[:1])]
         times_s += [] if self._curl_due_s is None else [self._curl_due_s]
-        for descriptor, events in self._poll.poll(max(0.0, min(times_s) - now_s)):
+        if self._poll.poll(max(0.0, min(times_s) - now_s), 1):
+            time.sleep(TOGETHER_S)
+        for descriptor, events in self._poll.poll(0):
             action = curl.CSELECT_IN if events & select.EPOLLIN else 0
             action |= curl.CSELECT_OUT if events & select.EPOLLOUT else 0
             action |= curl.CSELECT_ERR if events & (select.EPOLLERR | select.EPOLLHUP) else 0

@@ -43,7 +43,7 @@ def server_config(users: Web, port: int, files: Path, scratch: Path) -> str:
             "keepalive_requests 1000000;",
             f"open_file_cache max={surge.FILES} inactive=1d;",
             "open_file_cache_valid 1d;",
-            f"server {{ listen {port} backlog=4096; root {files}; }}",
+            f"server {{ listen {port} backlog=4096 sndbuf=2m; root {files}; }}",
             "}",
             "",
         ]
