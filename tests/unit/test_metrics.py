@@ -344,3 +344,15 @@ def test_the_window_of_a_sawtooth_is_the_known_one() -> None:
 
 def test_what_fills_a_path_is_rate_times_delay() -> None:
     assert formulas.path_segments(10**9, 100_000, 1500) == pytest.approx(8333.333, rel=1e-6)
+
+
+def test_highspeed_with_the_parameters_of_its_rfc_is_that_of_its_table() -> None:
+    for window in (38, 1058, 10661, 83000):
+        fitted = formulas.highspeed_fitted_increase(window, 83000, 1e-7)
+        # The RFC rounds its response to 0.078 / w^1.2.
+        assert fitted == pytest.approx(formulas.highspeed_increase(window), rel=0.05)
+
+
+def test_a_small_high_window_adds_less_than_reno() -> None:
+    assert formulas.highspeed_fitted_increase(400, 833.333, 1e-7) == pytest.approx(0.031, abs=5e-4)
+    assert formulas.highspeed_fitted_increase(38, 833.333, 1e-7) == 1

@@ -135,6 +135,19 @@ def highspeed_increase(window: float) -> float:
     return window**2 * highspeed_loss_rate(window) * 2 * b / (2 - b)
 
 
+def highspeed_fitted_increase(window: float, high_window: float, high_p: float) -> float:
+    """Segments a(w) that HighSpeed TCP adds each RTT with another upper end than the RFC's (RFC 3649, section 5).
+
+    Up to Low_Window it is Reno's 1; b at the upper end stays 0.1. Nothing keeps it from being less than 1 above that.
+    """
+    if window <= LOW_WINDOW:
+        return 1.0
+    place = math.log(window / LOW_WINDOW) / math.log(high_window / LOW_WINDOW)
+    low_p = 1.5 / LOW_WINDOW**2
+    b = 0.5 + (HIGH_DECREASE - 0.5) * min(place, 1.0)
+    return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
+
+
 def highspeed_row(increase: float) -> float:
     """Window in segments of the table's row with that increase: the smallest w with a(w) >= increase."""
     window = LOW_WINDOW
@@ -176,6 +189,7 @@ FORMULAS: dict[str, Callable[..., float]] = {
         highspeed_loss_rate,
         highspeed_decrease,
         highspeed_increase,
+        highspeed_fitted_increase,
         highspeed_row,
         highspeed_table_increase,
     )
