@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longfat.lab.qdisc import achieved_egress, drop_after, drop_filter, drop_filter_removal, egress_commands
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue
+from longfat.lab.qdisc import achieved_egress, drop_filter, drop_filter_removal, egress_commands, look_again_us
+from longfat.runspec import DeliberateDrop, Egress, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 NOTHING = {
@@ -78,19 +78,17 @@ def test_the_hook_of_a_deliberate_drop_comes_first_and_only_where_one_is_declare
     assert not any("clsact" in line for line in plain)
 
 
-def test_a_deliberate_drop_comes_after_more_packets_than_leave_between_two_looks_at_it() -> None:
-    def after(rate_bps: int, mtu_bytes: int) -> int:
-        links = [Link(Interface("c", Egress(rate_bps)), Interface("r"), mtu_bytes)]
-        return drop_after(links, within_us=1000)
-
-    assert after(1_000_000_000, 9000) == 100
-    assert after(1_000_000_000, 1500) == 166
-    assert after(10_000_000_000, 1500) == 1666
+def test_the_faster_packets_leave_the_sooner_a_deliberate_drop_is_looked_for() -> None:
+    assert look_again_us(50, 0) == 1000
+    assert look_again_us(50, 1) == 1000
+    assert look_again_us(1000, 83) == 602
+    assert look_again_us(50, 41) == 60  # 10 Gbit/s in packets of 1500 bytes
+    assert look_again_us(50, 4000) == 50
 
 
 def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:
-    assert drop_filter("r-eth1", 166).startswith("filter add dev r-eth1 egress pref 1 protocol ip matchall ")
-    assert drop_filter("r-eth1", 166).endswith("action pass random determ drop 166")
+    assert drop_filter("r-eth1").startswith("filter add dev r-eth1 egress pref 1 protocol ip matchall ")
+    assert drop_filter("r-eth1").endswith("action pass random determ drop 100")
     assert drop_filter_removal("r-eth1") == "filter del dev r-eth1 egress pref 1"
 
 

@@ -8,17 +8,17 @@ Both never share an interface: netem's limit counts delayed packets too, and a q
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from longfat.runspec import Egress, Link
+from longfat.runspec import Egress
 
 ETHERNET_HEADER_BYTES = 14  # what the kernel counts of a frame besides the IP packet
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
-DROP_AFTER_PACKETS = 100  # the deliberate drop takes this packet after its filter is in place, or a later one
+DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
+FIRST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how soon and how seldom it is looked whether it has happened
 
 
 def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int = 0) -> list[str]:
@@ -59,19 +59,19 @@ def _queue(egress: Egress) -> str:
     return " ".join(words)
 
 
-def drop_after(links: Iterable[Link], within_us: int) -> int:
-    """Packets after which the deliberate drop comes: more than the fastest link carries in ``within_us``.
+def look_again_us(elapsed_us: int, packets: int) -> int:
+    """When to look at a deliberate drop again: half a drop's packets later, at their pace so far.
 
-    So a second drop is at least as far from the first as the next look at the filter.
+    So the filter is gone before it would drop a second time, on a link of 10 Gbit/s as well.
     """
-    rates = ((end.egress.rate_bps or 0, link.mtu_bytes) for link in links for end in (link.a, link.b))
-    most = max(rate * within_us // 8_000_000 // mtu for rate, mtu in rates)
-    return max(DROP_AFTER_PACKETS, 2 * most)
+    if not packets:
+        return LONGEST_LOOK_US
+    return min(LONGEST_LOOK_US, max(FIRST_LOOK_US, elapsed_us * DROP_AFTER_PACKETS // 2 // packets))
 
 
-def drop_filter(interface: str, after: int) -> str:
-    """Line for ``tc -batch``: from now on drop one in ``after`` of the packets that leave."""
-    action = f"action pass random determ drop {after}"
+def drop_filter(interface: str) -> str:
+    """Line for ``tc -batch``: from now on drop one in ``DROP_AFTER_PACKETS`` of the packets that leave."""
+    action = f"action pass random determ drop {DROP_AFTER_PACKETS}"
     return f"filter add dev {interface} egress pref 1 protocol ip matchall {action}"
 
 

@@ -36,7 +36,6 @@ from longfat.runspec import Flow, RunSpec
 
 LEAD_US = 100_000  # servers and captures are up this long before the measurement starts
 DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
-DROP_LOOK_US = 1000  # how often it is looked for
 CLOCK_US = 100_000  # how often the virtual clock is shown to the host
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
 ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
@@ -243,13 +242,12 @@ class Measurement:
     def _plan_drops(self, network: Network) -> dict[str, int]:
         """Put each deliberate drop on the time line; the result fills with the drops of each interface."""
         happened: dict[str, int] = {}
-        after = qdisc.drop_after(self.spec.links, DROP_LOOK_US)
 
         def begin(node: str, interface: str) -> None:
-            network.batch(node, "tc", [qdisc.drop_filter(interface, after)])
+            network.batch(node, "tc", [qdisc.drop_filter(interface)])
 
         def end(node: str, interface: str) -> None:
-            drops = network.filter_drops(node, interface)
+            _, drops = network.filter_counts(node, interface)
             happened[interface] = happened.get(interface, 0) + drops
             network.batch(node, "tc", [qdisc.drop_filter_removal(interface)])
 
@@ -263,16 +261,17 @@ class Measurement:
         self, at_us: int, network: Network, node: str, interface: str, end: Callable[[str, str], None]
     ) -> None:
         """End the drop filter as soon as its one drop has happened, or when its time is over."""
-        step_us = DROP_LOOK_US
         deadline = at_us + DROP_WINDOW_US
 
         def look(t_us: int) -> None:
-            if t_us >= deadline or network.filter_drops(node, interface):
+            packets, drops = network.filter_counts(node, interface)
+            if t_us >= deadline or drops:
                 end(node, interface)
             else:
-                self._at(t_us + step_us, lambda: look(t_us + step_us))
+                again_us = t_us + qdisc.look_again_us(t_us - at_us, packets)
+                self._at(again_us, lambda: look(again_us))
 
-        self._at(at_us + step_us, lambda: look(at_us + step_us))
+        self._at(at_us + qdisc.FIRST_LOOK_US, lambda: look(at_us + qdisc.FIRST_LOOK_US))
 
     # -- probes ----------------------------------------------------------------------------------------
 
