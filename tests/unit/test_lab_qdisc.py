@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longfat.lab.qdisc import achieved_egress, drop_filter, drop_filter_removal, egress_commands, look_again_us
-from longfat.runspec import DeliberateDrop, Egress, Queue
+from longfat.lab.qdisc import achieved_egress, drop_filter, drop_filter_removal, egress_commands, looks_us
+from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 NOTHING = {
@@ -78,12 +78,12 @@ def test_the_hook_of_a_deliberate_drop_comes_first_and_only_where_one_is_declare
     assert not any("clsact" in line for line in plain)
 
 
-def test_the_faster_packets_leave_the_sooner_a_deliberate_drop_is_looked_for() -> None:
-    assert look_again_us(50, 0) == 1000
-    assert look_again_us(50, 1) == 1000
-    assert look_again_us(1000, 83) == 602
-    assert look_again_us(50, 41) == 60  # 10 Gbit/s in packets of 1500 bytes
-    assert look_again_us(50, 4000) == 50
+def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that_it_would_come_twice() -> None:
+    def looks(rate_bps: int, mtu_bytes: int) -> int:
+        return looks_us([Link(Interface("c", Egress(rate_bps)), Interface("r"), mtu_bytes)])
+
+    assert looks(1_000_000_000, 1500) == looks(1_000_000_000, 9000) == 1000
+    assert looks(10_000_000_000, 1500) == 50
 
 
 def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:

@@ -21,7 +21,7 @@ USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", st
 
 def test_the_server_serves_the_files_by_sendfile_over_connections_that_persist() -> None:
     text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
-    assert "server { listen 8001 backlog=4096; root /tmp/run/web; }" in text
+    assert "server { listen 8001 backlog=4096 sndbuf=2m; root /tmp/run/web; }" in text
     assert "sendfile on;" in text
     assert "keepalive_timeout 15s;" in text
 

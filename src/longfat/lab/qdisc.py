@@ -8,9 +8,10 @@ Both never share an interface: netem's limit counts delayed packets too, and a q
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from longfat.runspec import Egress
+from longfat.runspec import Egress, Link
 
 ETHERNET_HEADER_BYTES = 14  # what the kernel counts of a frame besides the IP packet
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
@@ -18,7 +19,7 @@ DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any pa
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
-FIRST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how soon and how seldom it is looked whether it has happened
+SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
 
 
 def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int = 0) -> list[str]:
@@ -59,14 +60,11 @@ def _queue(egress: Egress) -> str:
     return " ".join(words)
 
 
-def look_again_us(elapsed_us: int, packets: int) -> int:
-    """When to look at a deliberate drop again: half a drop's packets later, at their pace so far.
-
-    So the filter is gone before it would drop a second time, on a link of 10 Gbit/s as well.
-    """
-    if not packets:
-        return LONGEST_LOOK_US
-    return min(LONGEST_LOOK_US, max(FIRST_LOOK_US, elapsed_us * DROP_AFTER_PACKETS // 2 // packets))
+def looks_us(links: Iterable[Link]) -> int:
+    """How often to look whether a deliberate drop has happened: before the fastest link carries two drops' packets."""
+    rates = ((end.egress.rate_bps or 0, link.mtu_bytes) for link in links for end in (link.a, link.b))
+    fastest_pps = max(rate / 8 / mtu for rate, mtu in rates)
+    return LONGEST_LOOK_US if fastest_pps * LONGEST_LOOK_US < 1e6 * DROP_AFTER_PACKETS else SHORTEST_LOOK_US
 
 
 def drop_filter(interface: str) -> str:

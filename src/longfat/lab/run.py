@@ -247,7 +247,7 @@ class Measurement:
             network.batch(node, "tc", [qdisc.drop_filter(interface)])
 
         def end(node: str, interface: str) -> None:
-            _, drops = network.filter_counts(node, interface)
+            drops = network.filter_drops(node, interface)
             happened[interface] = happened.get(interface, 0) + drops
             network.batch(node, "tc", [qdisc.drop_filter_removal(interface)])
 
@@ -261,17 +261,16 @@ class Measurement:
         self, at_us: int, network: Network, node: str, interface: str, end: Callable[[str, str], None]
     ) -> None:
         """End the drop filter as soon as its one drop has happened, or when its time is over."""
+        step_us = qdisc.looks_us(self.spec.links)
         deadline = at_us + DROP_WINDOW_US
 
         def look(t_us: int) -> None:
-            packets, drops = network.filter_counts(node, interface)
-            if t_us >= deadline or drops:
+            if t_us >= deadline or network.filter_drops(node, interface):
                 end(node, interface)
             else:
-                again_us = t_us + qdisc.look_again_us(t_us - at_us, packets)
-                self._at(again_us, lambda: look(again_us))
+                self._at(t_us + step_us, lambda: look(t_us + step_us))
 
-        self._at(at_us + qdisc.FIRST_LOOK_US, lambda: look(at_us + qdisc.FIRST_LOOK_US))
+        self._at(at_us + step_us, lambda: look(at_us + step_us))
 
     # -- probes ----------------------------------------------------------------------------------------
 
