@@ -26,10 +26,10 @@ def test_the_server_serves_the_files_by_sendfile_over_connections_that_persist()
     assert "keepalive_timeout 15s;" in text
 
 
-def test_the_server_has_a_connection_and_an_open_file_for_each_user() -> None:
+def test_the_server_may_open_all_files_beside_two_connections_for_each_user() -> None:
     text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
     assert "worker_connections 556;" in text
-    assert "worker_rlimit_nofile 856;" in text
+    assert "worker_rlimit_nofile 2856;" in text
 
 
 def test_the_server_stays_in_the_foreground_and_writes_nowhere_but_in_its_folder() -> None:

@@ -14,6 +14,7 @@ from guests import run, virtual
 
 from longfat.dataset.gates import Evidence, misses
 from longfat.lab import surge
+from longfat.lab.web import SPARE_FILES
 from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
 
 pytestmark = pytest.mark.virtual
@@ -92,3 +93,11 @@ def test_the_same_run_gives_the_same_replies_and_another_crowd_others(folder: Pa
     assert read(again, "web.json") == read(folder, "web.json")
     other = run(web_spec(dataclasses.replace(USERS, name="swim")), tmp_path / "other")
     assert read(other, "web.json")[0]["bytes_received"] != read(folder, "web.json")[0]["bytes_received"]
+
+
+def test_a_server_of_few_users_may_keep_every_file_open(tmp_path: Path) -> None:
+    users = dataclasses.replace(USERS, model="surge_files", off_ppm=10_000)
+    web = read(run(web_spec(users), tmp_path / "run"), "web.json")[0]
+    # Nearly each of these is for a file that was not open yet, and there were none too many to open.
+    assert web["replies"] > 2 * USERS.users + SPARE_FILES
+    assert web["errors"] == {}

@@ -17,7 +17,7 @@ from longfat.runspec import Web
 
 FIRST_PORT = 8001  # entry k of the RunSpec's web traffic is served at FIRST_PORT + k
 LOOKS = 10  # how often the server's sockets are asked for their congestion control
-SPARE_FILES = 256  # open files of a program besides one connection for each user
+SPARE_FILES = 256  # open files of a program besides connections and the files that it serves
 KEEPALIVE_S = 15  # an idle connection is closed after it: the default of Apache up to 2.2
 USERS = Path(__file__).with_name("users.py")
 PYTHON = ("/usr/bin/python3", "-I", "-S")
@@ -31,7 +31,8 @@ def server_config(users: Web, port: int, files: Path, scratch: Path) -> str:
             "daemon off;",
             "user root;",
             "worker_processes 1;",
-            f"worker_rlimit_nofile {2 * users.users + SPARE_FILES};",
+            # Its cache keeps every file open.
+            f"worker_rlimit_nofile {2 * users.users + surge.FILES + SPARE_FILES};",
             f"pid {scratch}/{users.name}.pid;",
             f"events {{ use epoll; worker_connections {users.users + SPARE_FILES}; }}",
             "http {",

@@ -17,7 +17,7 @@ from longfat.runspec import Flow, RunSpec, Web
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-SECONDS_PER_WEB_REQUEST = 5e-4  # programs and connection of a web user's request, its packets apart
+SECONDS_PER_WEB_REQUEST = 3e-3  # programs and connection of a web user's request, its packets apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 # On a backend in real time: what a run takes besides the time of its flows.
 REAL_TIME_SECONDS = {"containernet": 2.0, "hosts": 6.0, "mininet": 2.0}
