@@ -169,7 +169,7 @@ def _swept(raw: Any, around: _Around) -> tuple[SweptExperiment | None, list[Find
         return None, findings
     open_paths = {path for path, _ in swept_references(raw)}
     findings = [finding for finding in findings if not _waits(finding, open_paths)]
-    for section, what in (("flows", "flow"), ("web", "web traffic")):
+    for section, what in (("flows", "flow"), ("web", "web traffic"), ("udp", "UDP traffic")):
         if isinstance(raw.get(section), list):
             findings += _repeated(raw[section], "name", what, section)
     sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})
