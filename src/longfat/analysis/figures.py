@@ -126,11 +126,12 @@ def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment
     for key in ("series", "panels"):
         if name := getattr(figure, key):
             findings += factor_findings(name, (*place, key), experiment)
-    flows = experiment.flows
+    flows = (*experiment.flows, *(experiment.udp if figure.what == "goodput" else ()))
     findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
     findings += _among("flow", figure.flows, (*place, "flows"), flows)
     if not findings:
         sampled = _capture_findings if figure.captured else _window_findings
+        sampled = _ping_findings if figure.what == "rtt" else sampled
         findings += sampled(figure, place, experiment)
         findings += _ambiguous(figure, place, experiment)
     yield from findings
@@ -145,6 +146,12 @@ def _capture_findings(figure: TimeSeries, place: Path, experiment: SweptExperime
     if not figure.flow and not figure.flows and len(captured) != 1:
         counted = ", ".join(captured) or "none"
         yield Finding((*place, "flow"), f"is required here: captured flows of the experiment are {counted}")
+
+
+def _ping_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """RTTs of an experiment without pings."""
+    if experiment.points[0].experiment.probes.ping is None:
+        yield Finding((*place, "what"), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
 
 
 def _window_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from longfat.analysis.link import LinkMetric, Parameters, Port, bottleneck_of
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.together import Progress, Span, connections_of, rates_mbps
+from longfat.analysis.together import Span, connections_of, rates_mbps
 from longfat.dataset.load import Dataset, Run
 
 Array = npt.NDArray[np.float64]

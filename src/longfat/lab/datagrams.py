@@ -24,7 +24,7 @@ from longfat.runspec import RunSpec, Udp
 
 @dataclass(frozen=True)
 class Timeline:
-    """A run's time in microseconds since the start of the measurement: now, and what is done at a time or repeatedly."""
+    """A run's time in microseconds since the measurement's start: now, and what is done at a time or repeatedly."""
 
     now_us: Callable[[], int]
     at: Callable[[int, Callable[[], None]], None]
@@ -44,7 +44,7 @@ class Datagrams:
         self._mtu_bytes = min(link.mtu_bytes for link in spec.links)
 
     def plan(self, network: Network, cleanup: ExitStack, timeline: Timeline) -> None:
-        """Open the sockets that UDP traffic goes to, and put its start, their samples and the pings on the time line."""
+        """Open the sockets that UDP traffic goes to; put its start, their samples and the pings on the time line."""
         for one in self._spec.udp:
             with inside(network.pid(one.receiver)):
                 self._receivers[one.name] = cleanup.enter_context(udp.open_receiver(self._ports[one.name]))

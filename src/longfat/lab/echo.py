@@ -11,7 +11,11 @@ _REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* time=([\d.]+) ms", re.MU
 
 
 def ping_command(address: str, interval_us: int) -> list[str]:
-    """Ask every interval until it is interrupted, and print when each reply came (``-D``)."""
+    """Ask every interval until it is interrupted, and print when each reply came (``-D``).
+
+    In the first second of a guest's uptime iputils asks as soon as a reply is there: it takes a clock at 0 s for one
+    that it has not read yet.
+    """
     return ["ping", "-n", "-D", "-i", f"{interval_us / 1e6:g}", address]
 
 
