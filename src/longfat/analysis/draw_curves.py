@@ -17,7 +17,7 @@ from longfat.analysis import style
 from longfat.analysis.draw_parts import FigureData, label_axes, legend, marks, series_order, tick
 from longfat.analysis.figure_kinds import TimeSeries
 from longfat.analysis.metrics import Array, NoValue
-from longfat.analysis.together import Span, connections_of, rates_mbps
+from longfat.analysis.together import Span, connections_of, rates_mbps, seen
 from longfat.dataset.load import Dataset, Run, Series
 
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
@@ -119,9 +119,10 @@ def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
     (row,) = rows
-    span = Span(row["start_us"], row["end_us"])
+    connections = connections_of(dataset, run, flow)
+    span = seen(connections, Span(row["start_us"], row["end_us"]))
     try:
-        rates: Array = rates_mbps(connections_of(dataset, run, flow), span, interval_us).sum(axis=1)
+        rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
     except NoValue:  # it lasted less than an interval
         rates = np.zeros(0)
     middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)

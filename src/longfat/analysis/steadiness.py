@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from longfat.analysis.link import LinkMetric, Parameters, Port, bottleneck_of
 from longfat.analysis.metrics import NoValue
-from longfat.analysis.together import Span, connections_of, rates_mbps
+from longfat.analysis.together import Span, connections_of, rates_mbps, seen
 from longfat.dataset.load import Dataset, Run
 
 Array = npt.NDArray[np.float64]
@@ -69,8 +69,9 @@ def _stability(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> f
     if not rows:
         raise NoValue("the run has no such flow")
     start_us = max(p.get("since", 0.0), *(float(row["start_us"]) for row in rows))
-    span = Span(start_us, min(row["end_us"] for row in rows))
-    return variation(rates_mbps(connections_of(dataset, run, flow), span, p["interval"]).sum(axis=1))
+    connections = connections_of(dataset, run, flow)
+    span = seen(connections, Span(start_us, min(row["end_us"] for row in rows)))
+    return variation(rates_mbps(connections, span, p["interval"]).sum(axis=1))
 
 
 def _link_stability(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> float:

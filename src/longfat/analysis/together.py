@@ -115,6 +115,11 @@ def span_of(dataset: Dataset, run: Run) -> Span:
     return Span(max(row["start_us"] for row in flows), min(row["end_us"] for row in flows))
 
 
+def seen(connections: Sequence[Progress], span: Span) -> Span:
+    """The span up to the last sample of every connection: an interval whose end was not sampled would look low."""
+    return Span(span.start_us, min(span.end_us, *(float(one.t_us[-1]) for one in connections)))
+
+
 def _several(connections: Sequence[Progress]) -> Sequence[Progress]:
     if len(connections) < 2:
         raise NoValue("one connection alone is neither fair nor unfair")
