@@ -164,6 +164,11 @@ def _setting(name: str, runs: list[PlannedRun]) -> Setting:
             f"{web.name}: {web.sender} to {web.receiver}, {web.duration_us / 1e6:g} s, {web.users} web users"
             f" ({web.model}, OFF times {web.off_ppm / 1e4:g} %)"
             for web in spec.web
+        )
+        + tuple(
+            f"{udp.name}: {udp.sender} to {udp.receiver}, {udp.duration_us / 1e6:g} s, UDP of {udp.mean_bps / 1e6:g}"
+            f" +- {udp.swing_bps / 1e6:g} Mbit/s, period {udp.period_us / 1e6:g} s"
+            for udp in spec.udp
         ),
         hosts=tuple(hosts),
     )
