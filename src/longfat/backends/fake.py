@@ -157,6 +157,7 @@ class FakeBackend:
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
+        udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
         captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
         return {
             "nodes": nodes,
@@ -166,6 +167,7 @@ class FakeBackend:
             "cpu_pressure_us": None,
             "memory_pressure": 0,
             **web,
+            **udp,
         }
 
 

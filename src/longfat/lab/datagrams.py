@@ -80,6 +80,13 @@ class Datagrams:
             packets = udp.received_packets(receiver)
             print(f"{t_us},{name},{packets},{packets * self._mtu_bytes}", file=table)
 
+    def achieved(self) -> list[dict[str, object]]:
+        """What has reached each receiving socket, for achieved.json."""
+        return [
+            {"udp": name, "received_packets": udp.received_packets(receiver)}
+            for name, receiver in self._receivers.items()
+        ]
+
     def finish(self, origin_epoch_us: int) -> None:
         """Wait for the senders, end the pings, write their table. Raises LaboratoryError when one of them failed."""
         for name, process in self._senders.items():

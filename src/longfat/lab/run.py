@@ -189,6 +189,8 @@ class Measurement:
         achieved["cpu_pressure_us"] = pressure
         if self.spec.web:
             achieved["web"] = self.web.achieved()
+        if self.spec.udp:
+            achieved["udp"] = self.datagrams.achieved()
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)
