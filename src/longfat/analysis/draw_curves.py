@@ -130,9 +130,10 @@ def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -
 
 
 def _arrived(sums: Series, interval_us: float) -> Series:
-    """Mb/s of UDP traffic in each interval from the first to the last sample, whole packets."""
-    edges: Array = interval_us * np.arange(sums.t_us[-1] // interval_us + 1 if len(sums.t_us) else 0, dtype=np.float64)
-    arrived = np.interp(edges, sums.t_us, sums.values, left=0) if len(edges) else edges
+    """Mb/s of UDP traffic in each interval from the start of the run, where nothing had arrived, to the last sample."""
+    times, values = (np.concatenate(([0.0], column)) for column in (sums.t_us, sums.values))
+    edges: Array = interval_us * np.arange(times[-1] // interval_us + 1, dtype=np.float64)
+    arrived = np.interp(edges, times, values)
     return Series(edges[:-1] + interval_us / 2, 8 * np.diff(arrived) / interval_us)
 
 
