@@ -88,7 +88,7 @@ def sustained_percent(connections: Sequence[Progress], span: Span, interval_us: 
     return float(100 * (rates >= HIGH * _above_zero(rates.max())).mean())
 
 
-def trough_percent(connections: Sequence[Progress], span: Span, interval_us: float) -> float:
+def dip_percent(connections: Sequence[Progress], span: Span, interval_us: float) -> float:
     """Lowest rate after the first interval at 90 % of the highest, in percent of the highest."""
     rates = rates_mbps(connections, span, interval_us).sum(axis=1)
     after = rates[int(np.flatnonzero(rates >= HIGH * _above_zero(rates.max()))[0]) :]
@@ -155,5 +155,5 @@ TOGETHER_METRICS |= {
     "xi_deviation": _interval_metric("", "xi fairness as printed", xi_deviation),
     "peak": _interval_metric("Mb/s", "highest throughput", peak_mbps),
     "sustained": _interval_metric("%", "time at 90 % of the highest throughput or more", sustained_percent, 1),
-    "trough": _interval_metric("%", "lowest throughput after the highest, of the highest", trough_percent, 1),
+    "dip": _interval_metric("%", "lowest throughput after the highest, of the highest", dip_percent, 1),
 }
