@@ -35,7 +35,7 @@ WEB_ERROR_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a gate may look at: RunSpec, ``achieved.json``, the lists in ``flows.json`` and ``web.json``, the run's end."""
+    """What a gate may look at: RunSpec, ``achieved.json``, lists of ``flows.json`` and ``web.json``, the run's end."""
 
     spec: RunSpec
     achieved: Mapping[str, Any]
