@@ -49,6 +49,12 @@ def test_thresholds_are_those_that_cuts_leave() -> None:
         window.threshold_ratio(sawtooth({}))
 
 
+def test_the_window_before_a_cut_may_be_that_of_the_sample_which_shows_it() -> None:
+    samples = sawtooth({10: 500})
+    samples.cwnd[:10] = 600  # it grew to 1000 between the samples, and the cut has yet to take it down
+    assert window.threshold_ratio(samples) == pytest.approx(0.5)
+
+
 def test_a_cut_soon_after_another_is_a_repeated_one() -> None:
     samples = sawtooth({10: 500, 15: 250, 50: 200})
     assert window.repeated_cuts(samples, 1e6) == 1

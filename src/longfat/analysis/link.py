@@ -118,8 +118,9 @@ def cut_interval_s(samples: Samples, since_us: float | None = None, until_us: fl
 
 
 def bottleneck(ports: Sequence[Port], hosts: Collection[str]) -> Port:
-    """The only shaped port that is not of an end host. Raises NoValue when there is none or more than one."""
+    """The slowest shaped port that is not of an end host. Raises NoValue when there is none or more than one."""
     found = [port for port in ports if port.node not in hosts]
+    found = [port for port in found if port.rate_bps == min(other.rate_bps for other in found)]
     if len(found) != 1:
         raise NoValue(f"{len(found)} ports of routers were sampled, and a bottleneck is one")
     return found[0]

@@ -39,11 +39,14 @@ def reverted_percent(samples: Columns) -> float:
 
 
 def threshold_ratio(samples: Samples, since_us: float | None = None) -> float:
-    """ssthresh in the sample that shows a cut first over the window in the sample before, median over the cuts."""
+    """ssthresh in the sample that shows a cut first over the window before the cut, median over the cuts.
+
+    The window before is the larger of that sample's and the one before: a cut takes a round trip to come down.
+    """
     places = _cuts_since(samples, since_us)
     if not len(places):
         raise NoValue("the congestion window was never cut")
-    return float(np.median(samples.ssthresh[places] / samples.cwnd[places - 1]))
+    return float(np.median(samples.ssthresh[places] / np.maximum(samples.cwnd[places], samples.cwnd[places - 1])))
 
 
 def least_threshold_segments(samples: Samples, since_us: float | None = None) -> float:
