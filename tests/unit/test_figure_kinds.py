@@ -119,27 +119,6 @@ figures:
     panels: window
     labels: {x: time (s), y: throughput (Mb/s)}
     paper: {text: no number stated, marks: [{value: 900, label: 900 Mb/s}, {value: 0.5, label: half time, axis: x}]}
-  - artifact: rates
-    kind: timeseries
-    title: goodput of both flows
-    experiment: pairs
-    what: goodput
-    interval: 100 ms
-    where: {first: highspeed, window: 8 MiB}
-    flows: {stream1: HighSpeed TCP, stream2: Standard TCP}
-    labels: {x: time (s), y: goodput (Mb/s)}
-    paper: {text: no number stated}
-  - artifact: windows
-    kind: timeseries
-    title: windows of one flow
-    experiment: pairs
-    what: cwnd
-    also: [ssthresh, dwnd]
-    flow: stream1
-    where: {window: 8 MiB}
-    panels: first
-    labels: {x: time (s), y: segments}
-    paper: {text: no number stated}
   - artifact: order
     kind: ranking
     title: the best neighbour
@@ -275,24 +254,6 @@ def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: Opened
     assert [text.get_text() for panel in panels for text in panel.texts].count("900 Mb/s") == 1
 
 
-def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None:
-    drawing = opened.show("rates")
-    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "goodput_mbps")
-    times = [row[3] for row in drawing.data.rows if row[1:3] == (1, "stream1")]
-    assert times == pytest.approx([0.05 + 0.1 * place for place in range(10)])
-    assert 0 < max(row[-1] for row in drawing.data.rows) < 1000
-    assert labels(drawing) == ["HighSpeed TCP", "Standard TCP"]
-
-
-def test_windows_of_one_flow_are_told_apart_and_what_a_flow_does_not_have_is_not_drawn(opened: OpenedStudy) -> None:
-    drawing = opened.show("windows")
-    assert drawing.data.columns == ("scenario", "repetition", "first", "flow", "window", "t_s", "segments")
-    found = {row[4] for row in drawing.data.rows}
-    assert "cwnd" in found
-    assert "dwnd" not in found  # only the delay part of a compound window is one
-    assert labels(drawing)[0] == "congestion window"
-
-
 def test_throughput_is_in_the_unit_asked_for(opened: OpenedStudy) -> None:
     text = FIGURES.replace("    unit: Mb/s\n", "")
     spec = load_figures(write(opened.results / "bytes", text) / "figures.yaml").figure("panels")
@@ -386,12 +347,10 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
         ("highspeed, window: 8 MiB}", "highspeed}", "figures[4]: 3 points of the sweep would be one curve"),
         ("flows: {stream1: H", "flows: {stream3: H", "figures[4].flows.stream3: unknown flow 'stream3'"),
         ("    what: throughput\n", "", "figures[5].unit: belongs to throughput"),
-        ("    flow: stream1\n    where", "    where", "figures[5].flow: is required here: captured flows"),
-        ("    what: goodput\n", "", "figures[6].interval: belongs to goodput"),
-        ("    what: cwnd\n", "", "figures[7].also: belongs to cwnd"),
-        ("by: first", "by: second", "figures[8].by: unknown factor 'second'"),
-        ("[scalable, highspeed]", "[scalable, cubic]", "figures[8].expected[1]: unknown first 'cubic'"),
-        ("names: {stream2: S", "names: {stream3: S", "figures[8].names.stream3: unknown flow 'stream3'"),
+        ("    flow: stream1\n", "", "figures[5].flow: is required here: captured flows"),
+        ("by: first", "by: second", "figures[6].by: unknown factor 'second'"),
+        ("[scalable, highspeed]", "[scalable, cubic]", "figures[6].expected[1]: unknown first 'cubic'"),
+        ("names: {stream2: S", "names: {stream3: S", "figures[6].names.stream3: unknown flow 'stream3'"),
         ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "unknown experiment 'pair'"),
     ],
 )
