@@ -207,6 +207,12 @@ def test_what_the_buffers_held_at_the_end_of_sending_may_arrive_after_it(truth: 
     assert misses(Evidence(SPEC, truth[0], reports)) == ()
 
 
+def test_a_flow_that_began_late_may_send_until_the_run_ends(truth: Truth) -> None:
+    reports = copy.deepcopy(truth[1])
+    reports[0] |= {"bytes_received": 126_000_000, "goodput_bps": 1_008_000_000}
+    assert misses(Evidence(SPEC, truth[0], reports, end_us=SPEC.end_us + 1_000_000)) == ()
+
+
 def test_several_misses_are_all_given(truth: Truth) -> None:
     achieved = copy.deepcopy(truth[0])
     achieved["memory_pressure"] = 1

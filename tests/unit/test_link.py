@@ -59,6 +59,13 @@ def test_marks_are_a_share_of_packets_and_a_number_a_second() -> None:
         link.marked_ppm([arrived(0, 0)], 1e6)
 
 
+def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> None:
+    idle = Port("client3", 1e10, TENTHS, TENTHS)
+    assert link.bottleneck([idle, port(1e8), port(1e8, "client1")], {"client1"}).node == "switch"
+    with pytest.raises(NoValue, match="2 ports of routers"):
+        link.bottleneck([port(1e8), port(1e8, "switch2")], {"client1"})
+
+
 def test_fairness_is_between_connections_not_between_groups() -> None:
     rows = [
         {"flow": "fast", "goodput_bps": 60e6, "streams": 2},
@@ -68,6 +75,14 @@ def test_fairness_is_between_connections_not_between_groups() -> None:
     assert link.fairness(rows, "slow") == pytest.approx(1 / 3)
     with pytest.raises(NoValue, match="no goodput of 'fast' and of others"):
         link.fairness(rows[:1], "fast")
+
+
+def test_goodput_of_a_connection_is_the_mean_over_connections() -> None:
+    rows = [{"flow": "seven", "goodput_bps": 70e6, "streams": 7}, {"flow": "one", "goodput_bps": 26e6, "streams": 1}]
+    assert link.each_mbps(rows, "seven") == pytest.approx(10)
+    assert link.each_mbps(rows) == pytest.approx(12)
+    with pytest.raises(NoValue, match="no goodput was reported"):
+        link.each_mbps(rows, "two")
 
 
 def sawtooth(period_s: float, slope_per_s: float) -> Samples:

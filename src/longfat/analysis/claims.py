@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field, ValidationError
 from longfat.analysis.expressions import AllTest, EqualTest, OrderTest, Quantity, RankTest, Test, base_units
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
 from longfat.manifest.explain import explain
 from longfat.manifest.load import load_study
-from longfat.manifest.models import Closed
 from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.source import read_source
 from longfat.manifest.study import Study, SweptExperiment

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time: outstanding data, throughput or congestion window, a single run to a curve.
+"""Curves over time: outstanding data, rates or windows, a single run to a curve.
 
 Owns the choice of the run that a curve shows and how curves look. The papers' time plots are single runs too.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,16 +16,24 @@ from matplotlib.figure import Figure
 from longfat.analysis import style
 from longfat.analysis.draw_parts import FigureData, label_axes, legend, marks, series_order, tick
 from longfat.analysis.figure_kinds import TimeSeries
+from longfat.analysis.metrics import Array, NoValue
+from longfat.analysis.together import Span, connections_of, rates_mbps
 from longfat.dataset.load import Dataset, Run, Series
 
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
 _COLUMNS = {
     ("outstanding", None): ("outstanding_bytes", 1.0),
     ("cwnd", None): ("cwnd_segments", 1.0),
+    ("ssthresh", None): ("ssthresh_segments", 1.0),
+    ("dwnd", None): ("dwnd_segments", 1.0),
+    ("goodput", None): ("goodput_mbps", 1.0),
     ("throughput", None): ("throughput_bytes_per_s", 1.0),
     ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
     ("throughput", "Mb/s"): ("throughput_mbps", 8e-6),
 }
+_WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
+_UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
+_SECOND_US = 1e6
 
 
 def curve_data(dataset: Dataset, spec: TimeSeries) -> FigureData:
@@ -33,16 +42,18 @@ def curve_data(dataset: Dataset, spec: TimeSeries) -> FigureData:
     column, factor = _COLUMNS[spec.what, spec.unit]
     rows: list[tuple[Any, ...]] = []
     runs = [run for run in spec.selection().chosen(dataset) if run.status == "ok" and set(held) <= run.factors.keys()]
+    drawn = (spec.what, *spec.also)
     for run in sorted(runs, key=lambda run: ([series_order(run.factors[name]) for name in held], run.repetition)):
-        for flow in spec.flows or (spec.flow,):
-            thin = envelope(_cut(_series(dataset, run, flow, spec.what), spec), CURVE_BINS)
+        for flow, what in itertools.product(spec.flows or (spec.flow,), drawn):
+            thin = envelope(_cut(_series(dataset, run, flow, what, spec), spec), CURVE_BINS)
             fixed = (run.scenario, run.repetition, *(run.factors[name] for name in held), *([flow] if flow else []))
             rows += [
-                (*fixed, round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
+                (*fixed, *([what] if spec.also else []), round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
                 for t, value in zip(thin.t_us, thin.values, strict=True)
             ]
     flow_column = ("flow",) if spec.flows or spec.flow else ()
-    return FigureData(("scenario", "repetition", *held, *flow_column, "t_s", column), tuple(rows))
+    values = ("window", "t_s", "segments") if spec.also else ("t_s", column)
+    return FigureData(("scenario", "repetition", *held, *flow_column, *values), tuple(rows))
 
 
 def draw_curves(figure: Figure, spec: TimeSeries, data: FigureData) -> None:
@@ -88,12 +99,27 @@ def envelope(series: Series, bins: int) -> Series:
 _Points = dict[int, list[tuple[float, float]]]  # by repetition
 
 
-def _series(dataset: Dataset, run: Run, flow: str | None, what: str) -> Series:
-    if what == "cwnd":
-        table = dataset.sockets(run.run_id, flow)
-        first = table["stream"] == 0
-        return Series(*(table[name][first].astype(np.float64) for name in ("t_us", "cwnd_segments")))
-    return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
+def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeSeries) -> Series:
+    if what == "goodput":
+        return _goodput(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
+    if spec.captured:
+        return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
+    table = dataset.sockets(run.run_id, flow)
+    times, values = (table[name].astype(np.float64) for name in ("t_us", f"{what}_segments"))
+    known = (table["stream"] == 0) & ~np.isnan(values) & ((what != "ssthresh") | (values < _UNSET))
+    return Series(times[known], values[known])
+
+
+def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
+    """Mb/s of all connections of a flow in each interval from its start to its end, at the interval's middle."""
+    (row,) = (row for row in dataset.flows[run.run_id] if flow in (None, row["flow"]))
+    span = Span(row["start_us"], row["end_us"])
+    try:
+        rates: Array = rates_mbps(connections_of(dataset, run, flow), span, interval_us).sum(axis=1)
+    except NoValue:  # it lasted less than an interval
+        rates = np.zeros(0)
+    middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
+    return Series(middles, rates)
 
 
 def _cut(series: Series, spec: TimeSeries) -> Series:
@@ -103,9 +129,9 @@ def _cut(series: Series, spec: TimeSeries) -> Series:
 
 
 def _curves(spec: TimeSeries, data: FigureData) -> dict[tuple[Any, Any], _Points]:
-    """Points of each repetition by panel and by what tells curves apart: a factor's value, a flow, or nothing."""
+    """Points of each repetition by panel and by what tells curves apart: a factor's value, a flow, a window."""
     places = {name: data.columns.index(name) for name in data.columns}
-    apart = spec.series or ("flow" if spec.flows else None)
+    apart = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
     curves: dict[tuple[Any, Any], _Points] = {}
     for row in data.rows:
         panel = row[places[spec.panels]] if spec.panels else None
@@ -119,6 +145,8 @@ def _colours(keys: Sequence[Any], spec: TimeSeries) -> list[str]:
         return style.flow_colours([spec.flows[key] for key in keys])
     if spec.series:
         return [style.look(str(key), place)[0] for place, key in enumerate(keys)]
+    if spec.also:
+        return style.flow_colours([_WINDOWS[key] for key in keys])
     return [style.look(spec.algorithm)[0]]
 
 
@@ -127,6 +155,8 @@ def _label(key: Any, spec: TimeSeries, data: FigureData) -> str:
         return spec.flows[key]
     if spec.series:
         return tick(key)
+    if spec.also:
+        return _WINDOWS[key]
     return spec.algorithm if spec.panels else str(data.rows[0][0])
 
 

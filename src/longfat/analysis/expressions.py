@@ -18,7 +18,7 @@ from longfat.analysis.metric_table import METRICS
 from longfat.analysis.quantities import RELATIONS, Condition, Selection
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
-from longfat.manifest.models import Closed
+from longfat.manifest.closed import Closed
 from longfat.manifest.names import unknown
 from longfat.runspec import Scalar
 from longfat.units import Duration, Rate, Size, read_quantity

@@ -17,7 +17,7 @@ from longfat.analysis.formulas import FORMULAS
 from longfat.analysis.metric_table import METRICS
 from longfat.analysis.quantities import Selection
 from longfat.manifest import fields as f
-from longfat.manifest.models import Closed
+from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, unknown
 from longfat.units import Duration, Rate, Size
 
@@ -104,14 +104,19 @@ class Bars(Figure):
 
 
 class TimeSeries(Figure):
-    """Outstanding data, throughput or congestion window over time: a flow, several of a run, or a curve for each value.
+    """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Of a flow with several connections the window is that of the first.
+    Outstanding data and throughput are read from captures, all else from the samples of the sending sockets. Of a flow
+    with several connections a window is that of the first, and goodput that of all.
     """
 
     kind: Literal["timeseries"]
     experiment: f.ExperimentId
-    what: Literal["outstanding", "throughput", "cwnd"] = Field("outstanding", description="what is drawn over time")
+    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "goodput"] = Field(
+        "outstanding", description="what is drawn over time"
+    )
+    also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
+    interval: f.Interval | None = Field(None, description="of goodput: what each point is the mean of (default 1 s)")
     unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
     where: dict[f.FactorName, ConditionField] = Field({}, description="conditions on factors")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
@@ -127,12 +132,21 @@ class TimeSeries(Figure):
         """What its keys do not allow beside each other."""
         if self.unit and self.what != "throughput":
             yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
+        if self.interval and self.what != "goodput":
+            yield Finding(("interval",), "belongs to goodput")
+        if self.also and (self.what != "cwnd" or self.series or self.flows):
+            yield Finding(("also",), "belongs to cwnd, without series and flows: both are told apart by colour")
         if self.flow and self.flows:
             yield Finding(("flow",), "does not go with flows")
         if self.flows and self.series:
             yield Finding(("flows",), "does not go with series: both are told apart by colour")
         if self.until is not None and self.since >= self.until:
             yield Finding(("until",), f"the window from {self.since} to {self.until} is empty")
+
+    @property
+    def captured(self) -> bool:
+        """Whether it is read from captures."""
+        return self.what in ("outstanding", "throughput")
 
     def selection(self) -> Selection:
         """The runs that it asks for."""

@@ -20,7 +20,7 @@ from longfat.analysis.expressions import Quantity, base_units
 from longfat.analysis.figure_kinds import FLOW, AnyFigure, Bars, OneFigure, Ranking, Table, TimeSeries, Topology
 from longfat.errors import StudyError
 from longfat.manifest import fields as f
-from longfat.manifest.models import Closed
+from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.study import Study, SweptExperiment
 
@@ -130,7 +130,7 @@ def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment
     findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
     findings += _among("flow", figure.flows, (*place, "flows"), flows)
     if not findings:
-        sampled = _window_findings if figure.what == "cwnd" else _capture_findings
+        sampled = _capture_findings if figure.captured else _window_findings
         findings += sampled(figure, place, experiment)
         findings += _ambiguous(figure, place, experiment)
     yield from findings
@@ -148,7 +148,7 @@ def _capture_findings(figure: TimeSeries, place: Path, experiment: SweptExperime
 
 
 def _window_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A window of a flow that is not named: windows are read from the sending sockets."""
+    """A flow that is not named: windows and goodput are read from the sending sockets."""
     flows = experiment.flows
     if not figure.flow and not figure.flows and len(flows) != 1:
         yield Finding((*place, "flow"), f"is required here: flows of the experiment are {', '.join(flows)}")

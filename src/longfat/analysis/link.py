@@ -86,6 +86,14 @@ def fairness(flows: Sequence[Mapping[str, Any]], flow: str) -> float:
     return _each(own) / _each(others)
 
 
+def each_mbps(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
+    """Mean goodput of one connection in Mb/s: of one flow's connections, or of all."""
+    chosen = [row for row in flows if flow in (None, row["flow"])]
+    if not chosen:
+        raise NoValue("no goodput was reported")
+    return _each(chosen) / 1e6
+
+
 def window_growth(samples: Samples, since_us: float | None = None, until_us: float | None = None) -> float:
     """Segments a second by which the window grows in congestion avoidance, over the time that it spends there.
 
@@ -110,8 +118,9 @@ def cut_interval_s(samples: Samples, since_us: float | None = None, until_us: fl
 
 
 def bottleneck(ports: Sequence[Port], hosts: Collection[str]) -> Port:
-    """The only shaped port that is not of an end host. Raises NoValue when there is none or more than one."""
+    """The slowest shaped port that is not of an end host. Raises NoValue when there is none or more than one."""
     found = [port for port in ports if port.node not in hosts]
+    found = [port for port in found if port.rate_bps == min(other.rate_bps for other in found)]
     if len(found) != 1:
         raise NoValue(f"{len(found)} ports of routers were sampled, and a bottleneck is one")
     return found[0]
@@ -173,6 +182,12 @@ def _grown(t_us: Array, values: Array, since_us: float, until_us: float | None) 
 
 
 LINK_METRICS: dict[str, LinkMetric] = {
+    "each": LinkMetric(
+        "Mb/s",
+        "goodput of a connection",
+        lambda dataset, run, flow, p: each_mbps(dataset.flows.get(run.run_id, ()), flow),
+        flow=True,
+    ),
     "utilisation": LinkMetric(
         "%",
         "use of the bottleneck",

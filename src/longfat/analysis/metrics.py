@@ -320,7 +320,7 @@ def _cut(series: Series, since_us: float | None, until_us: float | None) -> Seri
     return Series(series.t_us[chosen], series.values[chosen])
 
 
-def _cut_places(samples: Samples) -> npt.NDArray[np.intp]:
+def cut_places(samples: Samples) -> npt.NDArray[np.intp]:
     """Places of the samples that show a cut first; each has a sample before it."""
     within = np.isin(samples.ca_state, CUT_STATES)
     entered = ~within[:-1] & within[1:]
@@ -330,7 +330,7 @@ def _cut_places(samples: Samples) -> npt.NDArray[np.intp]:
 
 def cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
     """When the congestion window was cut within the window of time, in microseconds; ``cuts`` has the definition."""
-    times = samples.t_us[_cut_places(samples)]
+    times = samples.t_us[cut_places(samples)]
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
     return times[(times >= since) & (times < until)]
@@ -338,7 +338,7 @@ def cut_times_us(samples: Samples, since_us: float | None, until_us: float | Non
 
 def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
     """Places of the first cut and of the smallest window from there to the first sample that is Open again."""
-    places = _cut_places(samples)
+    places = cut_places(samples)
     if not len(places):
         raise NoValue("the congestion window was never cut")
     cut = int(places[0])

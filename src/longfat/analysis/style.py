@@ -24,11 +24,16 @@ _ALGORITHMS = {
     "htcp": (_SKY, "P"),
     "lp": (_YELLOW, "X"),
     "bbr": (_BLACK, "*"),
+    "ctcp": (_GREEN, "^"),
+    "ctcp-muted": (_SKY, "P"),
+    "ctcp-partial": (_AMBER, "v"),
+    "ctcp-diffwnd": (_PURPLE, "D"),
+    "ctcp-losswindow": (_BLACK, "*"),
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
 OTHERS = len(_OTHERS)  # that many names of no algorithm can be told apart by colour
 DASHES = ("-", "--", ":")
-_FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY)
+_FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b2182b")
 SINGLE = "#3d6d99"  # where there is nothing to tell apart
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
 PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}

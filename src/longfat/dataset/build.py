@@ -98,7 +98,7 @@ def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
     except RecordError as error:
         file = Path(error.where or "").name
         return _Outcome("invalid", f"{file}: {error.message}")
-    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.web_reports))
+    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.web_reports, parsed.end_us))
     return _Outcome("invalid" if reasons else "ok", "; ".join(reasons) or None, parsed)
 
 

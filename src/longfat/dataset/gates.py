@@ -35,12 +35,13 @@ WEB_ERROR_SHARE = 0.001
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a gate may look at: the RunSpec, ``achieved.json`` and the lists in ``flows.json`` and ``web.json``."""
+    """What a gate may look at: RunSpec, ``achieved.json``, lists of ``flows.json`` and ``web.json``, the run's end."""
 
     spec: RunSpec
     achieved: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
     web: Sequence[Mapping[str, Any]] = ()
+    end_us: int | None = None
 
     @cached_property
     def interfaces(self) -> dict[str, Mapping[str, Any]]:
@@ -241,7 +242,10 @@ def captures_are_complete(evidence: Evidence) -> Iterator[str]:
 
 
 def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
-    """No shaped interface carried more payload than its rate allows until its flows' last byte."""
+    """No shaped interface carried more payload than its rate allows until its flows' last byte.
+
+    That is at the latest when the run ends: a flow whose first packet is lost begins a second or more after its start.
+    """
     reports = {report["flow"]: report for report in evidence.reports}
     for port in ports(evidence.spec):
         if port.egress.rate_bps is None:
@@ -254,7 +258,8 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         if not crossing:
             continue
         told = [reports[flow.name] for flow in crossing]
-        span_us = max(_received_until_us(report) for report in told) - min(report["start_us"] for report in told)
+        until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
+        span_us = until_us - min(report["start_us"] for report in told)
         carried = (_carried_bytes(flow, reports[flow.name]) for flow in crossing)
         found = sum(carried) * 8e6 / max(span_us, 1)
         limit = _payload_bps(port)

@@ -25,7 +25,9 @@ from longfat.runspec import Scalar
 SOCKET_COLUMNS = (
     *("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
     *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
+    "dwnd_segments",
 )
+_SOCKET_KINDS: Mapping[str, type] = {"flow": object, "dwnd_segments": np.float64}
 
 PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "rate_bps")
 ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
@@ -86,10 +88,11 @@ class Dataset:
     def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
         """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
 
-        ``flow`` is text, all else whole numbers; SOCKET_COLUMNS are the keys.
+        ``flow`` is text, all else whole numbers, but for what a congestion control does not have: there it is NaN.
+        SOCKET_COLUMNS are the keys.
         """
         table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
-        kinds = {name: object if name == "flow" else np.int64 for name in SOCKET_COLUMNS}
+        kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
         return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
 
     def queues(self, run_id: str) -> Mapping[str, Series]:

@@ -22,8 +22,6 @@ from longfat.manifest.models import (
     Experiment,
     Header,
     Hosts,
-    Profile,
-    Profiles,
     Sweep,
     end_hosts,
 )
@@ -43,6 +41,7 @@ from longfat.manifest.sweep import (
     sweep_findings,
     swept_references,
 )
+from longfat.manifest.thinning import Profile, Profiles
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -10,21 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
 from longfat.catalog.ccas import CCAS, Value, plain
 from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
 from longfat.manifest.names import nearest, shown, unknown
+from longfat.manifest.thinning import Profiles
 from longfat.units import Duration, Ratio
 
 Placement = Literal["split", "forward", "reverse"]
-
-
-class Closed(BaseModel):
-    """A mapping that takes no other keys than its own, and cannot be changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Paper(Closed):
@@ -189,6 +185,11 @@ class Dumbbell(Closed):
         default=Pfifo(kind="pfifo", limit=100),
         description="queue of the switch's port (default pfifo, 100 packets)",
     )
+    reverse_queue: Pfifo | None = Field(
+        default=None,
+        description="queue of a second switch before the receivers, whose port towards the senders has the "
+        "bottleneck's rate (default: none, only hosts limit what goes back)",
+    )
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
 
@@ -229,7 +230,7 @@ class Flow(Closed):
         default=None, description="socket buffer of the sending end alone (default: that of `window`)"
     )
     duration: f.Length = Field(description="time for which it sends")
-    start: f.Delay = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
+    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
     start_jitter: f.Delay = Field(
         default=Duration(0),
         description="largest random addition to `start`, drawn for each repetition (default 0 s)",
@@ -263,7 +264,7 @@ class Web(Closed):
         default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
     )
     duration: f.Length = Field(description="time for which the users ask")
-    start: f.Delay = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
+    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
 
 
 class Probes(Closed):
@@ -351,30 +352,6 @@ def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
         )
         name = f"{entry.name}{number + 1}"
         yield entry.model_copy(update={"name": name, "sender": sender, "receiver": receiver, "count": None})
-
-
-class Thinning(Closed):
-    """How a profile thins an experiment; it never adds a run or lengthens one."""
-
-    repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
-    duration: f.Length | None = Field(
-        default=None, description="no flow sends, and no web user asks, for longer than this"
-    )
-    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
-
-
-class Profile(Thinning):
-    """A smaller version of the study; an experiment's own entry goes before the general one."""
-
-    leave_out: tuple[str, ...] = Field(default=(), description="ids of experiments that are not run at all")
-    experiments: dict[str, Thinning] = Field(default={}, description="entries for single experiments, by id")
-
-
-class Profiles(Closed):
-    """The thinned versions; `paper` always is the manifest as written."""
-
-    smoke: Profile = Field(default=Profile(), description="at most two minutes")
-    quick: Profile = Field(default=Profile(), description="the default")
 
 
 class Header(Closed):

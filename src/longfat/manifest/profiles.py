@@ -7,14 +7,17 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from longfat.manifest.lint import drop_findings
-from longfat.manifest.models import Experiment, Profile, Profiles, Thinning
+from longfat.manifest.models import Experiment, Flow, Web
 from longfat.manifest.names import Finding, nearest, unknown
 from longfat.manifest.study import Point, SweptExperiment
 from longfat.manifest.sweep import base_value, same
+from longfat.manifest.thinning import Profile, Profiles, Thinning
 from longfat.runspec import Scalar
-from longfat.units import Duration
+from longfat.units import Duration, Ratio
 
 PROFILES = (*Profiles.model_fields, "paper")
+
+_WHOLE = Ratio(1_000_000)
 
 Factors = Mapping[str, Sequence[Scalar]]
 """The factors of an experiment with their values in base units."""
@@ -33,9 +36,7 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
         artifacts=swept.artifacts,
         repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
         factors=swept.factors,
-        points=tuple(
-            Point(point.factors, point.labels, _shortened(point.experiment, rule.duration)) for point in points
-        ),
+        points=tuple(Point(point.factors, point.labels, _shortened(point.experiment, rule)) for point in points),
         excluded=tuple(point for point in swept.excluded if _kept(point.factors, rule.keep)),
     )
 
@@ -47,6 +48,7 @@ def _rule(swept: SweptExperiment, profile: Profile) -> Thinning:
     return Thinning.model_construct(
         repetitions=own.repetitions or profile.repetitions,
         duration=own.duration or profile.duration,
+        starts=own.starts or profile.starts,
         keep={**general, **own.keep},
     )
 
@@ -55,12 +57,20 @@ def _kept(factors: Mapping[str, Scalar], keep: Factors) -> bool:
     return all(any(same(factors[name], base_value(given)) for given in keep[name]) for name in keep)
 
 
-def _shortened(experiment: Experiment, longest: Duration | None) -> Experiment:
-    if longest is None:
+def _shortened(experiment: Experiment, rule: Thinning) -> Experiment:
+    if rule.duration is None and rule.starts is None:
         return experiment
-    flows = tuple(flow.model_copy(update={"duration": min(flow.duration, longest)}) for flow in experiment.flows)
-    web = tuple(users.model_copy(update={"duration": min(users.duration, longest)}) for users in experiment.web)
+    flows = tuple(flow.model_copy(update=_times(flow, rule)) for flow in experiment.flows)
+    web = tuple(users.model_copy(update=_times(users, rule)) for users in experiment.web)
     return experiment.model_copy(update={"flows": flows, "web": web})
+
+
+def _times(traffic: Flow | Web, rule: Thinning) -> dict[str, Duration]:
+    part = rule.starts or _WHOLE
+    return {
+        "start": Duration(traffic.start.value * part.value // _WHOLE.value),
+        "duration": min(traffic.duration, rule.duration or traffic.duration),
+    }
 
 
 def profile_findings(

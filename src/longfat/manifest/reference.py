@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import models
+from longfat.manifest import models, thinning
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 _INTRODUCTION = """\
@@ -72,9 +72,9 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("sweep.exclude[]", models.Exclusion),
     ("probes", models.Probes),
     ("drops[]", models.Drop),
-    ("profiles", models.Profiles),
-    ("profiles.NAME", models.Profile),
-    ("profiles.NAME.experiments.ID", models.Thinning),
+    ("profiles", thinning.Profiles),
+    ("profiles.NAME", thinning.Profile),
+    ("profiles.NAME.experiments.ID", thinning.Thinning),
 )
 
 

@@ -25,6 +25,8 @@ def roles(topology: AnyTopology) -> dict[str, Role]:
     routers = {"direct": (), "delay": ("delay",), "dumbbell": ("switch", "delay")}[topology.kind]
     result: dict[str, Role] = dict.fromkeys(senders, "sender")
     result.update(dict.fromkeys(routers, "router"))
+    if isinstance(topology, Dumbbell) and topology.reverse_queue:
+        result["switch2"] = "router"
     result.update(dict.fromkeys(receivers, "receiver"))
     return result
 
@@ -44,6 +46,10 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -
     outward = [Link(Interface("delay", forward), Interface(name, shaped), mtu) for name in receivers]
     if isinstance(topology, Delay):
         return (Link(Interface("client1", shaped), Interface("delay", reverse), mtu), *outward)
+    if topology.reverse_queue:
+        port = Interface("switch2", Egress(topology.rate.value, queue=Queue("pfifo", topology.reverse_queue.limit)))
+        outward = [Link(Interface("switch2"), Interface(name, shaped), mtu) for name in receivers]
+        outward.insert(0, Link(Interface("delay", forward), port, mtu))
     inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
     queue = _bottleneck_queue(topology.bottleneck_queue, topology.rate, mtu)
     port = Interface("switch", Egress(topology.rate.value, queue=queue))
