@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -89,6 +90,26 @@ def test_an_invalid_or_missing_run_leaves_an_empty_figure_that_says_so(tmp_path:
         assert "no valid run" in [text.get_text() for text in drawing.figure.axes[0].texts]
 
 
+def test_a_figure_of_an_experiment_that_the_plan_leaves_out_names_the_profile(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    write_results(study, tmp_path, omit=lambda run: True)
+    build_dataset(tmp_path)
+    opened = OpenedStudy(tmp_path, study)
+    fewer = dataclasses.replace(opened.plan, runs=())
+    for figure in opened.figures.figures:
+        drawing = draw(opened.dataset, fewer, figure)
+        assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["no run in this plan (profile paper)"]
+
+
+def test_series_stand_in_the_order_of_their_names_in_the_legend(tmp_path: Path) -> None:
+    named = FIGURES.replace("series: algorithm", "series: algorithm\n    names: {highspeed: HighSpeed, standard: Reno}")
+    study = write_study(tmp_path, figures=named)
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    rows = OpenedStudy(tmp_path, study).show("fig-1").data.rows
+    assert list(dict.fromkeys(row[1] for row in rows)) == ["highspeed", "standard"]
+
+
 def test_marks_of_the_paper_are_left_out_where_no_run_gives_them_a_scale(tmp_path: Path) -> None:
     marked = FIGURES.replace(
         "paper: {text: no number stated}", "paper: {text: high, marks: [{value: 3740000, label: high}]}"
@@ -162,7 +183,7 @@ def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "_smoke"])
+@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
 def test_the_figures_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
     figures = load_figures(ROOT / "experiments" / study / "figures.yaml").figures
     assert len(figures) > 0

@@ -12,7 +12,7 @@ from longfat.plan import build_plan, estimate
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003")
+STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006")
 
 
 def study(name: str) -> Study:
@@ -96,3 +96,19 @@ def test_high_window_fits_each_link_of_the_study() -> None:
         highspeed = run.spec.flows[0]
         declared = float(run.spec.cca_parameters(highspeed)["high_window_milli"])
         assert declared == pytest.approx(float(run.factors["rate"]) * 0.1 / 8 / 1500 * 1000, abs=1)
+
+
+def test_vista_has_every_figure_and_table_of_the_paper() -> None:
+    drawn = [figure.artifact for figure in load_figures(EXPERIMENTS / "vista-2006" / "figures.yaml").figures]
+    paper = {*(f"fig-{number}" for number in range(1, 16)), *(f"tab-{number}" for number in range(1, 14))}
+    assert paper <= set(drawn)
+    assert len(drawn) == len(set(drawn))
+
+
+def test_the_papers_eight_flows_start_in_pairs_and_send_together_for_fifteen_minutes() -> None:
+    plan = build_plan(study("vista-2006"), profile="paper", only=["eight-florida"], pins={})
+    for run in plan.runs:
+        starts = [flow.start_us // 1_000_000 for flow in run.spec.flows]
+        ends = [(flow.start_us + flow.duration_us) // 1_000_000 for flow in run.spec.flows]
+        assert starts == [0, 0, 300, 300, 600, 600, 900, 900]
+        assert ends == [2700, 2700, 2400, 2400, 2100, 2100, 1800, 1800]

@@ -247,6 +247,13 @@ def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long
         carried.transfers(rows, within_us=1200e6)
 
 
+def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long() -> None:
+    rows = [{"flow": name, "bytes_received": 2e9, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
+    assert carried.carried_gigabytes(rows, within_us=10e6) == 4
+    with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
+        carried.carried_gigabytes(rows, within_us=1200e6)
+
+
 def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
     flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
     assert metrics.lead_changes(flows, 1e6) == 2

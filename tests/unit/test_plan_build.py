@@ -136,6 +136,14 @@ def test_a_profile_thins_windows_repetitions_and_time(study: Study) -> None:
     assert [run.spec.flows[0].duration_us for run in second] == [2_000_000]
 
 
+def test_a_profile_may_bring_starts_nearer_together(tmp_path: Path) -> None:
+    text = STUDY.replace("quick:\n    repetitions: 3", "quick:\n    repetitions: 3\n    starts: 10 %")
+    text = text.replace("repetitions: 1, duration: 2 s}", "repetitions: 1, starts: 50 %}")
+    runs = build_plan(load(tmp_path, text.replace("start_jitter: 1 ms", "start_jitter: 0 ms")), pins={}).runs
+    starts = {(run.experiment, run.spec.flows[0].start_us, run.spec.flows[0].duration_us) for run in runs}
+    assert starts == {("first", 100_000, 10_000_000), ("second", 500_000, 10_000_000)}
+
+
 def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> None:
     without = load(tmp_path, STUDY.replace("60 s}", "60 s, leave_out: [second]}"))
     assert {run.experiment for run in build_plan(without, profile="smoke", pins={}).runs} == {"first"}

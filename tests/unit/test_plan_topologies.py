@@ -128,3 +128,18 @@ def test_hosts_of_a_dumbbell_may_be_slower_than_what_they_meet_at(tmp_path: Path
     assert [found[f"client{k}", "switch"].rate_bps for k in (1, 2)] == [10**9, 10**9]
     assert found["switch", "delay"].rate_bps == 2_400_000_000
     assert found["server", "delay"].rate_bps == 10**9
+
+
+def test_a_dumbbell_may_have_a_bottleneck_on_the_way_back(tmp_path: Path) -> None:
+    topology = (
+        "{kind: dumbbell, rate: 1 Gbit/s, host_rate: 10 Gbit/s, rtt: 30 ms, senders: 2, receivers: 2, "
+        "bottleneck_queue: {limit: 70}, reverse_queue: {limit: 60}}"
+    )
+    found = spec(tmp_path, topology, to="server2")
+    sent = egresses(found)
+    assert [node.name for node in found.nodes if node.role == "router"] == ["switch", "delay", "switch2"]
+    assert (sent["switch2", "delay"].rate_bps, sent["switch2", "delay"].queue.limit_packets) == (10**9, 60)
+    assert (sent["delay", "switch2"].rate_bps, sent["delay", "switch2"].delay_us) == (None, 15_000)
+    assert sent["switch2", "server1"].rate_bps is None
+    assert sent["server1", "switch2"].rate_bps == 10**10
+    assert sent["switch", "delay"].queue.limit_packets == 70

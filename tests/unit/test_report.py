@@ -222,6 +222,17 @@ def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: P
     match = compare(tmp_path, study)
     assert match.status == "no_reference"
     assert "kernel is none, the reference has 0123456789ab" in match.lines
+    assert match.lines[-1] == "and yet every table and every verdict is the same"
+
+
+def test_what_differs_from_the_nearest_reference_is_named_if_its_settings_are_the_same(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    path = write_reference(tmp_path, study)
+    change_json(path, lambda data: data["key"].update(kernel="0123456789abcdef"))
+    change_json(path, lambda data: data["verdicts"].update(halves="not_reproduced"))
+    assert compare(tmp_path, study).lines[-1] == "claim halves is reproduced, the reference has not_reproduced"
+    change_json(path, lambda data: data.update(profile="smoke"))
+    assert compare(tmp_path, study).lines[-1] == "kernel is none, the reference has 0123456789ab"
 
 
 def test_results_with_excluded_runs_make_no_reference(tmp_path: Path) -> None:

@@ -22,9 +22,16 @@ def transfers(flows: Sequence[Mapping[str, Any]], flow: str | None = None, withi
     return count
 
 
-def carried_gigabytes(flows: Sequence[Mapping[str, Any]], flow: str | None = None) -> float:
-    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all."""
-    return of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
+def carried_gigabytes(
+    flows: Sequence[Mapping[str, Any]], flow: str | None = None, within_us: float | None = None
+) -> float:
+    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all.
+
+    An amount for a time ``within_us`` is had only from flows that lasted as long.
+    """
+    total = of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
+    _require_length([row for row in flows if flow in (None, row["flow"])], within_us)
+    return total
 
 
 def web_gigabytes(web: Sequence[Mapping[str, Any]], within_us: float | None = None) -> float:

@@ -52,7 +52,7 @@ def draw(dataset: Dataset, plan: Plan, spec: OneFigure) -> Drawing:
         title(figure, f"{spec.artifact}: {spec.title}")
         if not data.rows:
             # Without data the axes have no scale on which the paper's marks could stand.
-            empty(figure)
+            empty(figure, _reason(plan, spec))
         elif isinstance(spec, Bars):
             draw_bars(figure, spec, data)
         elif isinstance(spec, TimeSeries):
@@ -64,6 +64,15 @@ def draw(dataset: Dataset, plan: Plan, spec: OneFigure) -> Drawing:
         else:
             table(figure.add_subplot(), data)
         return Drawing(spec.artifact, figure, data)
+
+
+def _reason(plan: Plan, spec: OneFigure) -> str:
+    """Why a figure is empty."""
+    quantity = getattr(spec, "of", spec)
+    experiment = getattr(quantity, "experiment", None)
+    if experiment is not None and experiment not in {run.experiment for run in plan.runs}:
+        return f"no run in this plan (profile {plan.profile})"
+    return "no valid run"
 
 
 def save(drawing: Drawing, folder: Path) -> None:

@@ -51,11 +51,11 @@ def bars_data(dataset: Dataset, spec: Bars) -> FigureData:
     series: list[tuple[Any, Selection]] = [(None, selection)]
     if spec.series == FLOW:
         flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
-        series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _named_first(flows, spec)]
+        series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _named_first(sorted(flows), spec)]
         series += [(SUM, selection)] if spec.stacked else []
     elif spec.series:
         # The lock is shuffled: series stand in an order of their own.
-        values = sorted({run.factors[spec.series] for run in runs}, key=series_order)
+        values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
         series = [(value, selection.narrowed(spec.series, value)) for value in values]
     found: dict[tuple[Any, Any], Summary] = {}
     for name, one in series:
@@ -202,9 +202,10 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     return text + (f"; in full colour: {tick(chosen, spec.x_unit)}" if chosen is not None else "")
 
 
-def _named_first(flows: set[str], spec: Bars) -> list[str]:
-    """The flows in the order of their names in the legend, then the others."""
-    return [*(flow for flow in spec.names if flow in flows), *sorted(flows - spec.names.keys())]
+def _named_first(values: Sequence[Any], spec: Bars) -> list[Any]:
+    """Flows or values of the series in the order of their names in the legend, then the others as they are."""
+    order = {name: place for place, name in enumerate(spec.names)}
+    return sorted(values, key=lambda value: order.get(str(value), len(order)))
 
 
 def _called(name: Any, spec: Bars) -> str:

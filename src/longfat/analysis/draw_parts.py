@@ -56,10 +56,10 @@ def title(figure: Figure, text: str) -> None:
     figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=style.SETTINGS["axes.titlesize"])
 
 
-def empty(figure: Figure) -> None:
+def empty(figure: Figure, why: str) -> None:
     """Axes that say why there is nothing on them."""
     axes = figure.add_subplot(xticks=[], yticks=[])
-    axes.text(0.5, 0.5, "no valid run", transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
 
 
 def label_axes(axes: Axes, labels: Labels) -> None:

@@ -25,6 +25,7 @@ COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue",
 _BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
+_GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of what stands there
 _BEHIND: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 _SMALL: Any = {"fontsize": 6.5, "color": style.SOFT, "linespacing": 1.25}
 
@@ -70,9 +71,9 @@ def draw_topology(figure: Figure, plan: Plan, spec: Topology) -> None:
     flows_height = _FLOW_ROW * len(network.traffic)
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(-flows_height - _MARGIN, deepest * _ROW)
-    places = _places(network, deepest)
     roles = {node.name: node.role for node in network.nodes}
     same = list(zip(*(ports(run.spec) for run in runs), strict=True))
+    places = _places(network, same, deepest)
     own = {port[0].node: port for port in same}
     for near, far in zip(same[::2], same[1::2], strict=True):
         _draw_link(axes, near, far, places, roles)
@@ -109,15 +110,20 @@ def _columns(spec: RunSpec) -> dict[str, int]:
     return columns
 
 
-def _places(network: RunSpec, deepest: int) -> dict[str, tuple[float, float]]:
-    """The centre of each node: gaps in which words stand are wider than those without."""
+def _places(network: RunSpec, same: Sequence[Sequence[Port]], deepest: int) -> dict[str, tuple[float, float]]:
+    """The centre of each node: gaps are as wide as the words in them ask for."""
     columns = _columns(network)
     routers = {node.name for node in network.nodes if node.role == "router"}
     ranks = [[name for name, own in columns.items() if own == column] for column in range(max(columns.values()) + 1)]
     widths = [max((_ROUTER if name in routers else _BOX)[0] for name in names) for names in ranks]
-    speaking = [port for port in ports(network) if port.node in routers and _words([port])]
+    lines = [
+        ({port[0].node, port[0].peer}, len(line))
+        for port in same
+        if port[0].node in routers
+        for line in _words(port).splitlines()
+    ]
     gaps = [
-        1.0 if any({port.node, port.peer} <= {*one, *other} for port in speaking) else 0.8
+        max([_GAP, *(_LETTER * length for ends, length in lines if ends <= {*one, *other})])
         for one, other in itertools.pairwise(ranks)
     ]
     unit = (WIDTH - 2 * _MARGIN - sum(widths)) / sum(gaps)
@@ -198,11 +204,12 @@ def _words(port: Sequence[Port]) -> str:
     if egress.rate_bps is None and not egress.delay_us:
         return ""
     rate = egress.rate_bps is not None
-    limit = _text(_span(port, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes), 1)
-    unit = "packets" if egress.queue.limit_packets else "B"
+    in_packets = egress.queue.limit_packets is not None
+    limit = _span(port, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes)
+    size = f"{_text(limit, 1)} packets" if in_packets else f"{_text(limit, 1000, '.0f')} kB"
     words = (
         _rate(port) if rate else "",
-        f"{egress.queue.kind} of {limit} {unit}" if rate else "",
+        f"{egress.queue.kind} of {size}" if rate else "",
         f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
         "drops one packet" if egress.drops else "",
     )
@@ -223,6 +230,6 @@ def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | s
     return f"{found[0]} to {found[-1]}"
 
 
-def _text(span: int | str | None, divisor: int) -> str:
+def _text(span: int | str | None, divisor: int, form: str = ".10g") -> str:
     """A number, or both ends of a span, in another unit, thousands apart."""
-    return " to ".join(f"{int(part) / divisor:,.10g}" for part in str(span).split(" to "))
+    return " to ".join(f"{int(part) / divisor:,{form}}" for part in str(span).split(" to "))

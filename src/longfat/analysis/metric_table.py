@@ -105,7 +105,11 @@ METRICS: dict[str, Metric] = {
         lambda rows, flow, p: carried.transfers(rows, flow, p.get("within")),
         optional=("within",),
     ),
-    "carried": _rows("GB", "data received", 1, lambda rows, flow, p: carried.carried_gigabytes(rows, flow)),
+    "carried": _rows(
+        *("GB", "data received", 1),
+        lambda rows, flow, p: carried.carried_gigabytes(rows, flow, p.get("within")),
+        optional=("within",),
+    ),
     "web_bytes": _web(
         "GB", "content that web users took in", lambda rows, p: carried.web_gigabytes(rows, p.get("within")), "within"
     ),

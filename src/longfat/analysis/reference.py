@@ -58,13 +58,15 @@ def compare(results: Path, study_dir: Path) -> ReferenceMatch:
                 return ReferenceMatch("differs", tuple(lines))
             digest = found["dataset"][:12]
             return ReferenceMatch("identical", (f"dataset {digest} and all verdicts match the reference",))
-    nearest = max(references, key=lambda item: sum(item["key"][key] == found["key"][key] for key in KEYS))
+    nearest = max(references, key=lambda item: _nearness(item, found["key"], found["profile"], found["stack"]))
     lines = ["no reference for these inputs; against the nearest one"]
     lines += [
         f"{key} is {found['key'][key][:12]}, the reference has {nearest['key'][key][:12]}"
         for key in KEYS
         if nearest["key"][key] != found["key"][key]
     ]
+    if (nearest["profile"], nearest["stack"]) == (found["profile"], found["stack"]):
+        lines += _differences(nearest, found) or ["and yet every table and every verdict is the same"]
     return ReferenceMatch("no_reference", tuple(lines))
 
 
@@ -99,17 +101,20 @@ def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None
     """
     key = provenance(results)
 
-    def nearness(reference: dict[str, Any]) -> tuple[bool, int]:
-        return reference["profile"] == plan.profile, sum(reference["key"][name] == key[name] for name in KEYS)
-
     def another(reference: dict[str, Any]) -> bool:
         return reference["stack"] != plan.stack or _simulated(reference["key"]) != _simulated(key)
 
     others = [item for item in _references(study_dir) if item["stack"] is not None and another(item)]
     if not others:
         return None
-    nearest = max(others, key=nearness)
+    nearest = max(others, key=lambda item: _nearness(item, key, plan.profile, item["stack"]))
     return OtherStack(nearest["stack"], nearest["profile"], nearest["key"]["backend"], nearest["verdicts"])
+
+
+def _nearness(reference: dict[str, Any], key: Mapping[str, str], profile: str, stack: str | None) -> tuple[bool, int]:
+    """How well a reference can stand for results of these inputs: the same settings count first."""
+    settings = (reference["profile"], reference["stack"]) == (profile, stack)
+    return settings, sum(reference["key"][name] == key[name] for name in KEYS)
 
 
 def _simulated(key: Mapping[str, str]) -> bool:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves that are read from the samples of sockets: goodput and the windows of a flow, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fabricated_results import write_results, write_study
+
+from longfat.analysis.draw import Drawing
+from longfat.analysis.figures import load_figures
+from longfat.analysis.opened import OpenedStudy
+from longfat.dataset.build import build_dataset
+from longfat.errors import StudyError
+
+MANIFEST = """\
+format: 1
+study: small
+title: Competing flows
+algorithms: {standard: {cca: reno}, ctcp: {cca: compound}}
+hosts: {mtu: 9000 B, txqueuelen: 100}
+experiments:
+  - id: pairs
+    artifacts: [rates]
+    topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {limit: 100}}
+    flows:
+      - {name: stream1, from: client1, to: server, algorithm: "${first}", window: 8 MiB, duration: 1 s}
+      - {name: stream2, from: client2, to: server, algorithm: standard, window: 8 MiB, duration: 1 s}
+    sweep: {product: {first: [standard, ctcp]}}
+"""
+
+FIGURES = """\
+format: 1
+study: small
+figures:
+  - artifact: rates
+    kind: timeseries
+    title: goodput of both flows
+    experiment: pairs
+    what: goodput
+    interval: 100 ms
+    where: {first: ctcp}
+    flows: {stream1: CTCP, stream2: Standard TCP}
+    labels: {x: time (s), y: goodput (Mb/s)}
+    paper: {text: no number stated}
+  - artifact: windows
+    kind: timeseries
+    title: windows of one flow
+    experiment: pairs
+    what: cwnd
+    also: [ssthresh, dwnd]
+    flow: stream1
+    panels: first
+    labels: {x: time (s), y: segments}
+    paper: {text: no number stated}
+"""
+
+
+def write(folder: Path, figures: str = FIGURES) -> Path:
+    study = write_study(folder, claims="format: 1\nstudy: small\nclaims: []\n", figures=figures)
+    (study / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    return study
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
+    folder = tmp_path_factory.mktemp("results")
+    study = write(folder)
+    write_results(study, folder)
+    build_dataset(folder)
+    return OpenedStudy(folder, study)
+
+
+def labels(drawing: Drawing) -> list[str]:
+    return [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+
+
+def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None:
+    drawing = opened.show("rates")
+    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "goodput_mbps")
+    times = [row[3] for row in drawing.data.rows if row[1:3] == (1, "stream1")]
+    assert times == pytest.approx([0.05 + 0.1 * place for place in range(10)])
+    assert 0 < max(row[-1] for row in drawing.data.rows) < 1000
+    assert labels(drawing) == ["CTCP", "Standard TCP"]
+
+
+def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_one(opened: OpenedStudy) -> None:
+    drawing = opened.show("windows")
+    assert drawing.data.columns == ("scenario", "repetition", "first", "flow", "window", "t_s", "segments")
+    found = {(row[2], row[4]) for row in drawing.data.rows}
+    assert {("standard", "cwnd"), ("ctcp", "cwnd"), ("ctcp", "dwnd")} <= found
+    assert ("standard", "dwnd") not in found
+    assert {"congestion window", "delay window"} <= set(labels(drawing))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    what: goodput\n", "    what: cwnd\n", "figures[0].interval: belongs to goodput"),
+        ("    what: cwnd\n", "    what: goodput\n", "figures[1].also: belongs to cwnd"),
+        ("    flow: stream1\n", "", "figures[1].flow: is required here: flows of the experiment are stream1, stream2"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in FIGURES
+    with pytest.raises(StudyError) as caught:
+        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+    assert message in str(caught.value)
