@@ -222,6 +222,17 @@ def test_a_checkout_that_is_not_ones_own_and_not_set_up_is_refused(machine: Mach
 
 
 @pytest.mark.slow
+def test_an_environment_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(machine: Machine) -> None:
+    other = machine.checkout.parent / "other"
+    other.mkdir()
+    (other / "kept").write_text("")
+    (machine.checkout / ".venv").symlink_to(other)
+    done = machine.start()
+    assert done.returncode == 3
+    assert ".venv is a link, and making the environment would empty what it leads to" in done.stderr
+    assert [path.name for path in other.iterdir()] == ["kept"]
+
+
 def test_an_environment_uses_the_package_from_the_checkout(machine: Machine) -> None:
     source = machine.checkout / "src/longfat"
     source.mkdir(parents=True)

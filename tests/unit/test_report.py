@@ -222,7 +222,7 @@ def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: P
     match = compare(tmp_path, study)
     assert match.status == "no_reference"
     assert "kernel is none, the reference has 0123456789ab" in match.lines
-    assert match.lines[-1] == "and yet every table and every verdict is the same"
+    assert match.lines[-1] == "and yet every verdict is the same"
 
 
 def test_what_differs_from_the_nearest_reference_is_named_if_its_settings_are_the_same(tmp_path: Path) -> None:
