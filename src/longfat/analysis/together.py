@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from longfat.analysis.link import LinkMetric, Parameters
-from longfat.analysis.metrics import NoValue
+from longfat.analysis.metrics import Array, NoValue
 from longfat.dataset.load import Dataset, Run
-
-Array = npt.NDArray[np.float64]
 
 _Measure = Callable[[Sequence["Progress"], "Span", float], float]
 
