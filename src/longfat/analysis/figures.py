@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from longfat.analysis.claims import factor_findings, load_document, quantity_findings, study_beside
 from longfat.analysis.expressions import Quantity, base_units
@@ -22,6 +22,7 @@ from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
+from longfat.manifest.source import read_source
 from longfat.manifest.study import Study, SweptExperiment
 
 FIGURES = "figures.yaml"
@@ -74,6 +75,18 @@ def load_figures(path: FilePath) -> FiguresDocument:
                 yield from _findings(figure, place, study)
 
     return load_document(path, FiguresDocument, "figures", "artifact", check)
+
+
+def load_coverage(path: FilePath) -> Coverage | None:
+    """Only how many artifacts and claims the paper has; the figures are not looked at.
+
+    Raises StudyError when it cannot be read.
+    """
+    data = read_source(path).data
+    try:
+        return Coverage.model_validate(data["paper"]) if isinstance(data, dict) and "paper" in data else None
+    except ValidationError as error:
+        raise StudyError(f"paper is no size of a catalogue: {error}", where=str(path)) from error
 
 
 def _findings(figure: OneFigure, place: Path, study: Study) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longfat.analysis.link import LinkMetric, Parameters, Port, bottleneck_of
+from longfat.analysis.link import Parameters, Port, RunMetric, bottleneck_of
 from longfat.analysis.metrics import NoValue
 from longfat.analysis.together import Span, connections_of, rates_mbps, seen
 from longfat.dataset.load import Dataset, Run
@@ -112,32 +112,32 @@ def _out_of_order(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -
     return _counted(dataset, run, receiver, "TcpExt.TCPOFOQueue")
 
 
-STEADINESS_METRICS: dict[str, LinkMetric] = {
-    "stability": LinkMetric(
+STEADINESS_METRICS: dict[str, RunMetric] = {
+    "stability": RunMetric(
         *("", "deviation of the throughput over its mean", _stability),
         required=("interval",),
         optional=("since",),
         flow=True,
     ),
-    "link_stability": LinkMetric(
+    "link_stability": RunMetric(
         *("", "deviation of what the bottleneck carries over its mean", _link_stability),
         required=("interval",),
         optional=("since",),
     ),
-    "jain": LinkMetric("", "Jain's index", lambda d, run, flow, p: jain_index(d.flows.get(run.run_id, ()))),
-    "asymmetry": LinkMetric(
+    "jain": RunMetric("", "Jain's index", lambda d, run, flow, p: jain_index(d.flows.get(run.run_id, ()))),
+    "asymmetry": RunMetric(
         *("", "asymmetry", lambda d, run, flow, p: asymmetry(d.flows.get(run.run_id, ()), str(flow))),
         required=("flow",),
         flow=True,
     ),
-    "asymmetry_size": LinkMetric(
+    "asymmetry_size": RunMetric(
         *("", "size of the asymmetry", lambda d, run, flow, p: abs(asymmetry(d.flows.get(run.run_id, ()), str(flow)))),
         required=("flow",),
         flow=True,
     ),
-    "rtt": LinkMetric("ms", "mean RTT of pings", _pings(lambda rtt: float(rtt.mean())), optional=("since",), least=1),
-    "rtt_least": LinkMetric("ms", "smallest RTT of pings", _pings(lambda rtt: float(rtt.min())), least=1),
-    "rtt_most": LinkMetric("ms", "largest RTT of pings", _pings(lambda rtt: float(rtt.max())), least=1),
-    "return_loss": LinkMetric("%", "segments lost on the way back", _return_loss, flow=True),
-    "out_of_order": LinkMetric("segments", "segments that arrived out of order", _out_of_order, flow=True),
+    "rtt": RunMetric("ms", "mean RTT of pings", _pings(lambda rtt: float(rtt.mean())), optional=("since",), least=1),
+    "rtt_least": RunMetric("ms", "smallest RTT of pings", _pings(lambda rtt: float(rtt.min())), least=1),
+    "rtt_most": RunMetric("ms", "largest RTT of pings", _pings(lambda rtt: float(rtt.max())), least=1),
+    "return_loss": RunMetric("%", "segments lost on the way back", _return_loss, flow=True),
+    "out_of_order": RunMetric("segments", "segments that arrived out of order", _out_of_order, flow=True),
 }
