@@ -68,7 +68,7 @@ def write_front(results_root: Path, experiments: Path) -> Path:
     results_root.mkdir(parents=True, exist_ok=True)
     folders, faults = _folders(results_root)
     studies = [_shown(path.parent, folders) for path in sorted(experiments.glob("[!_]*/study.yaml"))]
-    page = render("front.html.j2", studies=studies, faults=faults, verdict_words=VERDICT_WORDS)
+    page = render("front.html.j2", studies=studies, faults=tuple(faults), verdict_words=VERDICT_WORDS)
     return write_page(results_root / FRONT, page)
 
 
