@@ -17,7 +17,6 @@ from longfat.analysis.report import write_report
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
 
-
 ABOUT = "A &lt;small&gt; study small 40 figures and tables, 90 claims"
 
 
