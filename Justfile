@@ -24,6 +24,11 @@ plan STUDY *OPTIONS:
 smoke *OPTIONS:
     @longfat smoke "$@"
 
+# Write results/index.html: every study with its artifacts regenerated and its claims by verdict
+[group('study')]
+reports:
+    @longfat reports
+
 # Run the tests: unit, contract, and what boots guests
 [group('check')]
 test *OPTIONS:

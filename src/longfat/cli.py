@@ -193,6 +193,15 @@ def report(study: Study, results: Results = None) -> None:
 
 
 @app.command()
+def reports() -> None:
+    """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
+    with _outcome() as console:
+        from longfat.verbs import conclude
+
+        _finish(conclude.reports(console))
+
+
+@app.command()
 def reference(study: Study, results: Results = None) -> None:
     """Make dataset and verdicts the committed reference that later results are compared with."""
     with _outcome() as console:

@@ -160,9 +160,27 @@ class Web:
 
 
 @dataclass(frozen=True)
+class Udp:
+    """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
+
+    Rates count whole IPv4 packets. ``start_us`` counts from the start of the measurement, ``t`` from ``start_us``.
+    """
+
+    name: str
+    sender: str
+    receiver: str
+    mean_bps: int
+    swing_bps: int
+    period_us: int
+    duration_us: int
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
 class Probes:
     """What is observed while the flows run: sampling intervals, and flows captured at their sender.
 
+    Pings go from the first sender to the first receiver.
     ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are taken out before it is read.
     """
 
@@ -170,6 +188,7 @@ class Probes:
     queue_interval_us: int | None = 100_000
     capture_flows: tuple[str, ...] = ()
     capture_loss_percent: float = 0.0
+    ping_interval_us: int | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -185,6 +204,7 @@ class RunSpec:
     pins: dict[str, str] = field(default_factory=dict)
     format: int = 1
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
+    udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -198,8 +218,8 @@ class RunSpec:
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last flow stops sending, and the last user fetching."""
-        return max(traffic.start_us + traffic.duration_us for traffic in self.traffic)
+        """Time in microseconds at which the last flow or UDP traffic stops sending, and the last user fetching."""
+        return max(traffic.start_us + traffic.duration_us for traffic in (*self.traffic, *self.udp))
 
     @property
     def beyond_kernels(self) -> tuple[str, ...]:

@@ -296,7 +296,7 @@ def test_limits_are_those_of_the_policy() -> None:
     assert Limits(above=100).bounds() == (100, float("inf"), False)
 
 
-@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "vista-2006", "_smoke"])
+@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
 def test_the_claims_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
     claims = load_claims(ROOT / "experiments" / study / "claims.yaml")
     assert len({claim.id for claim in claims}) == len(claims) > 0

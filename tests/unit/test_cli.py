@@ -164,6 +164,8 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     results = root / "results" / "_smoke"
     assert f"report: {results / 'report.html'}" in result.output
     assert (results / "report.html").stat().st_size > 10_000
+    assert f"all studies: {root / 'results' / 'index.html'}" in result.output
+    assert "all studies:" in call("reports").output
     assert call("reference", "_smoke").exit_code == 0
     for verb in ("dataset", "analyse", "report"):
         assert call(verb, "_smoke").exit_code == 0

@@ -183,7 +183,7 @@ def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "vista-2006", "_smoke"])
+@pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
 def test_the_figures_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
     figures = load_figures(ROOT / "experiments" / study / "figures.yaml").figures
     assert len(figures) > 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from longfat.backends.fake import FakeBackend
 from longfat.dataset.gates import GATES, Evidence, misses
 from longfat.dataset.route import ports, route
-from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
 
 SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
 SCALABLE = {"net.ipv4.tcp_scalable.a_ppm": "20000", "net.ipv4.tcp_scalable.b_ppm": "125000"}
@@ -231,3 +232,15 @@ def test_a_route_takes_the_fewest_links_and_interfaces_are_counted_per_node() ->
     assert [port.name for port in route(SPEC, "client1", "server")] == ["client1-eth0", "delay-eth1"]
     assert [port.name for port in route(SPEC, "server", "client1")] == ["server-eth0", "delay-eth0"]
     assert route(SPEC, "client1", "nowhere") == ()
+
+
+def test_udp_traffic_that_never_arrives_is_a_miss(truth: Truth) -> None:
+    wave = Udp("wave", "client1", "server", 8_000_000, 1_000_000, 1_000_000, 1_000_000)
+    spec = dataclasses.replace(SPEC, udp=(wave,))
+    achieved, reports = truth
+    found = [misses(Evidence(spec, {**achieved, "udp": [told]}, reports)) for told in _told(0, 5)]
+    assert found == [("no packet of UDP traffic wave arrived",), ()]
+
+
+def _told(*counts: int) -> list[dict[str, Any]]:
+    return [{"udp": "wave", "received_packets": count} for count in counts]

@@ -97,7 +97,8 @@ def test_the_command_names_every_package_and_leaves_comments_out() -> None:
     argv = mmdebstrap_argv(recipe, mode="unshare", sources=["deb a b main"], target=Path("/x/image.tar"))
     assert argv[:3] == ["mmdebstrap", "--mode=unshare", "--variant=essential"]
     assert argv[-3:] == ["bookworm", "/x/image.tar", "deb a b main"]
-    packages = "ethtool,iperf,iproute2,mininet,mount,nginx,python3,python3-docker,python3-pycurl,tcpdump,tcptrace"
+    packages = "ethtool,iperf,iproute2,iputils-ping,mininet,mount,nginx,"
+    packages += "python3,python3-docker,python3-pycurl,tcpdump,tcptrace"
     assert f"--include={packages}" in argv
     assert "--dpkgopt=path-exclude=/usr/lib/*/gconv/*" in argv
 
@@ -309,7 +310,16 @@ def test_the_image_has_empty_mount_points(real_image: ImageBuild, name: str) -> 
 
 @pytest.mark.virtual
 def test_every_program_of_a_run_is_in_the_image(real_image: ImageBuild) -> None:
-    programs = ["bin/iperf", "sbin/tc", "bin/ss", "sbin/ethtool", "bin/tcpdump", "bin/tcptrace", "bin/mnexec"]
+    programs = [
+        "bin/iperf",
+        "bin/ping",
+        "sbin/tc",
+        "bin/ss",
+        "sbin/ethtool",
+        "bin/tcpdump",
+        "bin/tcptrace",
+        "bin/mnexec",
+    ]
     assert [name for name in programs if not (real_image.path / "usr" / name).exists()] == []
 
 

@@ -12,7 +12,7 @@ from longfat.plan import build_plan, estimate
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "vista-2006")
+STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006")
 
 
 def study(name: str) -> Study:

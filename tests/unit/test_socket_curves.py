@@ -80,7 +80,8 @@ def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None
     drawing = opened.show("rates")
     assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "goodput_mbps")
     times = [row[3] for row in drawing.data.rows if row[1:3] == (1, "stream1")]
-    assert times == pytest.approx([0.05 + 0.1 * place for place in range(10)])
+    # The last of ten intervals is left out: the socket was not sampled up to its end.
+    assert times == pytest.approx([0.05 + 0.1 * place for place in range(9)])
     assert 0 < max(row[-1] for row in drawing.data.rows) < 1000
     assert labels(drawing) == ["CTCP", "Standard TCP"]
 

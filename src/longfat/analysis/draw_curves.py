@@ -17,7 +17,7 @@ from longfat.analysis import style
 from longfat.analysis.draw_parts import FigureData, label_axes, legend, marks, series_order, tick
 from longfat.analysis.figure_kinds import TimeSeries
 from longfat.analysis.metrics import Array, NoValue
-from longfat.analysis.together import Span, connections_of, rates_mbps
+from longfat.analysis.together import Span, connections_of, rates_mbps, seen
 from longfat.dataset.load import Dataset, Run, Series
 
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
@@ -27,6 +27,7 @@ _COLUMNS = {
     ("ssthresh", None): ("ssthresh_segments", 1.0),
     ("dwnd", None): ("dwnd_segments", 1.0),
     ("goodput", None): ("goodput_mbps", 1.0),
+    ("rtt", None): ("rtt_ms", 1e-3),
     ("throughput", None): ("throughput_bytes_per_s", 1.0),
     ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
     ("throughput", "Mb/s"): ("throughput_mbps", 8e-6),
@@ -102,6 +103,8 @@ _Points = dict[int, list[tuple[float, float]]]  # by repetition
 def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeSeries) -> Series:
     if what == "goodput":
         return _goodput(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
+    if what == "rtt":
+        return dataset.pings(run.run_id)
     if spec.captured:
         return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
     table = dataset.sockets(run.run_id, flow)
@@ -111,15 +114,27 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 
 def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
-    """Mb/s of all connections of a flow in each interval from its start to its end, at the interval's middle."""
-    (row,) = (row for row in dataset.flows[run.run_id] if flow in (None, row["flow"]))
-    span = Span(row["start_us"], row["end_us"])
+    """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
+    rows = [row for row in dataset.flows[run.run_id] if flow in (None, row["flow"])]
+    if not rows:
+        return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
+    (row,) = rows
+    connections = connections_of(dataset, run, flow)
+    span = seen(connections, Span(row["start_us"], row["end_us"]))
     try:
-        rates: Array = rates_mbps(connections_of(dataset, run, flow), span, interval_us).sum(axis=1)
+        rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
     except NoValue:  # it lasted less than an interval
         rates = np.zeros(0)
     middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
     return Series(middles, rates)
+
+
+def _arrived(sums: Series, interval_us: float) -> Series:
+    """Mb/s of UDP traffic in each interval from the start of the run, where nothing had arrived, to the last sample."""
+    times, values = (np.concatenate(([0.0], column)) for column in (sums.t_us, sums.values))
+    edges: Array = interval_us * np.arange(times[-1] // interval_us + 1, dtype=np.float64)
+    arrived = np.interp(edges, times, values)
+    return Series(edges[:-1] + interval_us / 2, 8 * np.diff(arrived) / interval_us)
 
 
 def _cut(series: Series, spec: TimeSeries) -> Series:

@@ -106,13 +106,14 @@ class Bars(Figure):
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput are read from captures, all else from the samples of the sending sockets. Of a flow
-    with several connections a window is that of the first, and goodput that of all.
+    Outstanding data and throughput are read from captures, RTTs are those of pings, and all else comes from the samples
+    of the sending sockets. Of a flow with several connections a window is that of the first, and goodput that of all.
+    Goodput may be of UDP traffic too: that of whole packets at its receiver.
     """
 
     kind: Literal["timeseries"]
     experiment: f.ExperimentId
-    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "goodput"] = Field(
+    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "goodput", "rtt"] = Field(
         "outstanding", description="what is drawn over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")

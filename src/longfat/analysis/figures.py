@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from longfat.analysis.claims import factor_findings, load_document, quantity_findings, study_beside
 from longfat.analysis.expressions import Quantity, base_units
@@ -22,6 +22,7 @@ from longfat.errors import StudyError
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
+from longfat.manifest.source import read_source
 from longfat.manifest.study import Study, SweptExperiment
 
 FIGURES = "figures.yaml"
@@ -76,6 +77,18 @@ def load_figures(path: FilePath) -> FiguresDocument:
     return load_document(path, FiguresDocument, "figures", "artifact", check)
 
 
+def load_coverage(path: FilePath) -> Coverage | None:
+    """Only how many artifacts and claims the paper has; the figures are not looked at.
+
+    Raises StudyError when it cannot be read.
+    """
+    data = read_source(path).data
+    try:
+        return Coverage.model_validate(data["paper"]) if isinstance(data, dict) and "paper" in data else None
+    except ValidationError as error:
+        raise StudyError(f"paper is no size of a catalogue: {error}", where=str(path)) from error
+
+
 def _findings(figure: OneFigure, place: Path, study: Study) -> Iterator[Finding]:
     """What in a figure is not in the study."""
     experiments = {item.id: item for item in study.experiments}
@@ -126,11 +139,12 @@ def _curve_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment
     for key in ("series", "panels"):
         if name := getattr(figure, key):
             findings += factor_findings(name, (*place, key), experiment)
-    flows = experiment.flows
+    flows = (*experiment.flows, *(experiment.udp if figure.what == "goodput" else ()))
     findings += _among("flow", [figure.flow] if figure.flow else [], (*place, "flow"), flows, below=False)
     findings += _among("flow", figure.flows, (*place, "flows"), flows)
     if not findings:
         sampled = _capture_findings if figure.captured else _window_findings
+        sampled = _ping_findings if figure.what == "rtt" else sampled
         findings += sampled(figure, place, experiment)
         findings += _ambiguous(figure, place, experiment)
     yield from findings
@@ -145,6 +159,12 @@ def _capture_findings(figure: TimeSeries, place: Path, experiment: SweptExperime
     if not figure.flow and not figure.flows and len(captured) != 1:
         counted = ", ".join(captured) or "none"
         yield Finding((*place, "flow"), f"is required here: captured flows of the experiment are {counted}")
+
+
+def _ping_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """RTTs of an experiment without pings."""
+    if experiment.points[0].experiment.probes.ping is None:
+        yield Finding((*place, "what"), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
 
 
 def _window_findings(figure: TimeSeries, place: Path, experiment: SweptExperiment) -> Iterator[Finding]:

@@ -164,6 +164,11 @@ def highspeed_table_increase(window: float) -> float:
     return float(increase)
 
 
+def asymmetry_of_two(x1: float, x2: float) -> float:
+    """Asymmetry between two throughputs, (x1 - x2) / (x1 + x2) (Bullot and Cottrell 2003)."""
+    return (x1 - x2) / (x1 + x2)
+
+
 FORMULAS: dict[str, Callable[..., float]] = {
     formula.__name__: formula
     for formula in (
@@ -192,6 +197,7 @@ FORMULAS: dict[str, Callable[..., float]] = {
         highspeed_fitted_increase,
         highspeed_row,
         highspeed_table_increase,
+        asymmetry_of_two,
     )
 }
 

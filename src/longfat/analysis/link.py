@@ -41,7 +41,7 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class LinkMetric:
+class RunMetric:
     """A metric of a run; ``compute`` takes the dataset, the run, a flow or None, and parameters in base units."""
 
     unit: str
@@ -181,21 +181,21 @@ def _grown(t_us: Array, values: Array, since_us: float, until_us: float | None) 
     return float(counts[-1] - counts[0]), float(times[-1] - times[0])
 
 
-LINK_METRICS: dict[str, LinkMetric] = {
-    "each": LinkMetric(
+LINK_METRICS: dict[str, RunMetric] = {
+    "each": RunMetric(
         "Mb/s",
         "goodput of a connection",
         lambda dataset, run, flow, p: each_mbps(dataset.flows.get(run.run_id, ()), flow),
         flow=True,
     ),
-    "utilisation": LinkMetric(
+    "utilisation": RunMetric(
         "%",
         "use of the bottleneck",
         lambda dataset, run, flow, p: utilisation_percent(bottleneck_of(dataset, run), p["since"], p.get("until")),
         required=("since",),
         optional=("until",),
     ),
-    "mark_rate": LinkMetric(
+    "mark_rate": RunMetric(
         "ppm",
         "marked packets of those that arrive",
         lambda dataset, run, flow, p: marked_ppm(arrivals_of(dataset, run, flow), p["since"], p.get("until")),
@@ -203,7 +203,7 @@ LINK_METRICS: dict[str, LinkMetric] = {
         optional=("until",),
         flow=True,
     ),
-    "marks_per_s": LinkMetric(
+    "marks_per_s": RunMetric(
         "1/s",
         "marked packets a second",
         lambda dataset, run, flow, p: marks_per_s(arrivals_of(dataset, run, flow), p["since"], p.get("until")),
@@ -211,7 +211,7 @@ LINK_METRICS: dict[str, LinkMetric] = {
         optional=("until",),
         flow=True,
     ),
-    "fairness": LinkMetric(
+    "fairness": RunMetric(
         "",
         "goodput of a connection over that of one of the others",
         lambda dataset, run, flow, p: fairness(dataset.flows.get(run.run_id, ()), str(flow)),

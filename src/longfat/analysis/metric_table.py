@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of metrics that claims and figures may name: what each needs of a run, its parameters and its unit.
 
-Owns names and needs; the definitions are in ``metrics``, ``carried``, ``link``, ``together`` and ``window``. Must
-not choose runs.
+Owns names and needs; the definitions are in ``metrics``, ``carried``, ``link``, ``together``, ``window`` and
+``steadiness``. Must not choose runs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from longfat.analysis import carried, link, metrics
 from longfat.analysis.metrics import NoValue, Samples
+from longfat.analysis.steadiness import STEADINESS_METRICS
 from longfat.analysis.together import TOGETHER_METRICS
 from longfat.analysis.window import WINDOW_METRICS
 from longfat.dataset.load import Series
@@ -249,6 +250,6 @@ METRICS |= {
     ),
     **{
         name: Metric(m.unit, m.meaning, "run", m.least, m.compute, m.required, m.optional, m.flow)
-        for name, m in (link.LINK_METRICS | TOGETHER_METRICS | WINDOW_METRICS).items()
+        for name, m in (link.LINK_METRICS | TOGETHER_METRICS | WINDOW_METRICS | STEADINESS_METRICS).items()
     },
 }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from longfat.analysis.draw import drawn_artifacts
 from longfat.analysis.judge import read_verdicts
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
@@ -40,6 +41,30 @@ class OtherStack:
     profile: str
     backend: str
     verdicts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a committed reference says of itself; ``artifacts`` counts the paper's that were drawn with data."""
+
+    profile: str
+    stack: str
+    backend: str
+    artifacts: int | None
+    verdicts: Mapping[str, str]
+
+
+def committed(study_dir: Path) -> list[Committed]:
+    """The references of a study, by profile, stack and backend; those of old, which do not say these, are not.
+
+    Raises StudyError when a reference file is damaged.
+    """
+    found = [
+        Committed(item["profile"], item["stack"], item["key"]["backend"], item["artifacts"], item["verdicts"])
+        for item in _references(study_dir)
+        if item["stack"] is not None
+    ]
+    return sorted(found, key=lambda one: (one.profile, one.stack, one.backend))
 
 
 def compare(results: Path, study_dir: Path) -> ReferenceMatch:
@@ -143,6 +168,7 @@ def _facts(results: Path) -> dict[str, Any]:
         "tables": tables,
         "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
         "not_ok": max(0, len(exclusions) - 1),
+        "artifacts": drawn_artifacts(results),
         "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results)},
     }
 
@@ -152,7 +178,7 @@ def _references(study_dir: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A reference; those of old do not say their profile and stack, which are None then."""
+    """A reference; those of old do not say profile, stack and number of artifacts, which are None then."""
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         if data["format"] != 1 or not set(KEYS) <= data["key"].keys():
@@ -162,7 +188,11 @@ def _read(path: Path) -> dict[str, Any]:
         settings = {name: data.get(name) for name in ("profile", "stack")}
         if not all(value is None or isinstance(value, str) for value in settings.values()):
             raise ValueError("profile and stack are no texts")
-        return {**settings, "key": data["key"], "tables": data["tables"], "verdicts": data["verdicts"]}
+        drawn = data.get("artifacts")
+        if not (drawn is None or isinstance(drawn, int)):
+            raise ValueError("artifacts is no number")
+        kept = {name: data[name] for name in ("key", "tables", "verdicts")}
+        return {**settings, **kept, "artifacts": drawn}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
 

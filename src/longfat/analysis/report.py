@@ -9,30 +9,26 @@ give an equal page.
 from __future__ import annotations
 
 import base64
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from longfat.analysis.beside import Beside, beside
 from longfat.analysis.claims import CLAIMS
 from longfat.analysis.figures import FIGURES, FiguresDocument, beyond_the_paper, load_figures
 from longfat.analysis.judge import VERDICT_WORDS, Evidence, Verdict, read_verdicts
+from longfat.analysis.page import render, write_page
 from longfat.analysis.reference import other_stack, provenance
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.dataset.route import ports
-from longfat.errors import RigError
 from longfat.manifest.load import load_study
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 
 REPORT = "report.html"
-TEMPLATE = Path(__file__).with_name("report.html.j2")
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
 BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
 OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
@@ -73,10 +69,8 @@ def write_report(results: Path, study_dir: Path) -> Path:
     dataset = load_dataset(results)
     verdicts = read_verdicts(results)
     figures = load_figures(study_dir / FIGURES)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-                                     lstrip_blocks=True)  # fmt: skip
-    environment.filters |= {"words": _words, "measured": measured, "numbers": numbers}
-    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    page = render(
+        "report.html.j2",
         plan=plan,
         study=load_study(study_dir / "study.yaml"),
         runs=_counts([run.status for run in dataset.runs], STATUSES),
@@ -90,16 +84,10 @@ def write_report(results: Path, study_dir: Path) -> Path:
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
         digests=_digests(results, plan),
+        measured=measured,
         files=(f"experiments/{study_dir.name}/{CLAIMS}", f"experiments/{study_dir.name}/{FIGURES}"),
     )
-    path = results / REPORT
-    draft = path.with_name(f".{REPORT}-{os.getpid()}")
-    try:
-        draft.write_text(page, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise RigError(f"cannot write the report: {error}", where=str(path)) from error
-    return path
+    return write_page(results / REPORT, page)
 
 
 def measured(evidence: Evidence) -> str:
@@ -113,11 +101,6 @@ def measured(evidence: Evidence) -> str:
         return f"{value} (n = 1)"
     spread = f"; sd {_short(evidence.sd)}" if evidence.sd is not None else ""
     return f"{value} (95 %: {_short(evidence.low)} to {_short(evidence.high)}{spread}; n = {evidence.n})"
-
-
-def numbers(value: float | None) -> str:
-    """A number as the page writes it."""
-    return _short(value)
 
 
 def coverage(figures: FiguresDocument, verdicts: list[Verdict]) -> tuple[str, ...]:
@@ -164,6 +147,11 @@ def _setting(name: str, runs: list[PlannedRun]) -> Setting:
             f"{web.name}: {web.sender} to {web.receiver}, {web.duration_us / 1e6:g} s, {web.users} web users"
             f" ({web.model}, OFF times {web.off_ppm / 1e4:g} %)"
             for web in spec.web
+        )
+        + tuple(
+            f"{udp.name}: {udp.sender} to {udp.receiver}, {udp.duration_us / 1e6:g} s, UDP of {udp.mean_bps / 1e6:g}"
+            f" +- {udp.swing_bps / 1e6:g} Mbit/s, period {udp.period_us / 1e6:g} s"
+            for udp in spec.udp
         ),
         hosts=tuple(hosts),
     )
@@ -241,10 +229,6 @@ def _counts(found: list[str], order: tuple[str, ...]) -> dict[str, int]:
 
 def _order(value: Any) -> tuple[str, Any]:
     return str(type(value)), value
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _short(value: float | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longfat.analysis.link import LinkMetric, Parameters
+from longfat.analysis.link import Parameters, RunMetric
 from longfat.analysis.metrics import Array, NoValue
 from longfat.dataset.load import Dataset, Run
 
@@ -112,6 +112,11 @@ def span_of(dataset: Dataset, run: Run) -> Span:
     return Span(max(row["start_us"] for row in flows), min(row["end_us"] for row in flows))
 
 
+def seen(connections: Sequence[Progress], span: Span) -> Span:
+    """The span up to the last sample of every connection: an interval whose end was not sampled would look low."""
+    return Span(span.start_us, min(span.end_us, *(float(one.t_us[-1]) for one in connections)))
+
+
 def _several(connections: Sequence[Progress]) -> Sequence[Progress]:
     if len(connections) < 2:
         raise NoValue("one connection alone is neither fair nor unfair")
@@ -124,14 +129,14 @@ def _above_zero(rate: float) -> float:
     return rate
 
 
-TOGETHER_METRICS: dict[str, LinkMetric] = {
-    "together": LinkMetric(
+TOGETHER_METRICS: dict[str, RunMetric] = {
+    "together": RunMetric(
         "Mb/s",
         "throughput while all flows send",
         lambda dataset, run, flow, p: together_mbps(connections_of(dataset, run, flow), span_of(dataset, run)),
         flow=True,
     ),
-    "sigma_fairness": LinkMetric(
+    "sigma_fairness": RunMetric(
         "",
         "sigma fairness",
         lambda dataset, run, flow, p: sigma_fairness(connections_of(dataset, run, flow), span_of(dataset, run)),
@@ -140,11 +145,11 @@ TOGETHER_METRICS: dict[str, LinkMetric] = {
 }
 
 
-def _interval_metric(unit: str, meaning: str, measure: _Measure, least: int = 2) -> LinkMetric:
+def _interval_metric(unit: str, meaning: str, measure: _Measure, least: int = 2) -> RunMetric:
     def compute(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> float:
         return measure(connections_of(dataset, run, flow), span_of(dataset, run), p["interval"])
 
-    return LinkMetric(unit, meaning, compute, required=("interval",), flow=True, least=least)
+    return RunMetric(unit, meaning, compute, required=("interval",), flow=True, least=least)
 
 
 TOGETHER_METRICS |= {

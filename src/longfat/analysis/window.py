@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longfat.analysis.link import LinkMetric, Parameters, bottleneck_of
+from longfat.analysis.link import Parameters, RunMetric, bottleneck_of
 from longfat.analysis.metrics import NoValue, Samples, cut_places, cut_times_us
 from longfat.dataset.load import Dataset, Run
 
@@ -93,18 +93,18 @@ def _cuts_since(samples: Samples, since_us: float | None) -> npt.NDArray[np.intp
     return places[samples.t_us[places] >= (-np.inf if since_us is None else since_us)]
 
 
-def _of_columns(unit: str, meaning: str, measure: Callable[[Columns], float]) -> LinkMetric:
+def _of_columns(unit: str, meaning: str, measure: Callable[[Columns], float]) -> RunMetric:
     def compute(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> float:
         return measure(columns_of(dataset, run, flow, p.get("since")))
 
-    return LinkMetric(unit, meaning, compute, optional=("since",), flow=True, least=1)
+    return RunMetric(unit, meaning, compute, optional=("since",), flow=True, least=1)
 
 
-def _of_cuts(unit: str, meaning: str, measure: Callable[[Samples, float | None], float]) -> LinkMetric:
+def _of_cuts(unit: str, meaning: str, measure: Callable[[Samples, float | None], float]) -> RunMetric:
     def compute(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> float:
         return measure(samples_of(dataset, run, flow), p.get("since"))
 
-    return LinkMetric(unit, meaning, compute, optional=("since",), flow=True, least=1)
+    return RunMetric(unit, meaning, compute, optional=("since",), flow=True, least=1)
 
 
 def _derived_queue(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> float:
@@ -116,19 +116,19 @@ def _repeated(dataset: Dataset, run: Run, flow: str | None, p: Parameters) -> fl
     return repeated_cuts(samples_of(dataset, run, flow), p["within"], p.get("since"))
 
 
-WINDOW_METRICS: dict[str, LinkMetric] = {
+WINDOW_METRICS: dict[str, RunMetric] = {
     "backlog": _of_columns("segments", "segments that the connection has in queues", backlog_segments),
     "reverted": _of_columns("%", "time without a delay part of the window", reverted_percent),
     "threshold_ratio": _of_cuts("", "ssthresh after a cut over the window before it", threshold_ratio),
     "least_threshold": _of_cuts("segments", "smallest ssthresh after a cut", least_threshold_segments),
-    "repeated_cuts": LinkMetric(
+    "repeated_cuts": RunMetric(
         *("cuts", "cuts that follow another", _repeated),
         required=("within",),
         optional=("since",),
         flow=True,
         least=1,
     ),
-    "derived_queue": LinkMetric(
+    "derived_queue": RunMetric(
         "packets", "queue that the RTT tells of", _derived_queue, required=("segment",), flow=True, least=1
     ),
 }

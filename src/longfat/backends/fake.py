@@ -93,6 +93,10 @@ class FakeBackend:
             "sockets.csv": _sockets(spec),
             "queues.csv": _queues(spec),
         }
+        if spec.udp and spec.probes.queue_interval_us:
+            files["datagrams.csv"] = _datagrams(spec, spec.probes.queue_interval_us)
+        if spec.probes.ping_interval_us:
+            files["pings.csv"] = _pings(spec, spec.probes.ping_interval_us)
         if spec.web:
             files["web.json"] = canonical_json([_web_report(users) for users in spec.web])
         if spec.marks and spec.probes.queue_interval_us:
@@ -153,6 +157,7 @@ class FakeBackend:
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
+        udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
         captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
         return {
             "nodes": nodes,
@@ -162,6 +167,7 @@ class FakeBackend:
             "cpu_pressure_us": None,
             "memory_pressure": 0,
             **web,
+            **udp,
         }
 
 
@@ -276,6 +282,24 @@ def _arrivals(spec: RunSpec, step_us: int) -> str:
             count = sum(truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow) for flow in own)
             rows.append(f"{t_us},{node},{count},0\n")
     return "t_us,node,packets,marked_packets\n" + "".join(rows)
+
+
+def _datagrams(spec: RunSpec, step_us: int) -> str:
+    """Every packet of the mean rate arrives at once; the rate does not swing here."""
+    size = min(link.mtu_bytes for link in spec.links)
+    rows = []
+    for t_us in range(step_us, spec.end_us, step_us):
+        for one in spec.udp:
+            sent_us = min(max(0, t_us - one.start_us), one.duration_us)
+            packets = one.mean_bps * sent_us // 8_000_000 // size
+            rows.append(f"{t_us},{one.name},{packets},{packets * size}\n")
+    return "t_us,udp,received_packets,received_bytes\n" + "".join(rows)
+
+
+def _pings(spec: RunSpec, step_us: int) -> str:
+    """The truth has no queue: each ping takes the base RTT."""
+    rtt_us = truth.base_rtt_us(spec, spec.flows[0])
+    return "t_us,rtt_us\n" + "".join(f"{t_us},{rtt_us}\n" for t_us in range(0, spec.end_us, step_us))
 
 
 def _outstanding(spec: RunSpec, flow: Flow) -> str:

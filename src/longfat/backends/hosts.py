@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.host_kernel import FEATURES, needed_features
-from longfat.backends.protocol import Capabilities, refused_images, refused_web
+from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_web
 from longfat.dataset.gates import (
     Evidence,
     Gate,
@@ -106,6 +106,7 @@ class HostsBackend:
         return (
             *refused_images(spec),
             *refused_web(spec),
+            *refused_datagrams(spec),
             *spec.beyond_kernels,
             *refused_ccas(spec, self.capabilities().ccas),
             *self._refused_features(spec),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, refused_images, refused_transfers, refused_web
+from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_transfers, refused_web
 from longfat.errors import RigError
 from longfat.lab.ccas import refused_ccas
 from longfat.lab.topology import Port, lay_out
@@ -83,7 +83,13 @@ class Ns2Backend:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What ns-2 does not have: other algorithms and queues, drops, captures, parameters of the kernel's own."""
-        reasons = [*refused_ccas(spec, CCAS), *refused_images(spec), *refused_web(spec), *refused_transfers(spec)]
+        reasons = [
+            *refused_ccas(spec, CCAS),
+            *refused_images(spec),
+            *refused_web(spec),
+            *refused_datagrams(spec),
+            *refused_transfers(spec),
+        ]
         if spec.probes.capture_flows:
             reasons.append("ns-2 takes no captures here")
         for link in spec.links:

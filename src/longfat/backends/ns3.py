@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, refused_images, refused_transfers, refused_web
+from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_transfers, refused_web
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.lab.ccas import refused_ccas
@@ -65,7 +65,7 @@ class Ns3Backend:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What the model does not have: other algorithms, queues, drops, captures, delays that differ by direction."""
-        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec), *refused_web(spec)]
+        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec), *refused_web(spec), *refused_datagrams(spec)]
         reasons += [*refused_transfers(spec), *spec.beyond_kernels]
         if spec.probes.capture_flows:
             reasons.append("ns-3 takes no captures here")

@@ -73,6 +73,13 @@ def refused_web(spec: RunSpec) -> tuple[str, ...]:
     return ("web traffic needs backend virtual",) if spec.web else ()
 
 
+def refused_datagrams(spec: RunSpec) -> tuple[str, ...]:
+    """The reasons why a backend that runs neither UDP traffic nor ping does not do a run with them."""
+    reasons = ["UDP traffic needs backend virtual or mininet"] if spec.udp else []
+    reasons += ["ping needs backend virtual or mininet"] if spec.probes.ping_interval_us else []
+    return tuple(reasons)
+
+
 def refused_transfers(spec: RunSpec) -> tuple[str, ...]:
     """The reason why a simulator does not do a run whose transfers follow each other; empty without."""
     following = any(flow.transfer_bytes is not None for flow in spec.flows)

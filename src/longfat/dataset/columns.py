@@ -113,6 +113,33 @@ THROUGHPUT = pa.schema(
     )
 )
 
+DATAGRAMS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("udp", pa.string()),
+        ("received_packets", pa.int64()),
+        ("received_bytes", pa.int64()),
+    )
+)
+
+PINGS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("rtt_us", pa.int64()),
+    )
+)
+
+COUNTERS = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("node", pa.string()),
+        ("counter", pa.string()),
+        ("value", pa.int64()),
+    )
+)
+
 WEB = pa.schema(
     (
         ("run_id", pa.string()),
@@ -132,7 +159,10 @@ WEB = pa.schema(
     )
 )
 
-TABLES = ("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "web")
+TABLES = (
+    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "web"),
+    *("datagrams", "pings", "counters"),
+)
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

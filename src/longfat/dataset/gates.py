@@ -206,6 +206,14 @@ def web_users_were_served(evidence: Evidence) -> Iterator[str]:
             yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {allowed:g} %"
 
 
+def udp_traffic_arrived(evidence: Evidence) -> Iterator[str]:
+    """Something of each UDP traffic reached its receiver; how much is for the queues on the way to say."""
+    found = {item["udp"]: item["received_packets"] for item in evidence.achieved.get("udp", ())}
+    for udp in evidence.spec.udp:
+        if not found.get(udp.name):
+            yield f"no packet of UDP traffic {udp.name} arrived"
+
+
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
     """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
     for port, found in evidence.present_ports():
@@ -290,6 +298,7 @@ GATES: tuple[Gate, ...] = (
     algorithm_holds,
     servers_algorithm_holds,
     web_users_were_served,
+    udp_traffic_arrived,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,

@@ -113,6 +113,20 @@ class Dataset:
         table = self._read("queues", columns=list(PORT_COLUMNS), filters=_chosen(run_id, None)).drop_null()
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
+    @cached_property
+    def counters(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        """The rows of ``counters`` by run_id."""
+        return self._by_run("counters")
+
+    def pings(self, run_id: str) -> Series:
+        """Round-trip times of the answered pings in microseconds, by the time of asking; empty without pings."""
+        return self._series("pings", "rtt_us", run_id, None)
+
+    def datagrams(self, run_id: str, udp: str) -> Series:
+        """Bytes of one UDP traffic, IPv4 headers included, that had come so far; empty where there is none."""
+        rows = self._read("datagrams", filters=[("run_id", "=", run_id), ("udp", "=", udp)])
+        return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
+
     def arrivals(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
         """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
         table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))

@@ -22,7 +22,9 @@ from longfat.dataset.route import ports
 from longfat.errors import RecordError
 from longfat.runspec import RunSpec
 
-_COUNTED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # what queues.csv itself has
+# Counters of a node that metrics read: segments in and out, and those that came out of order.
+COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
+_SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # what queues.csv itself has
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,20 @@ class ParsedRun:
     outstanding: pa.Table
     throughput: pa.Table
     web: pa.Table
+    datagrams: pa.Table
+    pings: pa.Table
+    counters: pa.Table
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
     reports = _read_json(folder / "flows.json", list)
     web_reports = _read_json(folder / "web.json", list) if spec.web else []
-    sockets, queues = columns.SOCKETS.empty_table(), _COUNTED.empty_table()
+    sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us:
         sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
     if spec.probes.queue_interval_us:
-        queues = _read_csv(folder / "queues.csv", _COUNTED, run_id)
+        queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
         end_us=_read_json(folder / "outcome.json", dict).get("end_us"),
         achieved=_read_json(folder / "achieved.json", dict),
@@ -65,6 +70,13 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
         throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
         web=_web(folder / "web.json", web_reports, run_id),
+        datagrams=_read_csv(folder / "datagrams.csv", columns.DATAGRAMS, run_id)
+        if spec.udp and spec.probes.queue_interval_us
+        else columns.DATAGRAMS.empty_table(),
+        pings=_read_csv(folder / "pings.csv", columns.PINGS, run_id)
+        if spec.probes.ping_interval_us
+        else columns.PINGS.empty_table(),
+        counters=_counters(folder / "counters.json", run_id),
     )
 
 
@@ -108,6 +120,17 @@ def _web(path: Path, reports: list[dict[str, Any]], run_id: str) -> pa.Table:
         return pa.Table.from_pylist(rows, schema=columns.WEB)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"the report of a web traffic cannot be read: {error!r}", where=str(path)) from error
+
+
+def _counters(path: Path, run_id: str) -> pa.Table:
+    """The counters that claims ask for, of every node where they changed."""
+    rows = [
+        {"run_id": run_id, "node": node, "counter": name, "value": value}
+        for node, changed in sorted(_read_json(path, dict).items())
+        for name, value in sorted(changed.items())
+        if name in COUNTED
+    ]
+    return pa.Table.from_pylist(rows, schema=columns.COUNTERS)
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:

@@ -24,6 +24,7 @@ from typing import IO, Any, Protocol, TextIO
 from longfat.lab import arrivals, capture, qdisc, queues, sockets, traffic
 from longfat.lab.ccas import offered_ccas, parameter_names, refused_ccas
 from longfat.lab.counters import difference, read_counters
+from longfat.lab.datagrams import Datagrams, Timeline
 from longfat.lab.namespaces import inside
 from longfat.lab.network import Maker, Network, Part, whole
 from longfat.lab.pressure import pressure_us
@@ -111,6 +112,7 @@ class Measurement:
         self.flow_cca_values: dict[str, dict[str, int]] = {}
         self.flow_min_rtt_us: dict[str, int] = {}
         self.web = WebTraffic(spec, folder, scratch)
+        self.datagrams = Datagrams(spec, folder)
         self._streams: dict[tuple[str, int], int] = {}
         self._timeline: list[tuple[int, int, Callable[[], None]]] = []
 
@@ -147,6 +149,7 @@ class Measurement:
             self._at(users.start_us, partial(self.web.start_users, network, cleanup, users, self.origin_ns))
             for t_us in looks_us(users):
                 self._at(t_us, partial(self.web.look, network, users))
+        self.datagrams.plan(network, cleanup, Timeline(self.now_us, self._at, self._repeat))
         deliberate = self._plan_drops(network)
         self._plan_probes(network, cleanup)
         self._repeat(CLOCK_US, self._tell_time)
@@ -162,6 +165,7 @@ class Measurement:
                     servers[flow.name].terminate()
                 finish(servers[flow.name], f"iperf2 server of flow {flow.name}")
         self.web.finish()
+        self.datagrams.finish(self.origin_epoch_us)
         achieved = network.achieved(drops_before)
         for interface in achieved["interfaces"]:
             interface["deliberate_drops"] = deliberate.get(interface["interface"], 0)
@@ -185,6 +189,8 @@ class Measurement:
         achieved["cpu_pressure_us"] = pressure
         if self.spec.web:
             achieved["web"] = self.web.achieved()
+        if self.spec.udp:
+            achieved["udp"] = self.datagrams.achieved()
         achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
         write_json(self.folder / "counters.json", counters)
         write_json(self.folder / "achieved.json", achieved)

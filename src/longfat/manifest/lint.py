@@ -22,6 +22,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_web_findings(experiment, algorithms),
+        *_udp_findings(experiment),
         *_parameter_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_red_findings(experiment, hosts),
@@ -77,6 +78,18 @@ def _web_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -
                 yield Finding(("web", index, "algorithm"), message, "let them start from different hosts")
 
 
+def _udp_findings(experiment: Experiment) -> Iterator[Finding]:
+    names = {one.name for one in experiment.traffic}
+    for index, udp in enumerate(experiment.udp):
+        if udp.name in names:
+            yield Finding(("udp", index, "name"), f"{udp.name!r} is the name of TCP traffic too; names are unique")
+        if udp.sender == udp.receiver:
+            yield Finding(("udp", index, "to"), f"{udp.name!r} goes from {udp.sender!r} to itself")
+        if udp.swing.value > udp.mean.value:
+            message = f"{udp.swing} is more than the mean of {udp.mean}; no rate is below 0"
+            yield Finding(("udp", index, "swing"), message)
+
+
 def _sent_by(host: str, experiment: Experiment) -> list[Flow]:
     return [flow for flow in experiment.every_flow if flow.sender == host]
 
@@ -107,6 +120,14 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
+    if isinstance(topology, Dumbbell) and topology.further_delays:
+        count, wanted = len(topology.further_delays), topology.receivers
+        if count != wanted:
+            message = f"has {count} delays, and there are {wanted} receivers; give one for each"
+            yield Finding(("topology", "further_delays"), message)
+        if topology.reverse_queue:
+            message = "does not go with reverse_queue: the delay element has one link to all receivers then"
+            yield Finding(("topology", "further_delays"), message)
 
 
 def _red_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:

@@ -63,6 +63,20 @@ def load_study(path: FilePath) -> Study:
     return study
 
 
+def load_header(path: FilePath) -> Header:
+    """Only what a ``study.yaml`` says beside its experiments, which are not looked at.
+
+    Raises StudyError when it cannot be read or the header has problems.
+    """
+    source = read_source(path)
+    given = source.data if isinstance(source.data, dict) else {}
+    header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
+    if header is None:
+        problems = tuple(source.problem(finding) for finding in findings)
+        raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
+    return header
+
+
 def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
     """The study, or None with what is wrong; each part is checked whatever became of the others."""
     head = {key: value for key, value in data.items() if key != "experiments"}
@@ -169,7 +183,7 @@ def _swept(raw: Any, around: _Around) -> tuple[SweptExperiment | None, list[Find
         return None, findings
     open_paths = {path for path, _ in swept_references(raw)}
     findings = [finding for finding in findings if not _waits(finding, open_paths)]
-    for section, what in (("flows", "flow"), ("web", "web traffic")):
+    for section, what in (("flows", "flow"), ("web", "web traffic"), ("udp", "UDP traffic")):
         if isinstance(raw.get(section), list):
             findings += _repeated(raw[section], "name", what, section)
     sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})

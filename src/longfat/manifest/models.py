@@ -191,6 +191,9 @@ class Dumbbell(Closed):
         "bottleneck's rate (default: none, only hosts limit what goes back)",
     )
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
+    further_delays: tuple[f.Delay, ...] = Field(
+        default=(), description="what each receiver's round-trip time is longer than `rtt` (default: nothing)"
+    )
 
 
 TOPOLOGIES: dict[str, type[Closed]] = {"direct": Direct, "delay": Delay, "dumbbell": Dumbbell}
@@ -267,6 +270,19 @@ class Web(Closed):
     start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
 
 
+class Udp(Closed):
+    """UDP traffic from one host to another whose rate is mean + swing * sin(2 pi t / period)."""
+
+    name: f.Name = Field(description="name, unique among those of flows and web traffic in the experiment")
+    sender: f.NodeName = Field(alias="from", description="host that sends")
+    receiver: f.NodeName = Field(alias="to", description="host that receives")
+    mean: f.LinkRate = Field(description="its mean rate, IPv4 headers included")
+    swing: f.LinkRate = Field(description="by how much its rate rises above the mean and falls below it")
+    period: f.Length = Field(description="time of one swing")
+    duration: f.Length = Field(description="time for which it sends")
+    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
+
+
 class Probes(Closed):
     """What is observed while a run lasts; null turns the sampling of queues off."""
 
@@ -280,6 +296,9 @@ class Probes(Closed):
         default=0.0,
         description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "
         "cannot keep up (default 0)",
+    )
+    ping: f.Interval | None = Field(
+        default=None, description="interval of pings from the first sender to the first receiver (default: none)"
     )
 
 
@@ -317,6 +336,7 @@ class Experiment(Closed):
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
     flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; it or `web` is required")
     web: tuple[Web, ...] = Field(default=(), description="the web traffic")
+    udp: tuple[Udp, ...] = Field(default=(), description="the UDP traffic")
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed")

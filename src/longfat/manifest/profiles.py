@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from longfat.manifest.lint import drop_findings
-from longfat.manifest.models import Experiment, Flow, Web
+from longfat.manifest.models import Experiment, Flow, Udp, Web
 from longfat.manifest.names import Finding, nearest, unknown
 from longfat.manifest.study import Point, SweptExperiment
 from longfat.manifest.sweep import base_value, same
@@ -62,10 +62,11 @@ def _shortened(experiment: Experiment, rule: Thinning) -> Experiment:
         return experiment
     flows = tuple(flow.model_copy(update=_times(flow, rule)) for flow in experiment.flows)
     web = tuple(users.model_copy(update=_times(users, rule)) for users in experiment.web)
-    return experiment.model_copy(update={"flows": flows, "web": web})
+    udp = tuple(one.model_copy(update=_times(one, rule)) for one in experiment.udp)
+    return experiment.model_copy(update={"flows": flows, "web": web, "udp": udp})
 
 
-def _times(traffic: Flow | Web, rule: Thinning) -> dict[str, Duration]:
+def _times(traffic: Flow | Web | Udp, rule: Thinning) -> dict[str, Duration]:
     part = rule.starts or _WHOLE
     return {
         "start": Duration(traffic.start.value * part.value // _WHOLE.value),

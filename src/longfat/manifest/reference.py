@@ -29,7 +29,7 @@ reported at once, each with line, key, what was given and what is allowed. YAML 
 tags and merge keys.
 
 A value with a dimension is a text with its unit; a bare number is refused, and so is a value that would
-have to be rounded. `${factor}` stands for one whole value in `topology`, `hosts`, `flows`, `web`, `probes` or
+have to be rounded. `${factor}` stands for one whole value in `topology`, `hosts`, `flows`, `web`, `udp`, `probes` or
 `drops` of an experiment; each factor of a sweep must be used. Factor values that are quantities become
 plain numbers in base units in the lock.
 
@@ -68,6 +68,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology.bottleneck_queue: red", models.Red),
     ("flows[]", models.Flow),
     ("web[]", models.Web),
+    ("udp[]", models.Udp),
     ("sweep", models.Sweep),
     ("sweep.exclude[]", models.Exclusion),
     ("probes", models.Probes),

@@ -54,6 +54,11 @@ class SweptExperiment:
         """The names of the flows that it has at some point, in the manifest's order."""
         return tuple(dict.fromkeys(flow.name for point in self.points for flow in point.experiment.every_flow))
 
+    @property
+    def udp(self) -> tuple[str, ...]:
+        """The names of the UDP traffic that it has at some point, in the manifest's order."""
+        return tuple(dict.fromkeys(one.name for point in self.points for one in point.experiment.udp))
+
 
 @dataclass(frozen=True)
 class Study:

@@ -20,7 +20,7 @@ from longfat.manifest.names import Finding, Path, nearest, unknown
 from longfat.runspec import Scalar
 from longfat.units import read_quantity
 
-SWEPT_SECTIONS = ("topology", "hosts", "flows", "web", "probes", "drops")
+SWEPT_SECTIONS = ("topology", "hosts", "flows", "web", "udp", "probes", "drops")
 MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days
 
 

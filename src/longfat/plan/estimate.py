@@ -18,6 +18,7 @@ from longfat.runspec import Flow, RunSpec, Web
 FIXED_SECONDS = 0.6  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_WEB_REQUEST = 3e-3  # programs and connection of a web user's request, its packets apart
+SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 # On a backend in real time: what a run takes besides the time of its flows.
 REAL_TIME_SECONDS = {"containernet": 2.0, "hosts": 6.0, "mininet": 2.0}
@@ -69,7 +70,9 @@ def run_seconds(spec: RunSpec) -> float:
     # All topologies are chains: a flow crosses every router.
     hops = 1 + sum(node.role == "router" for node in spec.nodes)
     requests = sum(_seconds(web) * WEB_MODELS[web.model].requests_per_s for web in spec.web)
-    seconds = FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
+    datagrams = sum(one.mean_bps * one.duration_us / 8e6 / _mtu(spec) for one in spec.udp)
+    seconds = datagrams * SECONDS_PER_DATAGRAM
+    seconds += FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
     return seconds + requests * SECONDS_PER_WEB_REQUEST
 
 

@@ -15,11 +15,12 @@ from longfat.catalog.stacks import FOREIGN_BACKENDS, RECEIVER_SETTINGS, SENDER_S
 from longfat.errors import StudyError
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.models import Flow as FlowModel
+from longfat.manifest.models import Udp as UdpModel
 from longfat.manifest.models import Web as WebModel
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links, roles
-from longfat.runspec import Flow, Link, Node, Role, RunSpec, Web
+from longfat.runspec import Flow, Link, Node, Role, RunSpec, Udp, Web
 from longfat.runspec import Probes as RunProbes
 from longfat.units import Duration
 
@@ -40,6 +41,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         pins=dict(pins),
         **({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
         web=tuple(_web(web, study) for web in experiment.web),
+        udp=tuple(_udp(one) for one in experiment.udp),
     )
 
 
@@ -113,8 +115,21 @@ def _web(web: WebModel, study: Study) -> Web:
     )
 
 
+def _udp(udp: UdpModel) -> Udp:
+    return Udp(
+        name=udp.name,
+        sender=udp.sender,
+        receiver=udp.receiver,
+        mean_bps=udp.mean.value,
+        swing_bps=udp.swing.value if udp.swing else 0,
+        period_us=udp.period.value,
+        duration_us=udp.duration.value,
+        start_us=udp.start.value,
+    )
+
+
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss)
+    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss, _us(probes.ping))
 
 
 def _us(interval: Duration | None) -> int | None:

@@ -43,7 +43,10 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -
     forward = _delayed(forward_us, topology, planned)
     reverse = _delayed(reverse_us, topology)
     senders, receivers = _end_hosts(topology)
-    outward = [Link(Interface("delay", forward), Interface(name, shaped), mtu) for name in receivers]
+    outward = [
+        Link(Interface("delay", _delayed(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
+        for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
+    ]
     if isinstance(topology, Delay):
         return (Link(Interface("client1", shaped), Interface("delay", reverse), mtu), *outward)
     if topology.reverse_queue:
@@ -54,6 +57,11 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -
     queue = _bottleneck_queue(topology.bottleneck_queue, topology.rate, mtu)
     port = Interface("switch", Egress(topology.rate.value, queue=queue))
     return (*inward, Link(port, Interface("delay", reverse), mtu), *outward)
+
+
+def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
+    given = topology.further_delays if isinstance(topology, Dumbbell) else ()
+    return tuple(delay.value for delay in given) or (0,) * receivers
 
 
 def _bottleneck_queue(queue: Pfifo | Red, rate: Rate, mtu: int) -> Queue:

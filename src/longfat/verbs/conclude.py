@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs after ``run``: ``dataset``, ``analyse``, ``report``, ``reference``, and
-``reproduce``, which is all but the last.
+"""The verbs after ``run``: ``dataset``, ``analyse``, ``report``, ``reference``, ``reports`` over
+all studies, and ``reproduce``, which is all but these two.
 
 Owns their order and what is printed at the end. Must not compute anything.
 """
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from longfat.analysis.front import write_front
 from longfat.analysis.judge import Evidence, Verdict, judge
 from longfat.analysis.notebook import run_notebook
 from longfat.analysis.opened import draw_all
@@ -56,7 +57,13 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         path = write_report(results.path, folder)
-    console.print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
+    _print_pages(path, console)
+    return True
+
+
+def reports(console: Console) -> bool:
+    """Write the front page of all reports, and say where it is."""
+    _print_pages(None, console)
     return True
 
 
@@ -74,7 +81,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
         match = compare(results.path, folder)
     print_verdicts(verdicts, console)
     print_match(match, console)
-    console.print(f"report: {path}", soft_wrap=True, markup=False, highlight=False)
+    _print_pages(path, console)
     return valid
 
 
@@ -111,6 +118,16 @@ def print_match(match: ReferenceMatch, console: Console) -> None:
     console.print(f"reference: {match.status.replace('_', ' ')}", highlight=False)
     for line in match.lines:
         console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _print_pages(report: Path | None, console: Console) -> None:
+    """Say where a report is; the front page is renewed where it belongs among those of the others."""
+    home = repository_root() / "results"
+    if report is not None:
+        console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
+    if report is None or report.parent.resolve().parent == home.resolve():
+        front = write_front(home, repository_root() / "experiments")
+        console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _dataset(results: Path, events: EventSink) -> bool:

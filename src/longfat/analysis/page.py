@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes an HTML page that needs nothing else: a template and the looks that all pages share, ``page.css``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from longfat.errors import RigError
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that a template of this folder makes of the values; their text is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["words"] = words
+    return environment.get_template(template).render(values)
+
+
+def words(name: str) -> str:
+    """A name of the files as people read it."""
+    return name.replace("_", " ")
+
+
+def write_page(path: Path, page: str) -> Path:
+    """Write the page whole or not at all; give its path. Raises RigError when that is not possible."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        draft.write_text(page, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise RigError(f"cannot write the page: {error}", where=str(path)) from error
+    return path

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front page of the reports: every study, what was drawn of it, and its claims by verdict."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fabricated_results import change_json, write_results, write_study
+
+from longfat.analysis.front import write_front
+from longfat.analysis.judge import judge
+from longfat.analysis.opened import draw_all
+from longfat.analysis.reference import write_reference
+from longfat.analysis.report import write_report
+from longfat.dataset.build import build_dataset
+from longfat.errors import RigError
+
+ABOUT = "A &lt;small&gt; study small 40 figures and tables, 90 claims"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout with one study, and results of it that are drawn and judged; one run of them is missing."""
+    study = write_study(tmp_path)
+    results = tmp_path / "results" / "small"
+    write_results(study, results, omit=lambda run: run.experiment == "one-drop")
+    build_dataset(results)
+    judge(results, study)
+    draw_all(results, study)
+    write_report(results, study)
+    return tmp_path
+
+
+def page_of(root: Path) -> str:
+    return write_front(root / "results", root / "experiments").read_text(encoding="utf-8")
+
+
+def rows_of(root: Path) -> list[str]:
+    """The text of each row of results."""
+    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root))
+    rows = [row for body in bodies for row in re.findall(r"(?s)<tr>(.*?)</tr>", body)]
+    return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
+
+
+def test_a_study_is_shown_with_its_runs_its_artifacts_and_its_claims_by_verdict(root: Path) -> None:
+    # The claim and the figure of the experiment without a run: inconclusive, and drawn without data.
+    assert rows_of(root) == [f"{ABOUT} small paper, modern, fake 8 of 9 1 of 40 2 1 0 1 0"]
+
+
+def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None:
+    page = page_of(root)
+    assert '<a href="small/report.html">small</a>' in page
+    assert "A &lt;small&gt; study" in page
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"small/report.html"}
+    assert page_of(root) == page
+
+
+def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) -> None:
+    study = root / "experiments" / "small"
+    complete = root / "elsewhere"
+    write_results(study, complete)
+    build_dataset(complete)
+    judge(complete, study)
+    draw_all(complete, study)
+    reference = write_reference(complete, study)
+    assert len(rows_of(root)) == 1, "results of the same profile, stack and backend stand for the reference"
+    change_json(reference, lambda data: data.update(stack="linux-2.4"))
+    own, other = rows_of(root)
+    assert own.startswith(f"{ABOUT} small paper, modern, fake 8 of 9")
+    assert other.startswith("committed reference paper, linux-2.4, fake all 2 of 40 2 ")
+    change_json(reference, lambda data: data.pop("artifacts"))
+    assert "fake all not recorded 2 " in rows_of(root)[1]
+
+
+def test_a_study_with_neither_says_how_to_run_it(root: Path) -> None:
+    (root / "results" / "small" / "verdicts.json").unlink()
+    assert rows_of(root) == [f"{ABOUT} No results here and no reference: ./just reproduce small"]
+
+
+def test_studies_that_test_the_testbed_are_left_out(root: Path) -> None:
+    write_study(root / "other")
+    (root / "other" / "experiments" / "small").rename(root / "experiments" / "_small")
+    assert len(rows_of(root)) == 1
+
+
+def test_files_that_cannot_be_read_are_named_and_the_rest_is_shown(root: Path) -> None:
+    other = root / "results" / "other"
+    other.mkdir()
+    (other / "lock.json").write_text("{", encoding="ascii")
+    (root / "experiments" / "small" / "figures.yaml").write_text("paper: {artifacts: many, claims: 2}\n")
+    page = page_of(root)
+    assert f"{other / 'lock.json'}: the lock is damaged" in page
+    assert "paper is no size of a catalogue" in page
+    assert "A &lt;small&gt; study" in page
+
+
+def test_a_page_that_cannot_be_written_is_a_clear_error(root: Path) -> None:
+    (root / "results" / "index.html").mkdir()
+    with pytest.raises(RigError, match="cannot write the page"):
+        page_of(root)

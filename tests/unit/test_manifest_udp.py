@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP traffic, pings and receivers at further distances in a manifest, and in the run specs that come of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import StudyError
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
+from longfat.plan import build_plan, estimate
+from longfat.runspec import RunSpec, Udp
+
+MANIFEST = """\
+format: 1
+study: waves
+title: UDP traffic
+algorithms: {standard: {cca: reno}}
+profiles:
+  quick: {duration: 20 s}
+experiments:
+  - id: beside
+    artifacts: [slide-20]
+    topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 70 ms, senders: 2, receivers: 2}
+    flows: [{name: stream, from: client1, to: server1, algorithm: standard, duration: 60 s}]
+    udp:
+      - {name: wave, from: client2, to: server2, mean: 40 Mbit/s, swing: 30 Mbit/s, period: "${period}", duration: 60 s}
+    probes: {ping: 100 ms}
+    sweep: {product: {period: [30 s]}}
+"""
+
+
+def load(folder: Path, *changes: tuple[str, str]) -> Study:
+    text = MANIFEST
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_study(path)
+
+
+def problems(folder: Path, *changes: tuple[str, str]) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        load(folder, *changes)
+    return [f"{problem.key}: {problem.message}" for problem in caught.value.problems]
+
+
+def spec(study: Study, profile: str = "paper") -> RunSpec:
+    (run,) = build_plan(study, profile=profile, pins={"backend": "virtual"}).runs
+    return run.spec
+
+
+def test_udp_traffic_and_pings_stand_in_the_run_spec(tmp_path: Path) -> None:
+    found = spec(load(tmp_path))
+    assert found.udp == (Udp("wave", "client2", "server2", 40_000_000, 30_000_000, 30_000_000, 60_000_000),)
+    assert found.probes.ping_interval_us == 100_000
+    assert RunSpec.from_json(found.to_json()) == found
+
+
+def test_a_profile_shortens_udp_traffic_too(tmp_path: Path) -> None:
+    assert spec(load(tmp_path), "quick").udp[0].duration_us == 20_000_000
+
+
+def test_udp_traffic_costs_time(tmp_path: Path) -> None:
+    study = load(tmp_path)
+    more = load(tmp_path, ("mean: 40 Mbit/s", "mean: 80 Mbit/s"))
+    low, high = (
+        estimate(build_plan(one, profile="paper", pins={"backend": "virtual"}), jobs=1) for one in (study, more)
+    )
+    assert high.wall_seconds > low.wall_seconds
+
+
+def test_no_rate_swings_below_0(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, ("swing: 30 Mbit/s", "swing: 50 Mbit/s"))
+    assert "50 Mbit/s is more than the mean of 40 Mbit/s" in problem
+
+
+def test_udp_traffic_has_a_name_of_its_own_and_goes_elsewhere(tmp_path: Path) -> None:
+    found = problems(tmp_path, ("name: wave, from: client2, to: server2", "name: stream, from: client2, to: client2"))
+    assert any("is the name of TCP traffic too" in problem for problem in found)
+    assert any("from 'client2' to itself" in problem for problem in found)
+
+
+def test_receivers_may_be_further_away_than_the_first(tmp_path: Path) -> None:
+    found = spec(load(tmp_path, ("receivers: 2}", "receivers: 2, further_delays: [0 ms, 100 ms]}")))
+    delays = {link.b.node: link.a.egress.delay_us for link in found.links if link.a.node == "delay"}
+    assert delays == {"server1": 35_000, "server2": 135_000}
+
+
+def test_each_receiver_needs_its_further_delay(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, ("receivers: 2}", "receivers: 2, further_delays: [100 ms]}"))
+    assert "has 1 delays, and there are 2 receivers" in problem
+
+
+def test_further_delays_need_links_of_their_own(tmp_path: Path) -> None:
+    more = "receivers: 2, reverse_queue: {limit: 9}, further_delays: [0 ms, 100 ms]}"
+    (problem,) = problems(tmp_path, ("receivers: 2}", more))
+    assert "does not go with reverse_queue" in problem

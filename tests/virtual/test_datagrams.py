@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP traffic and pings in a guest: what arrives is the sine that was asked for, and the RTT that of the path."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+from guests import run, virtual
+
+from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
+
+pytestmark = pytest.mark.virtual
+
+RTT_US = 20_000
+WAVE = Udp("wave", "client1", "server", 20_000_000, 15_000_000, 4_000_000, duration_us=6_000_000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run: UDP traffic and a flow whose window leaves room for it, over 100 Mbit/s and 20 ms."""
+    shaped, delayed = Egress(100_000_000, queue=Queue(limit_packets=1000)), Egress(delay_us=RTT_US // 2)
+    spec = RunSpec(
+        nodes=(
+            Node("client1", "sender"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", delayed)),
+            Link(Interface("delay", delayed), Interface("server", shaped)),
+        ),
+        flows=(Flow("stream", "client1", "server", "reno", 6_000_000, window_bytes=16_384),),
+        probes=Probes(ping_interval_us=100_000),
+        seed=1,
+        pins=virtual().pins(),
+        udp=(WAVE,),
+    )
+    return run(spec, tmp_path_factory.mktemp("datagrams") / "run")
+
+
+def table(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_run_is_whole(folder: Path) -> None:
+    assert json.loads((folder / "outcome.json").read_text())["status"] == "ok"
+
+
+def test_what_arrives_is_the_sine_a_one_way_delay_later(folder: Path) -> None:
+    for row in table(folder, "datagrams.csv")[5:]:
+        elapsed_s = int(row["t_us"]) / 1e6 - RTT_US / 2e6
+        swung = 1 - math.cos(2 * math.pi * elapsed_s / 4)
+        sent = (20e6 * elapsed_s + 15e6 * 4 / (2 * math.pi) * swung) / 8
+        # The program starts some milliseconds after it is asked to.
+        assert int(row["received_bytes"]) == pytest.approx(sent, abs=35e6 / 8 * 0.05)
+
+
+def test_pings_take_what_the_path_does_and_come_at_their_interval(folder: Path) -> None:
+    pings = [(int(row["t_us"]), int(row["rtt_us"])) for row in table(folder, "pings.csv")]
+    assert min(rtt for _, rtt in pings) == pytest.approx(RTT_US, rel=0.02)
+    late = [t_us for t_us, _ in pings if t_us > 1_500_000]
+    assert len(late) == pytest.approx(45, abs=2)
