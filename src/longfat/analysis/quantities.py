@@ -141,7 +141,20 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
-    """The metric of one run. Raises NoValue when the run is not valid or its data cannot give it."""
+    """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
+    what = (run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items()))
+    if what not in dataset.computed:
+        try:
+            dataset.computed[what] = _compute(dataset, run, selection)
+        except NoValue as error:
+            dataset.computed[what] = str(error)
+    value = dataset.computed[what]
+    if isinstance(value, str):
+        raise NoValue(value)
+    return value
+
+
+def _compute(dataset: Dataset, run: Run, selection: Selection) -> float:
     if run.status != "ok":
         raise NoValue(f"run {run.status}")
     metric = METRICS[selection.metric]

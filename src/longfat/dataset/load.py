@@ -6,7 +6,7 @@ Owns access to the Parquet tables; computes nothing. Large tables are read a run
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,11 @@ class Dataset:
     """The tables under ``folder``."""
 
     folder: Path
+
+    @cached_property
+    def computed(self) -> dict[Hashable, float | str]:
+        """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
+        return {}
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
