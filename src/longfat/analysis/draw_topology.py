@@ -7,6 +7,7 @@ Owns the layout, from the senders on the left to the receivers on the right. Eve
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from longfat.runspec import Flow, RunSpec, Web
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
+_BOX_LETTERS = 24  # of its small text in one line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
 _GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of what stands there
@@ -144,6 +146,7 @@ def _draw_node(axes: Axes, name: str, at: tuple[float, float], router: bool, wor
         FancyBboxPatch(low_left, width, height, boxstyle=corner, facecolor=fill, edgecolor=style.SOFT, zorder=3)
     )
     if words:
+        words = "\n".join(textwrap.fill(line, _BOX_LETTERS) for line in words.splitlines())
         axes.text(at[0], at[1] + height / 2 - 0.07, name, ha="center", va="top", weight="bold", zorder=4)
         axes.text(at[0], at[1] - height / 2 + 0.07, words, ha="center", va="bottom", zorder=4, **_SMALL)
     else:
