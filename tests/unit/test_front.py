@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from fabricated_results import change_json, write_results, write_study
 
+from longfat.analysis.figures import load_figures
 from longfat.analysis.front import write_front
 from longfat.analysis.judge import judge
 from longfat.analysis.opened import draw_all
 from longfat.analysis.reference import write_reference
-from longfat.analysis.report import write_report
+from longfat.analysis.report import coverage, write_report
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
 
@@ -92,7 +93,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_shown(root: Path) -
     (root / "experiments" / "small" / "figures.yaml").write_text("paper: {artifacts: many, claims: 2}\n")
     page = page_of(root)
     assert f"{other / 'lock.json'}: the lock is damaged" in page
-    assert "paper is no size of a catalogue" in page
+    assert "the catalogue cannot be read" in page
     assert "A &lt;small&gt; study" in page
 
 
@@ -100,3 +101,13 @@ def test_a_page_that_cannot_be_written_is_a_clear_error(root: Path) -> None:
     (root / "results" / "index.html").mkdir()
     with pytest.raises(RigError, match="cannot write the page"):
         page_of(root)
+
+
+def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
+    path = root / "experiments" / "small" / "figures.yaml"
+    path.write_text(path.read_text().replace("artifact: fig-2", "artifact: fig-1-drop\n    part_of: fig-1"))
+    results = root / "results" / "small"
+    (results / "figures" / "fig-2.csv").rename(results / "figures" / "fig-1-drop.csv")
+    (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
+    assert "1 of 40" in rows_of(root)[0]
+    assert "1 of the paper's 40 figures" in coverage(load_figures(path), [])[0]

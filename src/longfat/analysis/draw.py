@@ -26,7 +26,6 @@ from longfat.analysis.draw_parts import WIDTH, FigureData, empty, table, table_h
 from longfat.analysis.draw_ranking import ranking_data, table_data
 from longfat.analysis.draw_topology import draw_topology, topology_data, topology_height
 from longfat.analysis.figure_kinds import Bars, Curves, OneFigure, Ranking, Table, TimeSeries, Topology
-from longfat.analysis.figures import beyond_the_paper
 from longfat.dataset.load import Dataset
 from longfat.errors import RigError
 from longfat.plan.model import Plan
@@ -99,14 +98,14 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
-def drawn_artifacts(results: Path) -> int:
-    """How many of the paper's figures and tables were drawn with data: those without have but a heading.
+def drawn(results: Path) -> list[str]:
+    """The figures that were drawn with data: those without have but a heading in their CSV file.
 
     Raises RigError when a file cannot be read.
     """
-    files = [path for path in (results / "figures").glob("*.csv") if not beyond_the_paper(path.stem)]
+    files = sorted((results / "figures").glob("*.csv"))
     try:
-        return sum(len(path.read_text(encoding="utf-8").splitlines()) > 1 for path in files)
+        return [path.stem for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 1]
     except OSError as error:
         raise RigError(f"the figures cannot be read: {error}", where=str(results)) from error
 

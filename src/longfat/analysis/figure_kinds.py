@@ -60,6 +60,7 @@ class Figure(Closed):
     """What every figure has."""
 
     artifact: f.Name = Field(description="id of the figure or table")
+    part_of: f.Name | None = Field(None, description="the paper's artifact that it shows a part of")
     title: f.Text = Field(description="one line in our own words")
     paper: Stated
 

@@ -8,7 +8,8 @@ nothing; the form of each kind is in ``longfat.analysis.figure_kinds``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Literal
@@ -77,16 +78,30 @@ def load_figures(path: FilePath) -> FiguresDocument:
     return load_document(path, FiguresDocument, "figures", "artifact", check)
 
 
-def load_coverage(path: FilePath) -> Coverage | None:
-    """Only how many artifacts and claims the paper has; the figures are not looked at.
+@dataclass(frozen=True)
+class Catalogue:
+    """The size of the paper's catalogue, if it is stated, and which of its artifacts each figure shows."""
+
+    size: Coverage | None
+    shows: Mapping[str, str]
+
+    def shown(self, figures: Iterable[str]) -> int:
+        """How many of the paper's artifacts the figures of these ids show; what the paper does not have counts not."""
+        return len({self.shows[figure] for figure in figures if figure in self.shows})
+
+
+def load_catalogue(path: FilePath) -> Catalogue:
+    """What a ``figures.yaml`` says of the paper's catalogue; how the figures are drawn is not looked at.
 
     Raises StudyError when it cannot be read.
     """
     data = read_source(path).data
     try:
-        return Coverage.model_validate(data["paper"]) if isinstance(data, dict) and "paper" in data else None
-    except ValidationError as error:
-        raise StudyError(f"paper is no size of a catalogue: {error}", where=str(path)) from error
+        figures = [(figure["artifact"], figure.get("part_of")) for figure in data["figures"]]
+        size = Coverage.model_validate(data["paper"]) if "paper" in data else None
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise StudyError(f"the catalogue cannot be read: {error!r}", where=str(path)) from error
+    return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)})
 
 
 def _findings(figure: OneFigure, place: Path, study: Study) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.analysis.draw import drawn_artifacts
-from longfat.analysis.figures import FIGURES, load_coverage
+from longfat.analysis.draw import drawn
+from longfat.analysis.figures import FIGURES, Catalogue, Coverage, load_catalogue
 from longfat.analysis.judge import VERDICT_WORDS, VERDICTS, read_verdicts
 from longfat.analysis.page import render, write_page
 from longfat.analysis.reference import Committed, committed
@@ -53,8 +53,7 @@ class Shown:
 
     name: str
     header: Header | None
-    artifacts: int | None
-    claims: int | None
+    size: Coverage | None
     rows: tuple[Row, ...]
     faults: tuple[str, ...]
 
@@ -85,29 +84,28 @@ def _folders(results_root: Path) -> tuple[dict[Path, Plan], list[str]]:
 
 
 def _shown(study: Path, folders: Mapping[Path, Plan]) -> Shown:
-    header = coverage = None
+    header = catalogue = None
     rows: list[Row] = []
     faults: list[str] = []
     try:
         header = load_header(study / "study.yaml")
-        coverage = load_coverage(study / FIGURES)
+        catalogue = load_catalogue(study / FIGURES)
         for folder, plan in folders.items():
             if plan.study == study.name and (folder / VERDICTS).exists():
-                rows.append(_results(folder, plan))
+                rows.append(_results(folder, plan, catalogue))
         rows += _references(committed(study), rows)
     except LongfatError as error:
         faults.append(str(error))
     return Shown(
         name=study.name,
         header=header,
-        artifacts=coverage.artifacts if coverage else None,
-        claims=coverage.claims if coverage else None,
+        size=catalogue.size if catalogue else None,
         rows=tuple(rows),
         faults=tuple(faults),
     )
 
 
-def _results(folder: Path, plan: Plan) -> Row:
+def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
     statuses = [run.status for run in load_dataset(folder).runs]
     return Row(
         folder=folder.name,
@@ -115,7 +113,7 @@ def _results(folder: Path, plan: Plan) -> Row:
         profile=plan.profile,
         stack=plan.stack,
         backend=plan.pins.get("backend", "none"),
-        artifacts=drawn_artifacts(folder),
+        artifacts=catalogue.shown(drawn(folder)),
         verdicts=_counts(one.verdict for one in read_verdicts(folder)),
         runs=(statuses.count("ok"), len(statuses)),
     )

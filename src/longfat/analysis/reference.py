@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from longfat.analysis.draw import drawn_artifacts
+from longfat.analysis.draw import drawn
+from longfat.analysis.figures import FIGURES, load_catalogue
 from longfat.analysis.judge import read_verdicts
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
@@ -99,7 +100,8 @@ def compare(results: Path, study_dir: Path) -> ReferenceMatch:
 def write_reference(results: Path, study_dir: Path) -> Path:
     """Make the results the reference of their inputs; give the file.
 
-    Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated.
+    Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
+    when results cannot be read or the file cannot be written.
     """
     facts = _facts(results)
     if facts["not_ok"]:
@@ -107,6 +109,7 @@ def write_reference(results: Path, study_dir: Path) -> Path:
             f"runs that are not ok: {facts['not_ok']}; a reference needs every run",
             hint="see dataset/exclusions.csv",
         )
+    facts["artifacts"] = load_catalogue(study_dir / FIGURES).shown(drawn(results))
     folder = study_dir / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
     path = folder / f"{name}.json"
@@ -168,7 +171,6 @@ def _facts(results: Path) -> dict[str, Any]:
         "tables": tables,
         "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
         "not_ok": max(0, len(exclusions) - 1),
-        "artifacts": drawn_artifacts(results),
         "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results)},
     }
 
@@ -188,11 +190,11 @@ def _read(path: Path) -> dict[str, Any]:
         settings = {name: data.get(name) for name in ("profile", "stack")}
         if not all(value is None or isinstance(value, str) for value in settings.values()):
             raise ValueError("profile and stack are no texts")
-        drawn = data.get("artifacts")
-        if not (drawn is None or isinstance(drawn, int)):
+        artifacts = data.get("artifacts")
+        if not (artifacts is None or isinstance(artifacts, int)):
             raise ValueError("artifacts is no number")
         kept = {name: data[name] for name in ("key", "tables", "verdicts")}
-        return {**settings, **kept, "artifacts": drawn}
+        return {**settings, **kept, "artifacts": artifacts}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
 

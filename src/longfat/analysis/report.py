@@ -105,7 +105,7 @@ def measured(evidence: Evidence) -> str:
 
 def coverage(figures: FiguresDocument, verdicts: list[Verdict]) -> tuple[str, ...]:
     """How many of the paper's artifacts and claims are here; what goes beyond the paper does not count."""
-    drawn = sum(not beyond_the_paper(figure.artifact) for figure in figures.figures)
+    drawn = len({one.part_of or one.artifact for one in figures.figures if not beyond_the_paper(one.artifact)})
     claimed = sum(not beyond_the_paper(verdict.artifact) for verdict in verdicts)
     if figures.paper is None:
         return (f"{drawn} figures and tables", f"{claimed} claims")
