@@ -15,7 +15,7 @@ from fabricated_results import FIGURES, bytes_of, write_results, write_study
 from longfat.analysis.draw import draw
 from longfat.analysis.draw_curves import curve_data, envelope
 from longfat.analysis.draw_parts import label_side
-from longfat.analysis.figure_kinds import Bars, TimeSeries
+from longfat.analysis.figure_kinds import KINDS, Bars, TimeSeries
 from longfat.analysis.figures import load_figures
 from longfat.analysis.judge import judge
 from longfat.analysis.notebook import run_notebook
@@ -252,3 +252,11 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
     path.write_text("not JSON", encoding="utf-8")
     with pytest.raises(StudyError, match="the notebook cannot be read"):
         run_notebook(path, tmp_path, tmp_path)
+
+
+def test_the_example_of_the_documentation_is_a_valid_file_and_every_kind_is_described(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    path = tmp_path / "figures.yaml"
+    path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    assert [figure.artifact for figure in load_figures(path).figures] == ["fig-1"]
+    assert all(f"| `{kind}` |" in text for kind in KINDS)
