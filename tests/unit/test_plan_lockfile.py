@@ -102,7 +102,7 @@ def test_a_lock_that_lacks_a_key_is_refused(plan: Plan, tmp_path: Path) -> None:
     del data["excluded"]
     path = tmp_path / "lock.json"
     path.write_text(json.dumps(data), encoding="ascii")
-    with pytest.raises(RecordError, match="the lock is damaged: 'excluded' is missing"):
+    with pytest.raises(RecordError, match="of another version of Longfat: 'excluded' is missing"):
         read_lock(path)
 
 

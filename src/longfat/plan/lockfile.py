@@ -39,7 +39,7 @@ def write_lock(plan: Plan, path: Path) -> None:
 def read_lock(path: Path) -> Plan:
     """Read a lock, and check that each run has the digest of its spec.
 
-    Raises StudyError when there is none, RecordError when it is damaged or of another format.
+    Raises StudyError when there is none, RecordError when it is damaged or by another version.
     """
     try:
         text = path.read_text(encoding="ascii")
@@ -63,4 +63,4 @@ def read_lock(path: Path) -> Plan:
 
 def _damaged(path: Path, reason: str) -> RecordError:
     hint = "delete it and make it again with `longfat plan STUDY`; runs on disk are kept"
-    return RecordError(f"the lock is damaged: {reason}", where=str(path), hint=hint)
+    return RecordError(f"the lock is damaged, or of another version of Longfat: {reason}", where=str(path), hint=hint)
