@@ -14,10 +14,35 @@ default:
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
 
-# Print how many runs a study has and what they cost in time and disk; write nothing
+# Make the folder of a new study, which runs as it is, to begin with (docs/study-tutorial.md)
+[group('study')]
+new NAME:
+    @longfat new "$@"
+
+# Print what of a study varies, what is fixed, what is excluded and what it costs; write nothing (--expanded: in full)
 [group('study')]
 plan STUDY *OPTIONS:
     @longfat plan "$@"
+
+# Execute what is missing of a study's runs (--only --profile --stack --backend --jobs --seed --results)
+[group('study')]
+run STUDY *OPTIONS:
+    @longfat run "$@"
+
+# Build the dataset of a study from its raw runs (--results)
+[group('study')]
+dataset STUDY *OPTIONS:
+    @longfat dataset "$@"
+
+# Judge a study's claims and draw its figures from the dataset (--results)
+[group('study')]
+analyse STUDY *OPTIONS:
+    @longfat analyse "$@"
+
+# Write a study's report from verdicts and figures (--results)
+[group('study')]
+report STUDY *OPTIONS:
+    @longfat report "$@"
 
 # Reproduce the one-minute study that shows the whole chain at work (--backend mininet: on this machine's kernel)
 [group('study')]
@@ -34,9 +59,13 @@ reports:
 test *OPTIONS:
     @pytest "$@"
 
-# Run every linter, the type checker, and the tests of the house rules
+# Name every problem in a study's files; without a study, run every linter, the type checker and the tests of the house rules
 [group('check')]
-check:
+check *STUDY:
+    @if [ $# -gt 0 ]; then longfat check "$@"; else just --justfile '{{ justfile() }}' lint; fi
+
+[private]
+lint:
     ruff format --check .
     ruff check .
     mypy
@@ -69,12 +98,17 @@ fmt:
 conformance *OPTIONS:
     @longfat conformance "$@"
 
+# Tell in a minute whether the kernel behaves as that of the references did (--reference: renew kernels/canaries.json)
+[group('check')]
+canary *OPTIONS:
+    @longfat canary "$@"
+
 # Run the same scenarios in virtual and in real time, in ns-3 where it is installed, and compare (--backends)
 [group('check')]
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"
 
-# Measure the speed of the laboratory on this machine
+# Measure the speed of the laboratory on this machine (--against COMMIT: as ratios; --cases --peers --study --json)
 [group('check')]
 bench *OPTIONS:
     @longfat bench "$@"

@@ -4,30 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
 from machine import descendants, mark_descendants, network_state
 
 from longfat.backends.fake import FakeBackend
+from longfat.plan.model import PlannedRun
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """The fields of a lock entry that execute reads."""
-
-    run_id: str
-    scenario: str
-    repetition: int
-    spec: RunSpec
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The field of a plan that execute reads."""
-
-    runs: tuple[PlannedRun, ...]
+# The same examples each time, however busy the machine is.
+settings.register_profile("longfat", deadline=None, derandomize=True, database=None)
+settings.load_profile("longfat")
 
 
 def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1 << 20) -> RunSpec:
@@ -63,10 +51,10 @@ def cable_spec(seed: int = 1) -> RunSpec:
     )
 
 
-def plan_of(count: int) -> Plan:
-    """A plan of ``count`` runs that differ in their seed."""
+def plan_of(count: int) -> tuple[PlannedRun, ...]:
+    """Planned ``count`` runs that differ in their seed."""
     specs = [delay_spec(seed) for seed in range(1, count + 1)]
-    return Plan(tuple(PlannedRun(spec.run_id, "one-flow", spec.seed, spec) for spec in specs))
+    return tuple(PlannedRun(spec.run_id, "one-flow", "one", (), {}, spec.seed, spec) for spec in specs)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own w
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
 Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
-is at fault, 4 some runs failed or are invalid or a law is not followed, 130 interrupted.
+is at fault, 4 some runs failed or are invalid, a law is not followed or a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longfat.backends.registry import DEFAULT_BACKEND, backend_names
+from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.errors import LongfatError
 
 if TYPE_CHECKING:
@@ -49,12 +51,10 @@ Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
 Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-BackendName = Annotated[
-    str, typer.Option("--backend", help="where runs happen: virtual, mininet, containernet, hosts, ns2, ns3 or fake")
-]
+BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
-UsedLab = Annotated[str | None, typer.Option("--lab", help="lab of backend hosts, as `lab up` named it")]
+UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
 LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
 OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
 LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
@@ -68,7 +68,7 @@ def reproduce(
     only: Only = "",
     profile: Profile = "quick",
     stack: Stack = None,
-    backend: BackendName = "virtual",
+    backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
     seed: Seed = None,
     results: Results = None,
@@ -87,7 +87,9 @@ def reproduce(
 
 
 @app.command()
-def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results = None, lab: UsedLab = None) -> None:
+def smoke(
+    backend: BackendName = DEFAULT_BACKEND, jobs: Jobs = None, results: Results = None, lab: UsedLab = None
+) -> None:
     """Reproduce the study that shows the whole chain at work, in a minute or two."""
     with _outcome() as console:
         from longfat.verbs import conclude
@@ -98,7 +100,7 @@ def smoke(backend: BackendName = "virtual", jobs: Jobs = None, results: Results 
 
 @app.command()
 def crosscheck(
-    backends: Annotated[str, typer.Option(help="two or more of: virtual, mininet, containernet, ns3")] = "",
+    backends: Annotated[str, typer.Option(help="two or more")] = "",
 ) -> None:
     """Run the same scenarios on several backends and report where they agree."""
     with _outcome() as console:
@@ -119,11 +121,34 @@ def check(study: Study) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of study.yaml, for editors."""
-    from longfat.manifest.schema import json_schema
+def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
+    """Make the folder of a new study, which runs as it is, to begin with."""
+    with _outcome() as console:
+        from longfat.verbs.new import new
 
-    typer.echo(json.dumps(json_schema(), indent=2))
+        new(name, console)
+
+
+@app.command()
+def convert(
+    folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
+    to: Annotated[Path | None, typer.Option(help="folder for the new files (default: in their place)")] = None,
+) -> None:
+    """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
+    with _outcome() as console:
+        from longfat.verbs.convert import convert
+
+        convert(folder, to, console)
+
+
+@app.command()
+def schema(
+    file: Annotated[Literal["study", "claims", "figures"], typer.Argument(help="which of a study's files")] = "study",
+) -> None:
+    """Print the JSON Schema of study.yaml, claims.yaml or figures.yaml, for editors."""
+    from longfat.verbs.schema import schema_of
+
+    typer.echo(json.dumps(schema_of(file), indent=2))
 
 
 @app.command()
@@ -132,15 +157,20 @@ def plan(
     only: Only = "",
     profile: Profile = "quick",
     stack: Stack = None,
-    backend: BackendName = "virtual",
+    backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
     seed: Seed = None,
+    expanded: Annotated[
+        bool, typer.Option("--expanded", help="every experiment at every point in full, as YAML")
+    ] = False,
 ) -> None:
-    """Print how many runs a study has and what they take; write nothing."""
+    """Print what of a study varies, what is fixed, what is excluded and what it takes; write nothing."""
     with _outcome() as console:
-        from longfat.verbs.study import Choices, show_plan
+        from longfat.verbs.plan import show_plan
+        from longfat.verbs.study import Choices
 
-        _finish(show_plan(study, Choices(profile, _ids(only), stack, seed), backend, jobs, console))
+        choices = Choices(profile, _ids(only), stack, seed)
+        _finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
 
 
 @app.command()
@@ -149,7 +179,7 @@ def run(
     only: Only = "",
     profile: Profile = "quick",
     stack: Stack = None,
-    backend: BackendName = "virtual",
+    backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
     seed: Seed = None,
     results: Results = None,
@@ -215,22 +245,28 @@ def kernel(
     target: Annotated[
         Literal["um", "x86-64"], typer.Option(help="the guest's kernel, or a Debian package for x86-64 machines")
     ] = "um",
+    name: Annotated[str, typer.Option("--kernel", help="which of kernels/")] = DEFAULT_KERNEL,
 ) -> None:
-    """Build the kernel, unless it is in the cache folder."""
+    """Build a kernel, unless it is in the cache folder."""
     with _outcome() as console:
         from longfat.builds.kernel import build_kernel
         from longfat.builds.kernel_targets import TARGETS
 
-        _say(console, "kernel", build_kernel(TARGETS[target], say=console.print).path)
+        require_kernel(name)
+        _say(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
 
 
 @build.command()
-def image(verify: Annotated[bool, typer.Option(help="compare the content of every file")] = False) -> None:
+def image(verify: Annotated[bool, typer.Option(help="compare every byte, of the composed roots too")] = False) -> None:
     """Build the userland image, unless it is in the cache folder."""
     with _outcome() as console:
         from longfat.builds.image import build_image
+        from longfat.builds.roots import remove_damaged_roots
 
-        _say(console, "image", build_image(verify=verify, say=console.print).path)
+        built = build_image(verify=verify, say=console.print)
+        if verify:
+            remove_damaged_roots(built, console.print)
+        _say(console, "image", built.path)
 
 
 @build.command()
@@ -329,12 +365,41 @@ def conformance(
 
 
 @app.command()
-def bench() -> None:
-    """Measure the speed of the laboratory on this machine."""
+def canary(
+    jobs: Jobs = None,
+    reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
+) -> None:
+    """Tell in a minute whether the kernel behaves as that of the references did."""
     with _outcome() as console:
-        from longfat.bench import run_bench
+        from longfat.backends.registry import open_backend
+        from longfat.verbs.canary import canary, renew
 
-        run_bench(console)
+        backend = open_backend(DEFAULT_BACKEND, {}, say=console.print)
+        if reference:
+            renew(backend, jobs, console)
+        elif not canary(backend, jobs, console):
+            raise typer.Exit(RUNS_NOT_VALID)
+
+
+@app.command()
+def bench(
+    against: Annotated[str | None, typer.Option(help="commit to compare with, built and run by its own code")] = None,
+    cases: Annotated[
+        str, typer.Option(help="of fixed,1g-9000,1g-1500,100m-1500,2.4g-1500,10g-9000, or none (default: all)")
+    ] = "",
+    peers: Annotated[str, typer.Option(help="of host,ns2,ns3, or none (default: all)")] = "",
+    study: Annotated[str | None, typer.Option(help="study whose quick profile is sampled and timed besides")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="runs of that study to do")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="seed of their choice")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="times that each run is done; the best one counts")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+) -> None:
+    """Measure the speed of the laboratory on this machine, beside that of another commit and of simulators."""
+    with _outcome() as console:
+        from longfat.bench.run import Wanted, run_bench
+
+        wanted = Wanted(against, _ids(cases), _ids(peers), study, sample, seed, repeats)
+        run_bench(wanted, console, as_text=not as_json)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ class LongfatError(Exception):
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders between Dask workers: keep the keyword arguments.
+        # Errors cross process borders between workers: keep the keyword arguments.
         return (_rebuild, (type(self), self.message, self.where, self.hint))
 
 

@@ -18,6 +18,8 @@ class Kind(StrEnum):
     """What happened; the closed set of events."""
 
     STAGE_STARTED = "stage_started"
+    JOBS_LIMITED = "jobs_limited"
+    KERNEL_DOUBTED = "kernel_doubted"
     RUNS_STARTED = "runs_started"
     RUN_FINISHED = "run_finished"
     RUN_RETRIED = "run_retried"

@@ -3,7 +3,8 @@
 
 Standard library only: the same module is read on the planning host and inside the guest.
 Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
-Names of studies, scenarios and figures are not part of it: two figures that need the same run share it.
+Names of studies, scenarios and figures are not part of it: two figures that need the same run share it. The experiment
+is in its seed, which all its scenarios have in common (longfat.plan.resolve).
 """
 
 from __future__ import annotations
@@ -193,7 +194,11 @@ class Probes:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run, complete. ``pins`` holds the digests of kernel, image and lab code, and the backend's name."""
+    """One run, complete. ``pins`` holds the digests of kernel, image and lab code, and the backend's name.
+
+    All that is random in the run is drawn from ``seed``, each from it and the name of what it is drawn for; in a guest
+    the kernel's random numbers too (hash keys, ports, RED), of which all of the kernel takes in turn.
+    """
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
@@ -220,15 +225,6 @@ class RunSpec:
     def end_us(self) -> int:
         """Time in microseconds at which the last flow or UDP traffic stops sending, and the last user fetching."""
         return max(traffic.start_us + traffic.duration_us for traffic in (*self.traffic, *self.udp))
-
-    @property
-    def beyond_kernels(self) -> tuple[str, ...]:
-        """What of the run no Linux kernel can do, each in words: it is for a simulator."""
-        recoveries = {node.recovery for node in self.nodes}
-        queues = [end.egress.queue for link in self.links for end in (link.a, link.b)]
-        reasons = ["plain Reno, without NewReno's partial acknowledgments"] if "reno" in recoveries else []
-        reasons += ["RED's gentle mode"] if any("gentle" in queue.parameters for queue in queues) else []
-        return tuple(f"no kernel has {reason}; backend ns2 does" for reason in reasons)
 
     @property
     def marks(self) -> bool:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from conftest import cable_spec, delay_spec
-from realtime_backends import realtime
+from scarce_backends import realtime, simulator
 
-from longfat.backends.protocol import Backend
-from longfat.backends.registry import open_backend
-from longfat.dataset.route import ports
-from longfat.runspec import RunSpec
+from longfat.backends.protocol import Backend, Feature, Traits, needed
+from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
+from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.network import ports
+from longfat.runspec import DeliberateDrop, Interface, Link, Queue, RunSpec, Scalar, Udp, Web
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -26,32 +27,88 @@ SOCKET_COLUMNS = (
 QUEUE_COLUMNS = (
     "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
 )
+RED: dict[str, Scalar] = {
+    "min": 20_000,
+    "max": 60_000,
+    "probability": 0.02,
+    "avpkt": 1500,
+    "burst": 20,
+    "bandwidth": "100mbit",
+}
 
 
-REAL_TIME = ("mininet", "containernet", "hosts")
-BACKENDS = (
-    pytest.param("fake"),
-    pytest.param("virtual", marks=pytest.mark.virtual),
-    pytest.param("mininet", marks=[pytest.mark.virtual, pytest.mark.root]),
-    pytest.param("containernet", marks=[pytest.mark.virtual, pytest.mark.root, pytest.mark.docker]),
-    pytest.param("hosts", marks=[pytest.mark.virtual, pytest.mark.root]),
-)
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """What the tests of a backend need: guests have a kernel to be built, real time has the userland's image."""
+    traits = traits_of(name)
+    found = [pytest.mark.virtual] if traits.guests or traits.clock == "real" else []
+    found += [pytest.mark.root] if traits.clock == "real" else []
+    return found + ([pytest.mark.docker] if name == "containernet" else [])
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=marks(name)) for name in backend_names()])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    if request.param in REAL_TIME:
+    if traits_of(request.param).clock == "real":
         with realtime(request.param) as (opened, _):
             yield opened
+    elif traits_of(request.param).kernel == "none":
+        yield simulator(request.param)
     else:
         yield open_backend(request.param, {})
 
 
 @pytest.fixture(scope="module")
-def spec(backend: Backend) -> RunSpec:
-    """A run that the backend can do: a path with a delay and a drop, in real time a cable, as kernels lack netem."""
-    spec = cable_spec() if backend.name in REAL_TIME else delay_spec()
+def traits(backend: Backend) -> Traits:
+    return traits_of(backend.name)
+
+
+@pytest.fixture(scope="module")
+def spec(backend: Backend, traits: Traits) -> RunSpec:
+    """A run that the backend can do: a path with a delay, in real time a cable, as kernels lack netem.
+
+    It has a drop and a capture where the backend has these.
+    """
+    spec = cable_spec() if traits.clock == "real" else delay_spec()
+    if Feature.DROPS not in traits.can:
+        ends = ((link.a, link.b) for link in spec.links)
+        links = (Link(*map(without_drops, pair), link.mtu_bytes) for pair, link in zip(ends, spec.links, strict=True))
+        spec = dataclasses.replace(spec, links=tuple(links))
+    if Feature.CAPTURE not in traits.can:
+        spec = dataclasses.replace(spec, probes=dataclasses.replace(spec.probes, capture_flows=()))
     return dataclasses.replace(spec, pins=backend.pins())
+
+
+def without_drops(end: Interface) -> Interface:
+    return dataclasses.replace(end, egress=dataclasses.replace(end.egress, drops=()))
+
+
+def asking_for(feature: Feature, spec: RunSpec) -> RunSpec:
+    """The run with the feature in it."""
+    link, flow, probes = spec.links[0], spec.flows[0], spec.probes
+
+    def queued(kind: str, **parameters: Scalar) -> RunSpec:
+        queue = Queue(kind, None, 100_000, parameters)
+        shaped = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, rate_bps=10**8, queue=queue))
+        return dataclasses.replace(spec, links=(dataclasses.replace(link, a=shaped), *spec.links[1:]))
+
+    def sender(**changes: str) -> RunSpec:
+        return dataclasses.replace(spec, nodes=(dataclasses.replace(spec.nodes[0], **changes), *spec.nodes[1:]))
+
+    dropping = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, drops=(DeliberateDrop(500_000),)))
+    asked = {
+        Feature.WEB: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
+        Feature.UDP: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
+        Feature.PING: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
+        Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
+        Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
+        Feature.DROPS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=dropping), *spec.links[1:])),
+        Feature.RED: queued("red", **RED),
+        Feature.QUEUES: queued("bfifo"),
+        Feature.GENTLE: queued("red", **RED, gentle=True),
+        Feature.PLAIN_RENO: sender(recovery="reno"),
+        Feature.IMAGES: sender(image="web:1"),
+        Feature.KERNELS: dataclasses.replace(spec, pins={**spec.pins, "kernel": DEFAULT_KERNEL}),
+    }
+    return asked[feature]
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +156,19 @@ def test_an_unknown_algorithm_is_refused_with_the_nearest_name(backend: Backend,
     assert "did you mean 'reno'?" in reason
 
 
+@pytest.mark.parametrize("feature", list(Feature), ids=lambda feature: feature.name.lower())
+def test_a_feature_that_the_backend_lacks_is_refused_with_those_that_have_it(
+    backend: Backend, traits: Traits, spec: RunSpec, feature: Feature
+) -> None:
+    asked = asking_for(feature, spec)
+    assert feature in needed(asked)
+    reason = lacking(backend.name, feature, needed(asked)[feature])
+    assert (reason in backend.refuses(asked)) is (feature not in traits.can)
+    others = [name for name in backend_names() if feature in traits_of(name).can and not traits_of(name).pretends]
+    assert others != []
+    assert all(name in reason for name in others)
+
+
 def test_a_run_leaves_the_files_of_execute_alone(folder: Path) -> None:
     assert not {"run.json", "spec.json", "SHA256SUMS"} & {path.name for path in folder.iterdir()}
 
@@ -138,10 +208,10 @@ def test_what_was_declared_is_read_back(folder: Path, spec: RunSpec) -> None:
     assert achieved["memory_pressure"] == 0
 
 
-def test_time_that_tasks_waited_for_a_cpu_is_told_where_time_is_real(backend: Backend, folder: Path) -> None:
+def test_time_that_tasks_waited_for_a_cpu_is_told_where_time_is_real(traits: Traits, folder: Path) -> None:
     achieved = read_json(folder / "achieved.json")
     assert isinstance(achieved, dict)
-    if backend.name in REAL_TIME:
+    if traits.clock == "real":
         assert achieved["cpu_pressure_us"] >= 0
     else:
         assert achieved["cpu_pressure_us"] is None
@@ -174,15 +244,25 @@ def test_queues_are_sampled_for_each_interface(folder: Path) -> None:
     assert int(shaped[-1]["sent_bytes"]) > int(shaped[0]["sent_bytes"])
 
 
-def test_a_captured_flow_has_its_capture_and_outstanding_data(folder: Path) -> None:
+@pytest.fixture
+def captured(folder: Path, traits: Traits) -> Path:
+    """The folder of the run, if its flow was captured; that others leave no capture is asserted here."""
+    if Feature.CAPTURE not in traits.can:
+        assert not list(folder.glob("captures/*"))
+        pytest.skip("the backend takes no captures, and refuses them")
+    return folder
+
+
+def test_a_captured_flow_has_its_capture_and_outstanding_data(captured: Path) -> None:
+    folder = captured
     assert (folder / "captures" / "stream1.pcap").stat().st_size >= 24
     rows = read_csv(folder / "outstanding" / "stream1.csv")
     assert list(rows[0]) == ["t_us", "outstanding_bytes"]
     assert max(int(row["outstanding_bytes"]) for row in rows) > 10 * 1448
 
 
-def test_a_captured_flow_has_its_throughput_over_time(folder: Path) -> None:
-    path = folder / "throughput" / "stream1.csv"
+def test_a_captured_flow_has_its_throughput_over_time(captured: Path) -> None:
+    path = captured / "throughput" / "stream1.csv"
     assert path.read_text(encoding="utf-8").startswith("t_us,bytes_per_s\n")
     rows = read_csv(path)  # none, when the flow has fewer packets than are averaged
     times = [int(row["t_us"]) for row in rows]
@@ -190,25 +270,29 @@ def test_a_captured_flow_has_its_throughput_over_time(folder: Path) -> None:
     assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in rows)
 
 
-def test_a_capture_without_declared_loss_is_whole(folder: Path) -> None:
-    achieved = read_json(folder / "achieved.json")
+def test_a_capture_without_declared_loss_is_whole(captured: Path) -> None:
+    achieved = read_json(captured / "achieved.json")
     assert isinstance(achieved, dict)
     assert set(achieved["capture"]["stream1"]) == {"captured", "dropped", "removed"}
     assert achieved["capture"]["stream1"]["dropped"] == 0
     assert achieved["capture"]["stream1"]["removed"] == 0
 
 
-def test_counters_and_iperf_texts_are_kept(folder: Path, spec: RunSpec) -> None:
+def test_counters_and_iperf_texts_are_kept_where_there_are_hosts(folder: Path, spec: RunSpec, traits: Traits) -> None:
     counters = read_json(folder / "counters.json")
     assert isinstance(counters, dict)
     assert set(counters) <= {node.name for node in spec.nodes}
+    if traits.kernel == "none":
+        assert not any(counters.values())
+        assert not (folder / "iperf").exists()
+        return
     assert counters["client1"]["Tcp.OutSegs"] > 100
     assert (folder / "iperf" / "stream1.client.txt").read_text(encoding="utf-8")
     assert (folder / "iperf" / "stream1.server.txt").read_text(encoding="utf-8")
 
 
 def test_the_same_run_gives_the_same_bytes(backend: Backend, spec: RunSpec, folder: Path, tmp_path: Path) -> None:
-    if backend.name in REAL_TIME:
+    if traits_of(backend.name).clock == "real":
         pytest.skip("no two runs in real time are alike")
     backend.run(spec, tmp_path)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -18,9 +18,9 @@ import pytest
 from dockerd import Docker
 from rich.console import Console
 
-from longfat.analysis.reference import compare
 from longfat.builds import oci
 from longfat.builds.oci import OciBuild
+from longfat.report.reference import compare
 from longfat.verbs.oci import build
 
 pytestmark = pytest.mark.docker

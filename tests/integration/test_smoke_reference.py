@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.analysis.reference import compare
+from longfat.report.reference import compare
 
 pytestmark = pytest.mark.virtual
 

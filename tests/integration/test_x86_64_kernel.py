@@ -15,7 +15,8 @@ import pytest
 from qemu import ask, unpack
 
 from longfat.builds.image import build_image
-from longfat.builds.kernel import KERNELS_FOLDER, KernelBuild, build_kernel
+from longfat.builds.kernel import KernelBuild, build_kernel
+from longfat.builds.kernel_recipe import KERNELS_FOLDER
 from longfat.builds.kernel_targets import PACKAGE_EPOCH, X86_64
 from longfat.builds.packages import missing_packages
 from longfat.catalog.ccas import CCAS

@@ -15,7 +15,7 @@ import pytest
 from conftest import cable_spec
 from lab_in_namespaces import Lab, lab_in_namespaces
 from machine import descendants
-from realtime_backends import on_lab
+from scarce_backends import on_lab
 
 from longfat.backends.hosts import HostsBackend
 from longfat.backends.protocol import Backend

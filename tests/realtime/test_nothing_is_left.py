@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 from machine import descendants, network_state
-from realtime_backends import realtime
+from scarce_backends import realtime
 
 from longfat.backends.protocol import Backend
 from longfat.runspec import RunSpec

@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from realtime_backends import realtime
+from scarce_backends import realtime
 
 pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 

@@ -6,20 +6,23 @@ Serves the tests of dataset and analysis; a record can be bent before it is comm
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from longfat.backends.fake import FakeBackend
+from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
 from longfat.plan import PlannedRun, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
 
 MANIFEST = """\
-format: 1
+format: 2
 study: small
 title: A <small> study
+paper: {authors: [A. Author], year: 2003, identifier: TR-1}
 algorithms:
   standard: {cca: reno}
   highspeed: {cca: highspeed}
@@ -49,48 +52,38 @@ experiments:
 """
 
 CLAIMS = """\
-format: 1
+format: 2
 study: small
 claims:
   - id: window-limits
     artifact: fig-1
-    kind: ordering
     statement: A larger window <gives> more.
     paper: {value: 1 MiB < 8 MiB, where: figure 1}
-    test:
-      kind: order
-      of: {metric: goodput, experiment: delay}
-      by: window
-      descending: [8 MiB, 1 MiB]
-      for_each: algorithm
+    relation: goodput[delay, window=8 MiB] > goodput[delay, window=1 MiB] for algorithm
   - id: halves
     artifact: fig-2
-    kind: numeric
     statement: A drop halves the window.
     paper: {value: 0.5, where: figure 2}
-    test: {kind: value, of: {metric: drop_ratio, experiment: one-drop, at: 1500 ms}, equals: 0.5}
+    relation: drop_ratio[one-drop, at=1500 ms] = 0.5
 """
 
 FIGURES = """\
-format: 1
+format: 2
 study: small
 paper: {artifacts: 40, claims: 90}
 figures:
-  - artifact: fig-1
-    kind: bars
+  - bars: fig-1
     title: goodput
-    of: {metric: goodput, experiment: delay}
-    x: window
-    x_unit: MiB
+    of: goodput[delay]
+    x: window in MiB
     series: algorithm
     labels: {x: window (MiB), y: goodput (Mb/s)}
     paper: {text: About 940 & no more., marks: [{value: 940, label: 940 Mb/s}]}
-  - artifact: fig-2
-    kind: timeseries
+  - timeseries: fig-2
     title: one drop
-    experiment: one-drop
+    runs: one-drop
     labels: {x: time (s), y: outstanding data (bytes)}
-    paper: {text: no number stated}
+    paper: no number stated
 """
 
 Bend = Callable[[PlannedRun, Path], None]
@@ -110,10 +103,12 @@ def write_results(
     results: Path,
     bend: Bend | None = None,
     omit: Callable[[PlannedRun], bool] = lambda run: False,
+    kernel: KernelSource | None = None,
 ) -> None:
     """Lock and records of every run of the study but the omitted; ``bend`` may change a record's files."""
     backend = FakeBackend()
     plan = build_plan(load_study(study / "study.yaml"), profile="paper", pins=backend.pins())
+    plan = dataclasses.replace(plan, kernels={"none": kernel} if kernel else {})
     write_lock(plan, results / "lock.json")
     for run in plan.runs:
         if omit(run):

@@ -26,9 +26,11 @@ class TablesInMemory(Dataset):
     def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
         rows = [row for row in self.samples.get(run_id, ()) if flow in (None, row[1])]
         kinds = {name: object if name == "flow" else np.int64 for name in SOCKET_COLUMNS}
-        return {
+        found = {
             name: np.array([row[place] for row in rows], dtype=kinds[name]) for place, name in enumerate(SOCKET_COLUMNS)
         }
+        unknown = ("srtt_us", "min_rtt_us", "dwnd_segments")
+        return {**found, **{name: np.zeros(len(rows)) for name in unknown}}
 
 
 def run(run_id: str, repetition: int = 1, status: str = "ok", **factors: Scalar) -> Run:

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from fabricated_results import CLAIMS, change_json, write_results, write_study
 
-from longfat.analysis.claims import load_claims
-from longfat.analysis.expressions import Limits
-from longfat.analysis.judge import Verdict, judge, read_verdicts
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.plan import PlannedRun
+from longfat.relations.claims import load_claims
+from longfat.relations.judge import Verdict, judge, read_verdicts
+from longfat.relations.limits import Limits
 
 ROOT = Path(__file__).parents[2]
-HEAD = "format: 1\nstudy: small\nclaims:\n"
+HEAD = "format: 2\nstudy: small\nclaims:\n"
 
 
-def claim(test: str, name: str = "one") -> str:
+def claim(relation: str, name: str = "one") -> str:
     return (
-        f"  - id: {name}\n    kind: numeric\n    statement: Something.\n"
-        f"    paper: {{value: 1, where: somewhere}}\n    test: {test}\n"
+        f"  - id: {name}\n    statement: Something.\n"
+        f"    paper: {{value: 1, where: somewhere}}\n    relation: '{relation}'\n"
     )
 
 
@@ -48,67 +48,93 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def verdict_on(results: Path, tmp_path: Path, test: str) -> Verdict:
-    study = write_study(tmp_path, claims=HEAD + claim(test))
+def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
+    study = write_study(tmp_path, claims=HEAD + claim(relation))
     return judge(results, study)[0]
 
 
-WIDE = "{metric: goodput, experiment: delay, where: {window: 8 MiB}}"
-STANDARD = "{metric: goodput, experiment: delay, where: {algorithm: standard, window: '> 1 MiB'}}"
-HIGHSPEED = "{metric: goodput, experiment: delay, where: {algorithm: highspeed, window: '> 1 MiB'}}"
-SLOPE = "{metric: linear_growth, experiment: one-drop, since: 1600 ms, until: 3 s, segment: 8948 B}"
-LEVEL = "metric: reaches, experiment: delay, where: {algorithm: standard}"
-RANK = f"kind: rank, of: {WIDE}, then: {{metric: goodput, experiment: delay, flow: stream1}}, by: algorithm"
-QUOTIENT = "kind: formula, formula: quotient, arguments: {numerator: 3 s, denominator: 2 s}"
+STANDARD = "goodput[delay, standard, window > 1 MiB]"
+HIGHSPEED = "goodput[delay, highspeed, window > 1 MiB]"
+RANK = "of algorithm by goodput[delay, window=8 MiB] then goodput[delay, flow=stream1])"
+SLOPE = "linear_growth[one-drop, since=1600 ms, until=3 s, segment=8948 B]"
 
 
 @pytest.mark.parametrize(
-    ("test", "verdict"),
+    ("relation", "verdict"),
     [
         # The fake gives 990 Mb/s less 0.1 to 0.2 %, and HighSpeed 10 % less than that.
-        (f"{{kind: value, of: {WIDE}, equals: 940}}", "reproduced"),
-        (f"{{kind: value, of: {WIDE}, equals: 800}}", "not_reproduced"),
-        (f"{{kind: value, of: {WIDE}, equals: 1020, approximate: true}}", "reproduced"),
-        (f"{{kind: value, of: {WIDE}, above: 938.7}}", "inconclusive"),
-        (f"{{kind: order, of: {WIDE}, by: algorithm, descending: [standard, highspeed]}}", "reproduced"),
-        (f"{{kind: order, of: {WIDE}, by: algorithm, descending: [highspeed, standard]}}", "not_reproduced"),
-        (f"{{kind: equal, of: {WIDE}, across: algorithm}}", "not_reproduced"),
-        (f"{{kind: gain, of: {STANDARD}, over: {HIGHSPEED}, between: [9, 13]}}", "reproduced"),
-        (f"{{kind: ratio, of: {STANDARD}, to: {HIGHSPEED}, equals: 1.11}}", "reproduced"),
-        (f"{{kind: difference, of: {STANDARD}, minus: {HIGHSPEED}, above: 80}}", "reproduced"),
-        (f"{{kind: difference, of: {STANDARD}, minus: {HIGHSPEED}, above: 98}}", "inconclusive"),
-        (
-            "{kind: value, of: {metric: drop_ratio, experiment: one-drop, at: 1500 ms}, equals: 0.5}",
-            "reproduced",
-        ),
-        (f"{{kind: value, of: {SLOPE}, at_most: 1}}", "reproduced"),
+        ("goodput[delay, window=8 MiB] = 940", "reproduced"),
+        ("goodput[delay, window=8 MiB] = 800", "not_reproduced"),
+        ("goodput[delay, window=8 MiB] ~ 1020", "reproduced"),
+        ("goodput[delay, window=8 MiB] > 938.7", "inconclusive"),
+        ("goodput[standard] > goodput[highspeed] in delay where window=8 MiB", "reproduced"),
+        ("goodput[highspeed] < goodput[standard] in delay where window=8 MiB", "reproduced"),
+        ("goodput[highspeed] > goodput[standard] in delay where window=8 MiB", "not_reproduced"),
+        ("goodput[algorithm] > 800 in delay for algorithm in [standard, highspeed] where window=8 MiB", "reproduced"),
+        ("goodput[delay, window=8 MiB] > 950 for algorithm", "not_reproduced"),
+        ("goodput[delay, window=8 MiB] > 950 for algorithm != highspeed", "reproduced"),
+        ("goodput[x] > 950 in delay for x in [standard] where window=8 MiB", "reproduced"),
+        ("alike(goodput[delay, window=8 MiB] over algorithm)", "not_reproduced"),
+        ("alike(goodput[delay, standard, window=8 MiB | 1 MiB] over algorithm)", "inconclusive"),
+        (f"gain({STANDARD}, {HIGHSPEED}) in [9, 13]", "reproduced"),
+        (f"gain({STANDARD}, {HIGHSPEED}) = 11 ± 3", "reproduced"),
+        (f"{STANDARD} / {HIGHSPEED} = 1.11", "reproduced"),
+        (f"100 * ({STANDARD} / {HIGHSPEED} - 1) = 11 ± 3", "reproduced"),
+        (f"{STANDARD} = {HIGHSPEED}", "not_reproduced"),
+        (f"{STANDARD} >= {HIGHSPEED}", "reproduced"),
+        (f"{STANDARD} - {HIGHSPEED} > 80", "reproduced"),
+        (f"{STANDARD} - {HIGHSPEED} > 98", "inconclusive"),
+        ("max(goodput[delay, window=8 MiB] for algorithm) > 950", "reproduced"),
+        ("min(goodput[delay, window=8 MiB] for algorithm) > 950", "not_reproduced"),
+        ("min(goodput[delay, window=8 MiB] for algorithm != highspeed) > 950", "reproduced"),
+        ("drop_ratio[one-drop, at=1500 ms] = 0.5", "reproduced"),
+        ("drop_ratio[one-drop, at=1500 ms] = 0.6 ± 0.15", "reproduced"),
+        (f"{SLOPE} <= 1", "reproduced"),
         # Of the two windows that of 8 MiB reaches the level.
-        (f"{{kind: value, of: {{{LEVEL}, level: 800 Mbit/s}}, equals: 50}}", "reproduced"),
-        (f"{{kind: value, of: {{{LEVEL}, level: 1 Gbit/s}}, below: 50}}", "reproduced"),
-        ("{kind: value, of: {metric: cuts, experiment: one-drop}, equals: 1}", "reproduced"),
-        ("{kind: value, of: {metric: cuts, experiment: one-drop, until: 1500 ms}, at_least: 1}", "not_reproduced"),
-        ("{kind: value, of: {metric: retransmissions, experiment: one-drop}, equals: 1}", "reproduced"),
-        ("{kind: value, of: {metric: points, experiment: one-drop, since: 1 s}, above: 9}", "reproduced"),
-        ("{kind: value, of: {metric: lead_changes, experiment: one-drop, interval: 1 s}, above: 9}", "inconclusive"),
-        (f"{{{RANK}, value: standard, equals: 1}}", "reproduced"),
-        (f"{{{RANK}, value: highspeed, equals: 2}}", "reproduced"),
-        (f"{{{RANK}, value: highspeed, at_most: 1}}", "not_reproduced"),
-        (f"{{{QUOTIENT}, equals: 1.5}}", "reproduced"),
-        (f"{{{QUOTIENT}, below: 1.5}}", "not_reproduced"),
-        (
-            f"{{kind: all, tests: [{{{QUOTIENT}, equals: 1.5}}, {{{QUOTIENT}, above: 2}}]}}",
-            "not_reproduced",
-        ),
-        (f"{{kind: all, tests: [{{{QUOTIENT}, equals: 1.5}}, {{{QUOTIENT}, above: 1}}]}}", "reproduced"),
+        ("reaches[delay, standard, level=800 Mbit/s] = 50", "reproduced"),
+        ("reaches[delay, standard, level=1 Gbit/s] < 50", "reproduced"),
+        ("cuts[one-drop] = 1", "reproduced"),
+        ("cuts[one-drop, until=1500 ms] >= 1", "not_reproduced"),
+        ("retransmissions[one-drop] = 1", "reproduced"),
+        ("points[one-drop, since=1 s] > 9", "reproduced"),
+        ("lead_changes[one-drop, interval=1 s] > 9", "inconclusive"),
+        (f"rank(standard {RANK} = 1", "reproduced"),
+        (f"rank(highspeed {RANK} = 2", "reproduced"),
+        (f"rank(highspeed {RANK} <= 1", "not_reproduced"),
+        ("quotient(numerator=3 s, denominator=2 s) = 1.5", "reproduced"),
+        ("quotient(numerator=3 s, denominator=2 s) < 1.5", "not_reproduced"),
+        ("quotient(numerator=3, denominator=2) = 3 / 2", "reproduced"),
     ],
 )
-def test_a_verdict_follows_from_known_truth(results: Path, tmp_path: Path, test: str, verdict: str) -> None:
-    found = verdict_on(results, tmp_path, test)
+def test_a_verdict_follows_from_known_truth(results: Path, tmp_path: Path, relation: str, verdict: str) -> None:
+    found = verdict_on(results, tmp_path, relation)
     assert found.verdict == verdict, found.evidence
 
 
+def test_a_loop_holds_a_factor_at_each_value_that_a_condition_on_it_leaves(results: Path, tmp_path: Path) -> None:
+    relation = "goodput[delay, algorithm=standard | highspeed, window=8 MiB] > 950 for algorithm"
+    highspeed, standard = sorted(verdict_on(results, tmp_path, relation).evidence, key=lambda one: one.mean or 0)
+    assert (highspeed.outcome, standard.outcome) == ("fails", "holds")
+    assert "algorithm standard window 8 MiB" in standard.what
+
+
+def test_of_several_relations_each_must_hold(results: Path, tmp_path: Path) -> None:
+    holds, fails = "quotient(numerator=3, denominator=2) = 1.5", "quotient(numerator=3, denominator=2) > 2"
+    for second, verdict in ((holds, "reproduced"), (fails, "not_reproduced")):
+        text = HEAD + claim("X").replace("'X'", f"['{holds}', '{second}']")
+        (found,) = judge(results, write_study(tmp_path / verdict, claims=text))
+        assert found.verdict == verdict
+        assert len(found.evidence) == 2
+
+
+def test_a_chain_compares_each_with_the_next(results: Path, tmp_path: Path) -> None:
+    chain = "1100 > goodput[standard] > goodput[highspeed] > 800 in delay where window=8 MiB"
+    found = verdict_on(results, tmp_path, chain.removeprefix("1100 > "))
+    assert [item.outcome for item in found.evidence] == ["holds", "holds"]
+
+
 def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> None:
-    found = verdict_on(results, tmp_path, f"{{kind: value, of: {STANDARD}, equals: 990}}").evidence[0]
+    found = verdict_on(results, tmp_path, f"{STANDARD} = 990").evidence[0]
     assert found.n == 2
     assert found.limit == "940.5 to 1,039.5 Mb/s"
     assert found.what == "goodput of delay algorithm standard window > 1 MiB"
@@ -120,29 +146,25 @@ def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> 
 
 
 def test_the_scenarios_are_averaged_within_each_repetition(results: Path, tmp_path: Path) -> None:
-    both = "{kind: value, of: {metric: goodput, experiment: delay}, above: 1}"
-    assert verdict_on(results, tmp_path, both).evidence[0].n == 2
+    assert verdict_on(results, tmp_path, "goodput[delay] > 1").evidence[0].n == 2
 
 
 def test_a_difference_that_is_only_rounding_is_no_order(results: Path, tmp_path: Path) -> None:
-    same = (
-        "{kind: difference, of: {metric: linear_growth, experiment: one-drop, since: 1600 ms, until: 2700 ms,"
-        " segment: 8948 B}, minus:"
-        " {metric: linear_growth, experiment: one-drop, since: 1800 ms, until: 2500 ms,"
-        " segment: 8948 B}, above: 0}"
-    )
+    growth = "linear_growth[one-drop, since={} ms, until={} ms, segment=8948 B]"
+    same = f"{growth.format(1600, 2700)} - {growth.format(1800, 2500)} > 0"
     assert verdict_on(results, tmp_path, same).verdict == "not_reproduced"
 
 
 def test_the_evidence_of_a_rank_names_value_and_both_quantities(results: Path, tmp_path: Path) -> None:
-    found = verdict_on(results, tmp_path, f"{{{RANK}, value: highspeed, equals: 2}}").evidence[0]
+    found = verdict_on(results, tmp_path, f"rank(highspeed {RANK} = 2").evidence[0]
     first, second = "goodput of delay window 8 MiB", "goodput of delay flow stream1"
     assert found.what == f"rank of algorithm highspeed by {first}, where alike by {second}"
     assert (found.mean, found.n, found.low, found.high, found.limit) == (2, 2, 2, 2, "1.9 to 2.1")
 
 
 def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp_path: Path) -> None:
-    found = verdict_on(results, tmp_path, "{kind: not_testable, reason: no capture unit}")
+    text = HEAD + claim("X").replace("relation: 'X'", "not_testable: no capture unit")
+    (found,) = judge(results, write_study(tmp_path, claims=text))
     assert (found.verdict, found.reason, found.evidence) == ("not_testable", "no capture unit", ())
 
 
@@ -189,111 +211,142 @@ def test_damaged_verdicts_are_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_two_claims_of_one_name_are_an_error_with_file_and_line(tmp_path: Path) -> None:
-    test = "{kind: not_testable, reason: x}"
-    text = problems(tmp_path, HEAD + claim(test) + claim(test))
-    assert "claims.yaml:9: claims[1].id: claim 'one' is given twice; names are unique" in text
+    text = problems(tmp_path, HEAD + claim("goodput[delay] > 1") * 2)
+    assert "claims.yaml:8: claims[1].id: claim 'one' is given twice; names are unique" in text
 
 
-def test_all_problems_are_reported_at_once_with_line_and_nearest_match(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tmp_path: Path) -> None:
     text = problems(
         tmp_path,
         HEAD
-        + claim("{kind: vlaue, of: {metric: goodput, experiment: delay}, equals: 1}", "a")
-        + claim("{kind: value, of: {metric: godput, experiment: delay}, equals: 1}", "b")
-        + claim("{kind: formula, formula: quotiend, equals: 1}", "c")
-        + claim("{kind: value, of: {metric: goodput, experiment: delay, wehre: {}}, equals: 1}", "d")
-        + claim("{kind: value, of: {metric: goodput, experiment: delay}}", "e"),
+        + claim("goodput[delay] ? 1", "a")
+        + claim("goodput[delay] = ", "b")
+        + claim("X", "c").replace("relation", "relatoin"),
     )
-    assert "claims.yaml has 5 problems" in text
-    assert "claims.yaml:8: claims[0].test: unknown kind of test 'vlaue'" in text
-    assert "did you mean 'value'?" in text
-    assert "claims.yaml:13: claims[1].test.of.metric: unknown metric 'godput'" in text
+    assert "claims.yaml has 3 problems" in text
+    assert "claims.yaml:7: claims[0].relation[0]: column 16 of 'goodput[delay] ? 1': '?' was not expected here" in text
+    assert "one of < <= > >= = ~" in text
+    assert "column 18 of 'goodput[delay] = ': the relation ends too early; expected" in text
+    assert "claims.yaml:15: claims[2].relatoin: unknown key 'relatoin'" in text
+
+
+def test_all_names_that_stand_for_nothing_are_reported_at_once(tmp_path: Path) -> None:
+    relations = ("godput[delay] = 1", "quotiend(numerator=1, denominator=2) = 1", "goodput[dely] = 1")
+    text = problems(tmp_path, HEAD + "".join(claim(each, f"c{place}") for place, each in enumerate(relations)))
+    assert "claims.yaml has 3 problems" in text
+    assert "claims.yaml:7: claims[0].relation[0]: column 1 of 'godput[delay] = 1': unknown metric 'godput'" in text
     assert "did you mean 'goodput'?" in text
-    assert "claims.yaml:18: claims[2].test.formula: unknown formula 'quotiend'" in text
-    assert "claims.yaml:23: claims[3].test.of.wehre: unknown key 'wehre'" in text
-    assert "exactly one of equals, above, below, at_least, at_most, between; given: none" in text
+    assert "unknown formula 'quotiend'" in text
 
 
 @pytest.mark.parametrize(
-    ("test", "message"),
+    ("relation", "message"),
     [
-        ("{kind: value, of: {metric: goodput, experiment: dely}, equals: 1}", "unknown experiment 'dely'"),
+        ("goodput[dely] = 1", "column 9 of 'goodput[dely] = 1': unknown experiment 'dely'"),
+        ("goodput = 1", "goodput names no experiment; allowed: delay, one-drop"),
+        ("goodput[delay, windwo=1 MiB] = 1", "unknown name for goodput[delay] 'windwo'"),
+        ("goodput[delay, window=7 MiB] = 1", "no run of experiment 'delay' meets these conditions"),
+        ("goodput[delay, flow=stream2] = 1", "unknown flow 'stream2'"),
+        ("goodput[delay, flow > stream1] = 1", "a flow is named by `flow=NAME`"),
+        ("goodput[delay, cubic] > 1", "unknown value of a factor of 'delay' 'cubic'"),
+        ("goodput[delay, standard, algorithm=highspeed] > 1", "'algorithm' is given twice"),
+        ("goodput[delay, x] > 1 for x in [standard, cubic]", "unknown value of a factor of 'delay' 'cubic'"),
+        ("goodput[delay] > 1 for speed", "'speed' is no factor of the metrics here"),
+        ("alike(goodput[delay] over algoritm)", "unknown factor 'algoritm'"),
+        ("drop_ratio[one-drop] = 0.5", "metric 'drop_ratio' needs at"),
+        ("goodput[delay, at=1 s] = 1", "unknown name for goodput[delay] 'at'"),
+        ("plateau[one-drop, since=2 s, until=1 s] = 1", "the window of 'plateau' from 2 s to 1 s is empty"),
+        ("lead_changes[delay, interval=1 s, flow=stream1] = 1", "metric 'lead_changes' takes no flow"),
+        ("reaches[delay] = 1", "metric 'reaches' needs level"),
+        ("reaches[delay, level=800] = 50", "level is '800'; allowed: a rate"),
+        ("points[one-drop, since > 1 s] = 50", "'since' is a parameter: write since=VALUE"),
+        (f"rank(cubic {RANK} = 1", "unknown algorithm 'cubic'"),
+        (f"rank(standard {RANK} = 1".replace("of algorithm", "of algorithmr"), "unknown factor 'algorithmr'"),
         (
-            "{kind: value, of: {metric: goodput, experiment: delay, where: {windwo: 1 MiB}}, equals: 1}",
-            "unknown factor 'windwo'",
+            "rank(standard of algorithm by goodput[delay] then goodput[one-drop]) = 1",
+            "the ranked metrics are of experiments 'delay' and 'one-drop'",
         ),
-        (
-            "{kind: value, of: {metric: goodput, experiment: delay, where: {window: 7 MiB}}, equals: 1}",
-            "no run of experiment 'delay' meets these conditions",
-        ),
-        (
-            "{kind: value, of: {metric: goodput, experiment: delay, flow: stream2}, equals: 1}",
-            "unknown flow 'stream2'",
-        ),
-        (
-            f"{{kind: order, of: {WIDE}, by: algorithm, descending: [standard, cubic]}}",
-            "unknown algorithm 'cubic'",
-        ),
-        (
-            "{kind: equal, of: {metric: goodput, experiment: delay}, across: algoritm}",
-            "unknown factor 'algoritm'",
-        ),
-        (
-            "{kind: value, of: {metric: drop_ratio, experiment: one-drop}, equals: 0.5}",
-            "metric 'drop_ratio' needs at",
-        ),
-        (
-            "{kind: value, of: {metric: goodput, experiment: delay, at: 1 s}, equals: 1}",
-            "metric 'goodput' takes no at",
-        ),
-        (
-            "{kind: value, of: {metric: plateau, experiment: one-drop, since: 2 s, until: 1 s}, equals: 1}",
-            "the window from 2 s to 1 s is empty",
-        ),
-        (
-            "{kind: value, of: {metric: lead_changes, experiment: delay, interval: 1 s, flow: stream1}, equals: 1}",
-            "metric 'lead_changes' takes no flow",
-        ),
-        ("{kind: value, of: {metric: reaches, experiment: delay}, equals: 1}", "metric 'reaches' needs level"),
-        (f"{{kind: value, of: {{{LEVEL}, level: 800}}, equals: 50}}", "800 has no unit; a rate needs one"),
-        (f"{{{RANK}, value: cubic, equals: 1}}", "claims[0].test.value: unknown algorithm 'cubic'"),
-        (f"{{{RANK}r, value: standard, equals: 1}}", "claims[0].test.by: unknown factor 'algorithmr'"),
-        (f"{{{RANK}, value: standard}}", "exactly one of equals, above, below"),
-        (
-            f"{{{RANK}, value: standard, equals: 1}}".replace("experiment: delay, flow", "experiment: one-drop, flow"),
-            "of and then are of experiments 'delay' and 'one-drop'",
-        ),
-        (
-            f"{{kind: rank, of: {STANDARD}, then: {WIDE}, by: algorithm, value: highspeed, equals: 1}}",
-            "the conditions on 'algorithm' leave out 'highspeed'",
-        ),
-        (
-            f"{{{RANK}, value: standard, equals: 1}}".replace("flow: stream1", "flow: stream2"),
-            "claims[0].test.then.flow: unknown flow 'stream2'",
-        ),
-        ("{kind: formula, formula: quotient, arguments: {numerator: 1}, equals: 1}", "needs denominator"),
-        (
-            "{kind: formula, formula: quotient, arguments: {numerator: 1, denominator: 0}, equals: 1}",
-            "argument denominator is 0; allowed: a number or a quantity above 0",
-        ),
-        (
-            "{kind: value, of: {metric: goodput, experiment: delay}, above: 1, approximate: true}",
-            "approximate and plus_minus belong to equals",
-        ),
+        (f"rank(highspeed of algorithm by {STANDARD}) = 1", "unknown algorithm 'highspeed'; allowed: standard"),
+        ("quotient(numerator=1) = 1", "needs denominator"),
+        ("quotient(numerator=1, denominator=0) = 1", "argument denominator is '0'; allowed: a number or a quantity"),
+        ("quotient = 1", "quotient is a formula; write its arguments in parentheses"),
+        ("goodput[delay] = 0", "0 has no relative tolerance"),
+        ("goodput[delay] in [3, 2]", "between 3 and 2 lies nothing"),
     ],
 )
-def test_a_faulty_test_is_refused_with_its_reason(tmp_path: Path, test: str, message: str) -> None:
-    assert message in problems(tmp_path, HEAD + claim(test))
+def test_a_faulty_relation_is_refused_with_its_reason(tmp_path: Path, relation: str, message: str) -> None:
+    assert message in problems(tmp_path, HEAD + claim(relation))
+
+
+def test_a_claim_needs_a_relation_or_a_reason_for_none(tmp_path: Path) -> None:
+    text = HEAD + claim("X").replace("    relation: 'X'\n", "")
+    assert "give either relation or not_testable" in problems(tmp_path, text)
+
+
+def test_a_claim_of_a_paper_says_what_the_paper_states(tmp_path: Path) -> None:
+    text = HEAD + claim("goodput[delay] > 1").replace("    paper: {value: 1, where: somewhere}\n", "")
+    assert "claim 'one' does not say what the paper states (give `paper`" in problems(tmp_path, text)
+
+
+def test_the_former_format_is_refused_and_the_way_on_named(tmp_path: Path) -> None:
+    text = problems(tmp_path, HEAD.replace("format: 2", "format: 1") + claim("goodput[delay] > 1"))
+    assert "1 is the former format" in text
+    assert "longfat convert" in text
+
+
+CELLS = "claim,window,value,error,n\nsmall,1 MiB,280,10,4\nlarge,8 MiB,940,,4\n"
+TABLE = """\
+format: 2
+study: small
+tables:
+  - file: goodput.csv
+    artifact: tab-1
+    unit: Mb/s
+    where: table 1
+    statement: A window of ${window} gives ${value} Mb/s.
+    relation: goodput[delay, standard, window=${window}] = ${value}
+"""
+
+
+def with_table(tmp_path: Path, cells: str = CELLS, document: str = TABLE) -> Path:
+    study = write_study(tmp_path, claims=document)
+    (study / "goodput.csv").write_text(cells, encoding="utf-8")
+    return study
+
+
+def test_the_cells_of_a_table_are_claims(results: Path, tmp_path: Path) -> None:
+    small, large = judge(results, with_table(tmp_path))
+    assert (small.claim, small.paper, small.where) == ("small", "280 ± 10 Mb/s", "table 1")
+    assert (large.statement, large.verdict) == ("A window of 8 MiB gives 940 Mb/s.", "inconclusive")
+    assert small.evidence[0].limit == "270 to 290 Mb/s"
+    assert large.evidence[0].limit == "893 to 987 Mb/s"
+
+
+@pytest.mark.parametrize(
+    ("cells", "document", "message"),
+    [
+        (CELLS.replace("940", "many"), TABLE, "goodput.csv, line 3: value is 'many', not a number"),
+        (CELLS.replace("claim,", "clam,"), TABLE, "goodput.csv has no column claim"),
+        (CELLS + "huge,9 MiB\n", TABLE, "goodput.csv, line 4: 5 columns are named, the row has others"),
+        (CELLS.replace("8 MiB", "9 MiB"), TABLE, "goodput.csv, line 3: column 1 of"),
+        (CELLS, TABLE.replace("${window} g", "${windwo} g"), "the table has no column 'windwo'"),
+        (CELLS, TABLE.replace("goodput.csv", "other.csv"), "other.csv cannot be read"),
+    ],
+)
+def test_a_faulty_table_is_refused_with_file_and_line(tmp_path: Path, cells: str, document: str, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load_claims(with_table(tmp_path, cells, document) / "claims.yaml")
+    assert message in str(caught.value)
 
 
 def test_limits_are_those_of_the_policy() -> None:
-    assert Limits(equals=100).bounds() == (95, 105, True)
-    assert Limits(equals=100, approximate=True).bounds() == (90, 110, True)
-    assert Limits(equals=100, plus_minus=1).bounds() == (99, 101, True)
-    assert Limits(equals=-1).bounds() == (-1.05, -0.95, True)
-    assert Limits(at_most=100).bounds()[1] == 105
-    assert Limits(at_least=100).bounds()[0] == 95
-    assert Limits(above=100).bounds() == (100, float("inf"), False)
+    assert Limits.of("=", 100) == Limits(95, 105, True)
+    assert Limits.of("~", 100) == Limits(90, 110, True)
+    assert Limits.of("=", 100, 1) == Limits(99, 101, True)
+    assert Limits.of("=", -1) == Limits(-1.05, -0.95, True)
+    assert Limits.of("<=", 100).high == 105
+    assert Limits.of(">=", 100).low == 95
+    assert Limits.of(">", 100) == Limits(100, float("inf"), False)
 
 
 @pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])

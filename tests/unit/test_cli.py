@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -15,15 +16,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from longfat.backends import fake
 from longfat.backends.fake import FakeBackend
 from longfat.cli import app
 from longfat.execute.results import open_results
+from longfat.identity import KernelSource
 from longfat.record.verify import find_records
 
 SOURCE = Path(__file__).parents[2] / "src"
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STUDY = """
-format: 1
+format: 2
 study: tiny
 title: One flow with two windows
 stack: modern
@@ -104,12 +107,22 @@ def test_a_wrong_manifest_is_named_with_status_2(root: Path) -> None:
 
 def test_check_names_the_problems_of_claims_and_figures_together(root: Path) -> None:
     folder = root / "experiments" / "tiny"
-    (folder / "claims.yaml").write_text("format: 1\nstudy: tinny\nclaims: []\n", encoding="utf-8")
+    for name in ("claims", "figures"):
+        (folder / f"{name}.yaml").write_text(f"format: 2\nstudy: tinny\n{name}: []\n", encoding="utf-8")
     result = call("check", "tiny")
     assert result.exit_code == 2
-    assert "claims and figures have" in result.stderr
+    assert "claims and figures have 2 problems" in result.stderr
     assert "claims.yaml" in result.stderr
     assert "figures.yaml" in result.stderr
+
+
+def test_check_prints_warnings_and_is_content(root: Path) -> None:
+    for name, text in (("claims", "format: 2\nclaims: []"), ("figures", "format: 2\nfigures: []")):
+        (root / "experiments" / "tiny" / f"{name}.yaml").write_text(f"study: tiny\n{text}\n")
+    result = call("check", "tiny")
+    assert result.exit_code == 0
+    assert "no problems, 1 warning\n" in result.output
+    assert f"warning: {root}/experiments/tiny/study.yaml:18: experiments[0].repetitions: " in result.output
 
 
 def test_run_records_every_run_and_the_next_start_repeats_none(root: Path) -> None:
@@ -124,6 +137,40 @@ def test_run_records_every_run_and_the_next_start_repeats_none(root: Path) -> No
     assert kinds == ["stage_started", "runs_started", *["run_finished"] * 4, "runs_ended"]
     again = call("run", "tiny", "--backend", "fake")
     assert "0 runs executed, 4 kept, 0 failed" in again.output
+
+
+@pytest.mark.parametrize(("guests", "jobs"), [(True, 2), (False, 4)])
+def test_the_memory_limits_backends_of_guests_only(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    guests: bool,
+    jobs: int,
+) -> None:
+    monkeypatch.setitem(fake.TRAITS, "fake", dataclasses.replace(fake.TRAITS["fake"], guests=guests))
+    monkeypatch.setattr("longfat.verbs.run.available_bytes", lambda: 3 << 30)
+    result = call("run", "tiny", "--backend", "fake", "--jobs", "4")
+    assert result.exit_code == 0, result.output
+    assert ("2 runs at a time instead of 4" in result.output) is guests
+    lines = (root / "results/tiny/events.jsonl").read_text().splitlines()
+    (started,) = [event for event in map(json.loads, lines) if event["kind"] == "runs_started"]
+    assert started["jobs"] == jobs
+
+
+def test_runs_in_real_time_follow_each_other_and_stay_apart(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake.TRAITS, "fake", dataclasses.replace(fake.TRAITS["fake"], clock="real"))
+    result = call("run", "tiny", "--backend", "fake", "--jobs", "4")
+    assert result.exit_code == 0, result.output
+    lines = (root / "results/tiny-fake/events.jsonl").read_text().splitlines()
+    (started,) = [event for event in map(json.loads, lines) if event["kind"] == "runs_started"]
+    assert started["jobs"] == 1
+
+
+def test_plan_says_how_many_runs_fit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longfat.verbs.plan.available_bytes", lambda: 3 << 30)
+    result = call("plan", "tiny", "--jobs", "4")
+    assert "2, of up to 1.1 GB each (3.2 GB available)" in result.output
+    assert "estimated time with 2 jobs" in result.output
+    assert "fit into memory" not in call("plan", "tiny", "--backend", "ns2").output
 
 
 def test_another_plan_replaces_the_lock_and_keeps_the_records(root: Path) -> None:
@@ -147,6 +194,19 @@ def test_a_failed_run_gives_status_4(root: Path, monkeypatch: pytest.MonkeyPatch
     assert "some runs failed or are invalid" in result.stderr
 
 
+def test_a_run_says_when_the_kernel_is_not_of_the_pinned_release_and_what_tells_its_behaviour(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_CACHE", str(root / "cache"))
+    backend = FakeBackend(kernel=KernelSource("6.12.999", False))
+    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
+    result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
+    assert result.exit_code == 0
+    assert "not of the pinned release but 6.12.999: `./just canary` tells whether it behaves alike" in result.output
+    lock = json.loads((root / "results" / "tiny" / "lock.json").read_text(encoding="ascii"))
+    assert lock["kernels"] == {"none": {"version": "6.12.999", "pinned": False}}
+
+
 def test_a_results_folder_in_use_gives_status_3(root: Path) -> None:
     with open_results(root / "results" / "tiny"):
         result = call("run", "tiny", "--backend", "fake")
@@ -159,7 +219,7 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     result = call("reproduce", "_smoke", "--backend", "fake", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "17 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
-    assert "4 claims: 4 reproduced, 0 not reproduced, 0 inconclusive, 0 not testable" in result.output
+    assert "4 hypotheses: 4 reproduced, 0 not reproduced, 0 inconclusive, 0 not testable" in result.output
     assert "reference: no reference" in result.output
     results = root / "results" / "_smoke"
     assert f"report: {results / 'report.html'}" in result.output

@@ -16,6 +16,7 @@ from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
 from longfat.dataset.load import SOCKET_COLUMNS, load_dataset
 from longfat.errors import RigError
+from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 
 
@@ -118,6 +119,35 @@ def test_two_entries_with_one_run_id_share_rows_but_are_two_runs(study: Path, tm
         assert [run.status for run in twins] == ["ok", "ok"]
     else:
         assert sorted(run.status for run in twins) == ["missing", "ok"]
+
+
+def test_runs_in_which_the_same_was_measured_are_told_by_their_digests(study: Path, tmp_path: Path) -> None:
+    def bend(run: PlannedRun, folder: Path) -> None:
+        if run.experiment == "one-drop":
+            return
+        # As if the jitter had moved nothing in the first scenario; a program's text differs all the same.
+        (folder / "iperf" / "stream1.client.txt").write_text(f"port {run.spec.seed}")
+        if run.factors == {"algorithm": "standard", "window": 1 << 20}:
+            for name in ("flows.json", "sockets.csv", "queues.csv", "counters.json"):
+                (folder / name).write_text("[]" if name.endswith("json") else "t_us\n")
+
+    write_results(study, tmp_path, bend, omit=lambda run: run.experiment == "one-drop")
+    build_dataset(tmp_path)
+    runs = load_dataset(tmp_path).runs
+    found = {(run.scenario, run.repetition): run.measured for run in runs if run.experiment == "delay"}
+    same = {found["delay.algorithm-standard.window-1mib", k] for k in (1, 2)}
+    assert len(same) == 1
+    assert len(set(found.values())) == len(found) - 1
+    assert [run.measured for run in runs if run.experiment == "one-drop"] == [None]
+
+
+@pytest.mark.parametrize("kernel", [KernelSource("6.12.117", True), KernelSource("6.12.999", False), None])
+def test_runs_say_what_their_kernel_was_built_of(study: Path, tmp_path: Path, kernel: KernelSource | None) -> None:
+    write_results(study, tmp_path, omit=lambda run: True, kernel=kernel)
+    build_dataset(tmp_path)
+    runs = pq.read_table(tmp_path / "dataset" / "runs.parquet")
+    assert set(runs["kernel_version"].to_pylist()) == {kernel and kernel.version}
+    assert set(runs["kernel_pinned"].to_pylist()) == {kernel and kernel.pinned}
 
 
 def test_no_half_written_dataset_is_left_beside_the_new_one(study: Path, tmp_path: Path) -> None:

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import Plan, delay_spec, plan_of
+from conftest import delay_spec, plan_of
+from slow_study import start_study, workers_of
 
 from longfat.backends.fake import FakeBackend, Fault
 from longfat.errors import RecordError, RigError
@@ -24,83 +21,40 @@ from longfat.events import Event, Kind
 from longfat.execute.attempt import Attempt, attempt_run
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
+from longfat.plan.model import PlannedRun
 from longfat.record.verify import find_records
 
-STUDY = """
-import sys
-from pathlib import Path
-from conftest import plan_of
-from longfat.backends.fake import FakeBackend
-from longfat.execute.attempt import Attempt, attempt_run
-from longfat.execute.results import open_results
-from longfat.execute.study import execute
 
-if __name__ == "__main__":
-    with open_results(Path(sys.argv[1])) as results:
-        execute(plan_of(8), FakeBackend(wall_seconds=0.4), results, jobs=2)
-"""
-
-
-def run_plan(plan: Plan, backend: FakeBackend, path: Path, jobs: int = 2) -> tuple[Summary, list[Event]]:
+def run_plan(
+    plan: tuple[PlannedRun, ...], backend: FakeBackend, path: Path, jobs: int = 2
+) -> tuple[Summary, list[Event]]:
     events: list[Event] = []
     with open_results(path) as results:
         return execute(plan, backend, results, jobs=jobs, events=events.append), events
 
 
-def faulty(plan: Plan, fault: Fault, once: Path | None = None) -> FakeBackend:
+def faulty(plan: tuple[PlannedRun, ...], fault: Fault, once: Path | None = None) -> FakeBackend:
     """A fake that goes wrong in the second run of the plan."""
-    return FakeBackend(faults={plan.runs[1].run_id: fault}, once=once)
-
-
-def start_study(tmp_path: Path) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start a slow study of 8 runs in a process of its own; return when at least two runs are recorded."""
-    script, results = tmp_path / "study.py", tmp_path / "results"
-    script.write_text(STUDY)
-    tests = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(results)],
-        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},
-    )
-    deadline = time.monotonic() + 30
-    while len(list((results / "raw").glob("one-flow*"))) < 2:
-        assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
-        time.sleep(0.02)
-    return process, results
-
-
-def children_of(process: int) -> list[str]:
-    """The process numbers of all children, whichever thread started them."""
-    tasks = Path("/proc", str(process), "task").iterdir()
-    return [pid for task in tasks for pid in (task / "children").read_text().split()]
+    return FakeBackend(faults={plan[1].run_id: fault}, once=once)
 
 
 def test_every_run_is_recorded_once_and_not_repeated(tmp_path: Path) -> None:
     plan = plan_of(3)
-    twice = Plan((*plan.runs, plan.runs[0]))
+    twice = (*plan, plan[0])
     summary, events = run_plan(twice, FakeBackend(), tmp_path)
     assert summary == Summary(reused=0, executed=3, failed=0)
-    assert set(find_records(tmp_path / "raw")) == {run.run_id for run in plan.runs}
+    assert set(find_records(tmp_path / "raw")) == {run.run_id for run in plan}
     assert Counter(event.kind for event in events)[Kind.RUN_FINISHED] == 3
     again, events = run_plan(twice, FakeBackend(), tmp_path)
     assert again == Summary(reused=3, executed=0, failed=0)
     assert [event.message for event in events] == ["0 runs executed, 3 kept, 0 failed"]
 
 
-def test_two_studies_at_once_do_not_contend_for_a_port(tmp_path: Path) -> None:
-    with socket.socket() as listener:
-        with contextlib.suppress(OSError):  # then another study has it already
-            listener.bind(("127.0.0.1", 8787))
-            listener.listen()
-        summary, _ = run_plan(plan_of(1), FakeBackend(), tmp_path)
-    assert summary == Summary(reused=0, executed=1, failed=0)
-
-
 def test_runs_start_in_the_order_of_the_plan(tmp_path: Path) -> None:
     plan = plan_of(4)
     _, events = run_plan(plan, FakeBackend(), tmp_path, jobs=1)
     finished = [event.facts["folder"] for event in events if event.kind is Kind.RUN_FINISHED]
-    assert finished == [f"one-flow.r{run.repetition:02d}.{run.run_id[:8]}" for run in plan.runs]
+    assert finished == [f"one-flow.r{run.repetition:02d}.{run.run_id[:8]}" for run in plan]
 
 
 def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
@@ -109,7 +63,7 @@ def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
     assert summary == Summary(reused=0, executed=3, failed=0)
     (retried,) = [event for event in events if event.kind is Kind.RUN_RETRIED]
     assert "crashed and is tried again: the fake laboratory crashed" in retried.message
-    assert find_records(tmp_path / "raw")[plan.runs[1].run_id].attempt == 2
+    assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
 
 
 @pytest.mark.parametrize(
@@ -126,7 +80,7 @@ def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_star
     plan = plan_of(3)
     summary, _ = run_plan(plan, faulty(plan, fault), tmp_path)
     assert summary == Summary(reused=0, executed=2, failed=1)
-    failed = find_records(tmp_path / "raw")[plan.runs[1].run_id]
+    failed = find_records(tmp_path / "raw")[plan[1].run_id]
     assert (failed.status, failed.reason, failed.attempt) == ("failed", reason, 2)
     summary, _ = run_plan(plan, FakeBackend(), tmp_path)
     assert summary == Summary(reused=2, executed=1, failed=0)
@@ -141,20 +95,20 @@ def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_done_twice_keeps_its_first_record(tmp_path: Path) -> None:
-    run = plan_of(1).runs[0]
+    run = plan_of(1)[0]
     first = attempt_run(FakeBackend(), Attempt("a.r01.x", run.spec, 1, False), tmp_path)
     before = (tmp_path / "a.r01.x" / "run.json").read_bytes()
     again = attempt_run(faulty(plan_of(2), "crash"), Attempt("a.r01.x", run.spec, 2, True), tmp_path)
     assert (first.reason, again.reason) == (None, None)
     assert (tmp_path / "a.r01.x" / "run.json").read_bytes() == before
     with pytest.raises(RecordError, match="recorded already"):
-        attempt_run(FakeBackend(), Attempt("a.r01.x", plan_of(2).runs[1].spec, 1, False), tmp_path)
+        attempt_run(FakeBackend(), Attempt("a.r01.x", plan_of(2)[1].spec, 1, False), tmp_path)
 
 
 def test_a_damaged_record_is_executed_again(tmp_path: Path) -> None:
     plan = plan_of(2)
     run_plan(plan, FakeBackend(), tmp_path)
-    damaged = find_records(tmp_path / "raw")[plan.runs[0].run_id].folder
+    damaged = find_records(tmp_path / "raw")[plan[0].run_id].folder
     (damaged / "flows.json").write_text("[]")
     summary, events = run_plan(plan, FakeBackend(), tmp_path)
     assert summary == Summary(reused=1, executed=1, failed=0)
@@ -164,7 +118,7 @@ def test_a_damaged_record_is_executed_again(tmp_path: Path) -> None:
 
 def test_killing_everything_loses_only_the_runs_in_flight(tmp_path: Path) -> None:
     process, results = start_study(tmp_path)
-    workers = children_of(process.pid)
+    workers = workers_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + 30
@@ -186,7 +140,7 @@ def test_killing_everything_loses_only_the_runs_in_flight(tmp_path: Path) -> Non
 
 def test_an_interrupt_ends_the_workers_and_leaves_nothing_half_written(tmp_path: Path) -> None:
     process, results = start_study(tmp_path)
-    workers = [pid for pid in children_of(process.pid) if b"spawn_main" in Path("/proc", pid, "cmdline").read_bytes()]
+    workers = workers_of(process.pid)
     assert len(workers) == 2
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) != 0
@@ -199,7 +153,7 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
     plan = plan_of(3)
     with pytest.raises(RigError, match="cannot be written any more: No space left on device"):
         run_plan(plan, faulty(plan, "disk_full"), tmp_path, jobs=1)
-    assert list(find_records(tmp_path / "raw")) == [plan.runs[0].run_id]
+    assert list(find_records(tmp_path / "raw")) == [plan[0].run_id]
     assert not list((tmp_path / "raw").glob(".*"))
 
 
@@ -225,9 +179,9 @@ def test_a_refused_run_stops_the_study_before_anything_starts(tmp_path: Path) ->
     plan = plan_of(2)
     flow = dataclasses.replace(delay_spec().flows[0], cca="cubi")
     bad = dataclasses.replace(delay_spec(), flows=(flow,))
-    entry = dataclasses.replace(plan.runs[0], spec=bad, run_id=bad.run_id)
+    entry = dataclasses.replace(plan[0], spec=bad, run_id=bad.run_id)
     with pytest.raises(RigError, match=r"1 runs: no congestion control 'cubi'.*did you mean 'cubic'\?"):
-        run_plan(Plan((*plan.runs, entry)), FakeBackend(), tmp_path)
+        run_plan((*plan, entry), FakeBackend(), tmp_path)
     assert list((tmp_path / "raw").iterdir()) == []
 
 
@@ -268,7 +222,7 @@ def test_run_json_says_how_the_run_was_executed(tmp_path: Path) -> None:
 
 
 def test_an_unreachable_scheduler_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longfat.execute.workers._CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("longfat.execute.dask_workers._CONNECT_SECONDS", 0.2)
     with (
         open_results(tmp_path) as results,
         pytest.raises(RigError, match="the Dask scheduler does not answer"),

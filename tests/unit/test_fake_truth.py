@@ -12,6 +12,7 @@ from conftest import delay_spec
 
 from longfat.backends import fake_truth as truth
 from longfat.backends.fake import FakeBackend
+from longfat.network import base_rtt_us, mss_bytes
 from longfat.runspec import Egress, Interface, Link, RunSpec
 
 
@@ -31,12 +32,12 @@ def test_without_timestamps_a_segment_carries_twelve_bytes_more() -> None:
     spec = delay_spec()
     client = dataclasses.replace(spec.nodes[0], sysctls={"net.ipv4.tcp_timestamps": "0"})
     spec = dataclasses.replace(spec, nodes=(client, *spec.nodes[1:]))
-    assert truth.mss_bytes(spec, spec.flows[0]) == 8960
+    assert mss_bytes(spec, spec.flows[0]) == 8960
 
 
 def test_a_small_window_is_doubled_and_sent_once_each_rtt() -> None:
     spec = with_flows(1, window_bytes=750_000)
-    assert truth.base_rtt_us(spec, spec.flows[0]) == 30_000
+    assert base_rtt_us(spec, spec.flows[0]) == 30_000
     assert truth.goodput_bps(spec, spec.flows[0]) == pytest.approx(2 * 750_000 * 8 / 0.030, abs=8)
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
-from longfat.analysis import style
-from longfat.analysis.draw import Drawing, draw
-from longfat.analysis.figures import load_figures
-from longfat.analysis.opened import OpenedStudy, draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
+from longfat.figures import style
+from longfat.figures.document import load_figures
+from longfat.figures.drawing import Drawing, draw
 from longfat.plan import PlannedRun
+from longfat.report.opened import OpenedStudy, draw_all
 
 MANIFEST = """\
-format: 1
+format: 2
 study: small
 title: Competing flows
 algorithms:
@@ -56,90 +56,73 @@ experiments:
 """
 
 FIGURES = """\
-format: 1
+format: 2
 study: small
-paper: {artifacts: 40, claims: 90}
 figures:
-  - artifact: stacked
-    kind: bars
+  - bars: stacked
     title: two flows and their sum
-    of: {metric: goodput, experiment: pairs, where: {first: highspeed}}
-    x: window
-    x_unit: MiB
+    of: goodput[pairs, first=highspeed]
+    x: window in MiB
     series: flow
     names: {stream1: HighSpeed, stream2: Standard}
     stacked: true
     labels: {x: window (MiB), y: goodput (Mb/s)}
     paper: {text: no number stated, marks: [{value: 945, label: 945 Mb/s}]}
-  - artifact: beside
-    kind: bars
+  - bars: beside
     title: two flows beside each other
-    of: {metric: goodput, experiment: pairs, where: {first: scalable}}
-    x: window
-    x_unit: MiB
+    of: goodput[pairs, first=scalable]
+    x: window in MiB
     series: flow
     labels: {x: window (MiB), y: goodput (Mb/s)}
-    paper: {text: no number stated}
-  - artifact: gain
-    kind: bars
+    paper: no number stated
+  - bars: gain
     title: gain over Standard TCP
-    of: {metric: goodput, experiment: pairs, flow: stream1}
-    x: window
-    x_unit: MiB
+    of: goodput[pairs, flow=stream1]
+    x: window in MiB
     series: first
     over: standard
     names: {highspeed: HighSpeed TCP}
     labels: {x: window (MiB), y: gain over Standard (%)}
-    paper: {text: no number stated}
-  - artifact: crowd
-    kind: bars
+    paper: no number stated
+  - bars: crowd
     title: goodput at many lengths of the local queue
-    of: {metric: goodput, experiment: queues}
+    of: goodput[queues]
     x: txqueuelen
     highlight: 100
     labels: {x: txqueuelen (packets), y: goodput (Mb/s)}
-    paper: {text: no number stated}
-  - artifact: curves
-    kind: timeseries
+    paper: no number stated
+  - timeseries: curves
     title: outstanding data of both flows
-    experiment: pairs
-    where: {first: highspeed, window: 8 MiB}
+    runs: pairs, first=highspeed, window=8 MiB
     flows: {stream1: HighSpeed TCP, stream2: Standard TCP}
     labels: {x: time (s), y: outstanding data (bytes)}
-    paper: {text: no number stated}
-  - artifact: panels
-    kind: timeseries
+    paper: no number stated
+  - timeseries: panels
     title: throughput of one flow
-    experiment: pairs
+    runs: pairs, first=standard | scalable, flow=stream1
     what: throughput
     unit: Mb/s
-    flow: stream1
-    where: {first: [standard, scalable]}
     series: first
     panels: window
     labels: {x: time (s), y: throughput (Mb/s)}
     paper: {text: no number stated, marks: [{value: 900, label: 900 Mb/s}, {value: 0.5, label: half time, axis: x}]}
-  - artifact: order
-    kind: ranking
+  - ranking: order
     title: the best neighbour
-    of: {metric: goodput, experiment: pairs}
-    then: {metric: goodput, experiment: pairs, flow: stream2}
+    of: goodput[pairs]
+    then: goodput[pairs, flow=stream2]
     by: first
     names: {stream2: Standard}
     expected: [scalable, highspeed]
     paper: {text: Scalable first.}
-  - artifact: network
-    kind: topology
+  - topology: network
     title: two senders and a receiver
     experiment: pairs
     paper: {text: a drawing}
-  - artifact: path
-    kind: topology
+  - topology: path
     title: one sender and a receiver
     experiment: queues
     paper: {text: a drawing}
-  - artifact: cable
-    kind: topology
+  - topology: cable
     title: a cable
     experiment: direct
     paper: {text: a drawing}
@@ -147,7 +130,7 @@ figures:
 
 
 def write(folder: Path, figures: str = FIGURES) -> Path:
-    study = write_study(folder, "format: 1\nstudy: small\nclaims: []\n", figures)
+    study = write_study(folder, "format: 2\nstudy: small\nclaims: []\n", figures)
     (study / "study.yaml").write_text(MANIFEST, encoding="utf-8")
     return study
 
@@ -215,7 +198,7 @@ def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy)
     assert {series for _, series in gains} == {"highspeed", "scalable"}
     over = FIGURES.replace("    over: standard\n", "")
     plain = load_figures(write(opened.results / "plain", over) / "figures.yaml").figure("gain")
-    means = {(row[0], row[1]): row[3] for row in draw(opened.dataset, opened.plan, plain).data.rows}
+    means = {(row[0], row[1]): row[3] for row in draw(opened.sources, plain).data.rows}
     for (window, series), row in gains.items():
         assert row[3] == pytest.approx(100 * (means[window, series] / means[window, "standard"] - 1))
         assert row[5] < row[3] < row[6]
@@ -257,7 +240,7 @@ def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: Opened
 def test_throughput_is_in_the_unit_asked_for(opened: OpenedStudy) -> None:
     text = FIGURES.replace("    unit: Mb/s\n", "")
     spec = load_figures(write(opened.results / "bytes", text) / "figures.yaml").figure("panels")
-    in_bytes = draw(opened.dataset, opened.plan, spec).data
+    in_bytes = draw(opened.sources, spec).data
     in_bits = opened.show("panels").data
     assert in_bytes.columns[-1] == "throughput_bytes_per_s"
     assert [row[-1] * 8e-6 for row in in_bytes.rows] == pytest.approx([row[-1] for row in in_bits.rows])
@@ -282,14 +265,12 @@ def test_a_network_is_drawn_from_the_plan_with_every_interface_in_its_data(opene
         ("switch", "router", "client1"),
         ("client2", "sender", "switch"),
         ("switch", "router", "client2"),
-        ("switch", "router", "delay"),
-        ("delay", "router", "switch"),
-        ("delay", "router", "server"),
-        ("server", "receiver", "delay"),
+        ("switch", "router", "server"),
+        ("server", "receiver", "switch"),
     ]
-    assert drawing.data.rows[4][4:9] == (1_000_000_000, 0, "pfifo", 100, 9000)
+    assert drawing.data.rows[4][4:9] == (1_000_000_000, 15_000, "pfifo", 100, 9000)
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
-    assert {"client1", "switch", "delay", "server", "MTU 9000"} <= set(texts)
+    assert {"client1", "switch", "server", "MTU 9000"} <= set(texts)
     assert "stream2: client2 to server, reno" in texts
 
 
@@ -343,11 +324,11 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
         ("names: {highspeed:", "names: {hihgspeed:", "figures[2].names.hihgspeed: unknown first 'hihgspeed'"),
         ("highlight: 100", "highlight: 101", "figures[3].highlight: unknown txqueuelen 101"),
         ("x: txqueuelen\n", "x: txqueuelen\n    names: {a: b}\n", "figures[3].names: needs series"),
-        ("window: 8 MiB}\n    flows", "windwo: 8 MiB}\n    flows", "where.windwo: unknown factor 'windwo'"),
-        ("highspeed, window: 8 MiB}", "highspeed}", "figures[4]: 3 points of the sweep would be one curve"),
+        ("window=8 MiB\n    flows", "windwo=8 MiB\n    flows", "figures[4].runs: column 25 of"),
+        ("highspeed, window=8 MiB", "highspeed", "figures[4].runs: 3 points of the sweep would be one curve"),
         ("flows: {stream1: H", "flows: {stream3: H", "figures[4].flows.stream3: unknown flow 'stream3'"),
         ("    what: throughput\n", "", "figures[5].unit: belongs to throughput"),
-        ("    flow: stream1\n", "", "figures[5].flow: is required here: captured flows"),
+        (", flow=stream1\n    what", "\n    what", "figures[5].runs: has to name a flow: captured flows"),
         ("by: first", "by: second", "figures[6].by: unknown factor 'second'"),
         ("[scalable, highspeed]", "[scalable, cubic]", "figures[6].expected[1]: unknown first 'cubic'"),
         ("names: {stream2: S", "names: {stream3: S", "figures[6].names.stream3: unknown flow 'stream3'"),

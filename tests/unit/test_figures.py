@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from fabricated_results import FIGURES, bytes_of, write_results, write_study
 
-from longfat.analysis.draw import draw
-from longfat.analysis.draw_curves import curve_data, envelope
-from longfat.analysis.draw_parts import label_side
-from longfat.analysis.figure_kinds import KINDS, Bars, TimeSeries
-from longfat.analysis.figures import load_figures
-from longfat.analysis.judge import judge
-from longfat.analysis.notebook import run_notebook
-from longfat.analysis.opened import OpenedStudy, draw_all
-from longfat.analysis.style import look, order
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.errors import RigError, StudyError
+from longfat.figures import KINDS
+from longfat.figures.bars import Bars
+from longfat.figures.document import load_figures
+from longfat.figures.drawing import draw
+from longfat.figures.parts import label_side
+from longfat.figures.style import look, order
+from longfat.figures.timeseries import TimeSeries, curve_data, envelope
+from longfat.relations.judge import judge
+from longfat.report.notebook import run_notebook
+from longfat.report.opened import OpenedStudy, draw_all
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +42,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
 def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     spec = opened.figures.figure("fig-1")
     assert isinstance(spec, Bars)
-    drawing = draw(opened.dataset, opened.plan, spec)
+    drawing = draw(opened.sources, spec)
     assert drawing.data.columns == (
         "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high"
     )  # fmt: skip
@@ -59,7 +60,7 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
 
 
 def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
-    axes = draw(opened.dataset, opened.plan, opened.figures.figure("fig-1")).figure.axes[0]
+    axes = draw(opened.sources, opened.figures.figure("fig-1")).figure.axes[0]
     assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
     assert "940 Mb/s" in [text.get_text() for text in axes.texts]
 
@@ -97,7 +98,7 @@ def test_a_figure_of_an_experiment_that_the_plan_leaves_out_names_the_profile(tm
     opened = OpenedStudy(tmp_path, study)
     fewer = dataclasses.replace(opened.plan, runs=())
     for figure in opened.figures.figures:
-        drawing = draw(opened.dataset, fewer, figure)
+        drawing = draw(dataclasses.replace(opened.sources, plan=fewer), figure)
         assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["no run in this plan (profile paper)"]
 
 
@@ -111,9 +112,7 @@ def test_series_stand_in_the_order_of_their_names_in_the_legend(tmp_path: Path) 
 
 
 def test_marks_of_the_paper_are_left_out_where_no_run_gives_them_a_scale(tmp_path: Path) -> None:
-    marked = FIGURES.replace(
-        "paper: {text: no number stated}", "paper: {text: high, marks: [{value: 3740000, label: high}]}"
-    )
+    marked = FIGURES.replace("paper: no number stated", "paper: {text: high, marks: [{value: 3740000, label: high}]}")
     assert marked != FIGURES
     study = write_study(tmp_path, figures=marked)
     write_results(study, tmp_path, omit=lambda run: True)
@@ -138,10 +137,10 @@ def test_an_envelope_keeps_the_extremes_and_the_order() -> None:
 
 
 def test_a_window_of_time_cuts_the_curve(opened: OpenedStudy) -> None:
-    text = FIGURES.replace("experiment: one-drop\n", "experiment: one-drop\n    since: 1 s\n    until: 2 s\n")
+    text = FIGURES.replace("runs: one-drop\n", "runs: one-drop\n    since: 1 s\n    until: 2 s\n")
     spec = load_figures(write_study(opened.results / "cut", figures=text) / "figures.yaml").figure("fig-2")
     assert isinstance(spec, TimeSeries)
-    times = [row[2] for row in curve_data(opened.dataset, spec).rows]
+    times = [row[2] for row in curve_data(spec, opened.sources).rows]
     assert (min(times), max(times)) == (1.02, 1.98)
 
 
@@ -152,28 +151,26 @@ def test_an_algorithm_has_one_look_and_its_kernel_name_the_same() -> None:
 
 
 def test_faulty_figures_are_refused_with_all_their_problems(tmp_path: Path) -> None:
-    text = (
-        FIGURES.replace("kind: timeseries", "kind: curve")
-        .replace("x: window\n", "x: windwo\n")
-        .replace("x_unit: MiB", "x_unit: MIB")
-    )
+    text = FIGURES.replace("timeseries: fig-2", "curve: fig-2").replace("in MiB", "in MIB")
     study = write_study(tmp_path, figures=text)
     with pytest.raises(StudyError) as caught:
         load_figures(study / "figures.yaml")
     message = str(caught.value)
     assert "figures.yaml has 2 problems" in message
-    assert "unknown kind of figure 'curve'; allowed: bars, timeseries, ranking, topology, table" in message
+    assert "needs one kind of figure with its artifact, such as `bars: fig-1`; found: none; allowed: bars" in message
     assert "unknown unit 'MIB'" in message
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("experiment: one-drop", "experiment: two-drop", "unknown experiment 'two-drop'"),
-        ("x: window\n", "x: windwo\n", "unknown factor 'windwo'"),
-        ("artifact: fig-2", "artifact: fig-1", "figure 'fig-1' is given twice"),
+        ("runs: one-drop", "runs: two-drop", "unknown experiment 'two-drop'"),
+        ("x: window in", "x: windwo in", "unknown factor 'windwo'"),
+        ("timeseries: fig-2", "timeseries: fig-1", "figure 'fig-1' is given twice"),
         ("study: small", "study: large", "'large' is not the study in this folder, 'small'"),
-        ("metric: goodput", "metric: linearity", "metric 'linearity' needs since, until"),
+        ("    paper: no number stated\n", "", "figure 'fig-2' does not say what the paper states"),
+        ("paper: no", "hypothesis: high\n    paper: no", "give `paper` or `hypothesis`, not both"),
+        ("of: goodput", "of: linearity", "metric 'linearity' needs since, until"),
     ],
 )
 def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -181,6 +178,32 @@ def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, 
     with pytest.raises(StudyError) as caught:
         load_figures(study / "figures.yaml")
     assert message in str(caught.value)
+
+
+LIKE = (
+    FIGURES
+    + """\
+  - bars: fig-3
+    like: fig-1
+    title: goodput of one algorithm
+    of: goodput[delay, highspeed]
+    paper: no number stated
+"""
+)
+
+
+def test_a_figure_takes_what_it_does_not_give_from_the_one_it_is_like(tmp_path: Path) -> None:
+    first, _, third = load_figures(write_study(tmp_path, figures=LIKE) / "figures.yaml").figures
+    assert (third.x, third.series, third.artifact) == (first.x, first.series, "fig-3")
+    assert (third.title, third.of) == ("goodput of one algorithm", "goodput[delay, highspeed]")
+    assert third.paper.marks == ()
+
+
+def test_a_figure_is_like_an_earlier_one_of_its_own_kind(tmp_path: Path) -> None:
+    for other in ("fig-2", "fig-4"):
+        with pytest.raises(StudyError, match="unknown earlier figure of kind bars") as caught:
+            load_figures(write_study(tmp_path, figures=LIKE.replace("like: fig-1", f"like: {other}")) / "figures.yaml")
+        assert "allowed: fig-1" in str(caught.value)
 
 
 @pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
@@ -219,7 +242,7 @@ def notebook(folder: Path, *code: str) -> Path:
 
 
 def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.analysis.opened import open_study\nstudy = open_study("small")'
+    opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
     before = source.read_bytes()
     done = run_notebook(source, opened.results, opened.study_dir)
@@ -232,7 +255,7 @@ def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened:
 
 
 def test_what_no_cell_shows_is_shown_in_one(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.analysis.opened import open_study\nstudy = open_study("small")'
+    opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.show_others()")
     done = run_notebook(source, opened.results, opened.study_dir)
     (output,) = json.loads(done.read_text(encoding="utf-8"))["cells"][2]["outputs"]
@@ -256,7 +279,7 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
 
 def test_the_example_of_the_documentation_is_a_valid_file_and_every_kind_is_described(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
-    path = tmp_path / "figures.yaml"
-    path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
-    assert [figure.artifact for figure in load_figures(path).figures] == ["fig-1"]
+    example = text.split("```yaml\n")[1].split("```")[0]
+    study = write_study(tmp_path, figures=example)
+    assert [figure.artifact for figure in load_figures(study / "figures.yaml").figures] == ["fig-1"]
     assert all(f"| `{kind}` |" in text for kind in KINDS)

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 from fabricated_results import change_json, write_results, write_study
 
-from longfat.analysis.figures import load_figures
-from longfat.analysis.front import write_front
-from longfat.analysis.judge import judge
-from longfat.analysis.opened import draw_all
-from longfat.analysis.reference import write_reference
-from longfat.analysis.report import coverage, write_report
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
+from longfat.figures.document import load_figures
+from longfat.manifest.load import load_header
+from longfat.relations.judge import judge
+from longfat.report.front import write_front
+from longfat.report.opened import draw_all
+from longfat.report.reference import write_reference
+from longfat.report.report import coverage, write_report
 
-ABOUT = "A &lt;small&gt; study small 40 figures and tables, 90 claims"
+ABOUT = "A &lt;small&gt; study small A. Author, 2003 40 figures and tables, 90 claims"
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def rows_of(root: Path) -> list[str]:
 
 def test_a_study_is_shown_with_its_runs_its_artifacts_and_its_claims_by_verdict(root: Path) -> None:
     # The claim and the figure of the experiment without a run: inconclusive, and drawn without data.
-    assert rows_of(root) == [f"{ABOUT} small paper, modern, fake 8 of 9 1 of 40 2 1 0 1 0"]
+    assert rows_of(root) == [f"{ABOUT} small paper, modern, fake 8 of 9 1 of 40 2 claims 1 0 1 0"]
 
 
 def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None:
@@ -70,9 +71,9 @@ def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) ->
     change_json(reference, lambda data: data.update(stack="linux-2.4"))
     own, other = rows_of(root)
     assert own.startswith(f"{ABOUT} small paper, modern, fake 8 of 9")
-    assert other.startswith("committed reference paper, linux-2.4, fake all 2 of 40 2 ")
+    assert other.startswith("committed reference paper, linux-2.4, fake all 2 of 40 2 claims ")
     change_json(reference, lambda data: data.pop("artifacts"))
-    assert "fake all not recorded 2 " in rows_of(root)[1]
+    assert "fake all not recorded 2 claims " in rows_of(root)[1]
 
 
 def test_a_study_with_neither_says_how_to_run_it(root: Path) -> None:
@@ -105,9 +106,11 @@ def test_a_page_that_cannot_be_written_is_a_clear_error(root: Path) -> None:
 
 def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     path = root / "experiments" / "small" / "figures.yaml"
-    path.write_text(path.read_text().replace("artifact: fig-2", "artifact: fig-1-drop\n    part_of: fig-1"))
+    path.write_text(path.read_text().replace("timeseries: fig-2", "timeseries: fig-1-drop\n    part_of: fig-1"))
     results = root / "results" / "small"
     (results / "figures" / "fig-2.csv").rename(results / "figures" / "fig-1-drop.csv")
     (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
     assert "1 of 40" in rows_of(root)[0]
-    assert "1 of the paper's 40 figures" in coverage(load_figures(path), [])[0]
+    assert (
+        "1 of the paper's 40 figures" in coverage(load_figures(path), [], load_header(path.with_name("study.yaml")))[0]
+    )

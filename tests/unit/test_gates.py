@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from longfat.backends.fake import FakeBackend
-from longfat.dataset.gates import GATES, Evidence, misses
-from longfat.dataset.route import ports, route
+from longfat.gates import GATES, Evidence, misses
+from longfat.network import ports, route
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
 
 SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
@@ -87,6 +87,11 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         "rate",
         lambda a: a["interfaces"][0].update(rate_bps=None),
         "rate_bps of client1-eth0 is 0 bit/s, declared 1000000000 bit/s",
+    ),
+    (
+        "a busy wire that does not carry its rate",
+        lambda a: a["interfaces"][0].update(sent_bytes=994_000_000 // 8, busy_ns=10**9),
+        "client1-eth0 carried 994000000 bit/s while it was busy, declared 1000000000 bit/s",
     ),
     (
         "rate where none is declared",

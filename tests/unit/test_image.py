@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tiny_images import empty_cache
 
 from longfat.builds import image
 from longfat.builds.apt_sources import AptSource, parse_listing, source_lines
@@ -19,37 +20,11 @@ from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, facts_o
 from longfat.builds.image_recipe import RECIPE_FILES, mmdebstrap_argv, read_recipe
 from longfat.errors import RigError
 
-STUB = """#!/bin/sh
-# Stands in for mmdebstrap: its last option before the sources is the target.
-for argument; do case $argument in *.tar) target=$argument ;; esac; done
-echo "$@" >>{log}
-echo "$SOURCE_DATE_EPOCH" >>{log}
-tar --create --file="$target" --directory={tree} .
-"""
-
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, and a stub of mmdebstrap that makes a tiny userland and keeps a log."""
-    tree = tmp_path / "tree"
-    (tree / "usr/bin").mkdir(parents=True)
-    (tree / "usr/bin/python3").write_text("python")
-    (tree / "bin").symlink_to("usr/bin")
-    (tree / "dev").mkdir()
-    (tree / "dev/null").write_text("a device node would be here")
-    (tree / "var/lib/dpkg").mkdir(parents=True)
-    (tree / "var/lib/dpkg/status").write_text(
-        "Package: iperf\nVersion: 2.1.8\n more: text\n\nPackage: mount\nVersion: 2.38\n"
-    )
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "mmdebstrap").write_text(STUB.format(log=tmp_path / "log", tree=tree))
-    (programs / "mmdebstrap").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(image.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(image, "configured_sources", tuple)
-    return tmp_path / "cache"
+    """An empty cache folder, and a stub of mmdebstrap."""
+    return empty_cache(tmp_path, monkeypatch)
 
 
 def copied_recipe(tmp_path: Path) -> Path:
@@ -270,7 +245,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "file/cache"))
-    with pytest.raises(RigError, match="cannot be kept in the cache folder: Not a directory"):
+    with pytest.raises(RigError, match="the image cannot be written: Not a directory"):
         build_image()
 
 

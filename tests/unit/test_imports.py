@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import rules of the package, as a table: who may import whom."""
+"""The import rules of the package hold, and docs/architecture.md says what they are."""
 
 from __future__ import annotations
 
@@ -8,31 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from import_table import PAGE, PARTS, allowed, table, with_table
 
 SOURCE = Path(__file__).parents[2] / "src"
-LEAVES = {"errors", "runspec", "units", "events", "cache"}
-ALLOWED = {
-    **{leaf: {"errors"} for leaf in LEAVES},
-    "lab": {"runspec"},
-    "manifest": LEAVES | {"catalog"},
-    "catalog": LEAVES,
-    "plan": LEAVES | {"manifest", "catalog"},
-    "builds": LEAVES,
-    "record": LEAVES,
-    "labs": LEAVES | {"builds"},
-    "agent": {"runspec", "lab", "backends.host_kernel"},
-    "hosts": LEAVES | {"lab", "labs.folder"},
-    "backends": LEAVES | {"lab", "builds", "hosts", "labs.folder", "dataset.gates"},
-    "execute": LEAVES | {"backends", "record"},
-    "crosscheck": LEAVES | {"dataset", "analysis.style"},
-    "conformance": LEAVES | {"backends", "analysis.style"},
-    "dataset": LEAVES | {"record", "plan.lockfile", "plan.model"},
-    "analysis": LEAVES | {"dataset", "manifest", "plan.lockfile", "plan.model"},
-}
-# Leaves and laboratory code run inside the guest, which has the standard library, Mininet and the
-# libraries of Docker and curl.
-FOREIGN = {**{leaf: set() for leaf in LEAVES}, "lab": {"docker", "mininet", "pycurl"}, "agent": {"mininet"}}
-FREE = {"verbs", "cli", "bench", "__init__", "__main__"}
+MAIN = {"__init__", "__main__"}
 MODULES = sorted(SOURCE.glob("longfat/**/*.py"))
 
 
@@ -52,21 +31,41 @@ def package_of(path: Path) -> str:
     return path.relative_to(SOURCE / "longfat").parts[0].removesuffix(".py")
 
 
+def of_this_package(path: Path) -> set[str]:
+    """Every module of this package that ``path`` imports from, without the package's name."""
+    return {name.removeprefix("longfat.") for name in imports(path) if name.startswith("longfat.")}
+
+
+def is_in(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}.")
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
-    package = package_of(path)
-    own = {name.removeprefix("longfat.") for name in imports(path) if name.startswith("longfat.")}
-    allowed = {package} | ALLOWED.get(package, set())
-    wrong = {name for name in own if not any(name == ok or name.startswith(f"{ok}.") for ok in allowed)}
-    assert package in FREE or package in ALLOWED, f"no import rule for {package}"
-    assert package in FREE or wrong == set()
+def test_a_module_imports_only_what_its_part_may(path: Path) -> None:
+    part = package_of(path)
+    if part in MAIN or PARTS[part].free:
+        return
+    wrong = {name for name in of_this_package(path) if not any(is_in(name, other) for other in allowed(part))}
+    assert wrong == set()
 
 
-@pytest.mark.parametrize("package", sorted(FOREIGN))
-def test_what_runs_inside_the_guest_needs_only_what_is_there(package: str) -> None:
-    paths = [path for path in MODULES if package_of(path) == package]
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_a_part_may_import_nothing_that_it_does_not(part: str) -> None:
+    used = {name for path in MODULES if package_of(path) == part for name in of_this_package(path)}
+    assert {other for other in PARTS[part].may if not any(is_in(name, other) for name in used)} == set()
+
+
+@pytest.mark.parametrize("part", sorted(name for name, part in PARTS.items() if part.leaf or part.travels))
+def test_what_travels_and_the_leaves_need_only_what_is_there(part: str) -> None:
+    paths = [path for path in MODULES if package_of(path) == part]
     foreign = {name.split(".")[0] for path in paths for name in imports(path)}
-    assert foreign - set(sys.stdlib_module_names) <= FOREIGN[package] | {"longfat"}
+    assert foreign - set(sys.stdlib_module_names) <= PARTS[part].foreign | {"longfat"}
+
+
+def test_the_page_on_the_architecture_has_the_table_that_is_enforced() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert table() in page
+    assert page == with_table(page), "python tests/import_table.py writes it"
 
 
 def test_only_the_command_ends_the_process() -> None:

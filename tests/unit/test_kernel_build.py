@@ -12,16 +12,15 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tiny_kernels import PATCH, VERSION, pack, settings, tiny_kernels
+from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 
 from longfat.builds.kernel import (
-    KERNELS_FOLDER,
-    build_digest,
     build_kernel,
     check_configuration,
-    patches,
 )
+from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import find_source
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
 
 
@@ -61,7 +60,7 @@ def test_a_build_leaves_the_kernel_and_its_facts_only(kernels: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["config/a.config", "patches/0001-a-line.patch"])
+@pytest.mark.parametrize("name", ["config/a.config", f"{NAME}/patches/0001-a-line.patch"])
 def test_a_change_of_a_patch_or_an_option_is_another_kernel(kernels: Path, tmp_path: Path, name: str) -> None:
     before = build_kernel(kernels_folder=kernels)
     path = kernels / name
@@ -72,13 +71,13 @@ def test_a_change_of_a_patch_or_an_option_is_another_kernel(kernels: Path, tmp_p
 
 
 def test_a_missing_patch_is_named_before_anything_is_unpacked(kernels: Path, tmp_path: Path) -> None:
-    (kernels / "series").write_text("0001-a-line.patch\n0002-absent.patch\n0003-gone.patch\n")
+    (kernels / NAME / "series").write_text("0001-a-line.patch\n0002-absent.patch\n0003-gone.patch\n")
     assert "patches named in the series are missing: 0002-absent.patch, 0003-gone.patch" in refused(kernels)
     assert made(tmp_path) == 0
 
 
 def test_a_patch_that_does_not_apply_ends_the_build_with_the_words_of_patch(kernels: Path, tmp_path: Path) -> None:
-    (kernels / "patches" / "0001-a-line.patch").write_text(PATCH.replace(" one", " uno"))
+    (kernels / NAME / "patches" / "0001-a-line.patch").write_text(PATCH.replace(" one", " uno"))
     text = refused(kernels)
     assert "kernel build failed" in text
     assert "hunk FAILED" in text
@@ -185,13 +184,13 @@ def test_a_source_that_is_not_the_pinned_one_is_used_with_a_warning(kernels: Pat
 def test_a_cache_folder_that_cannot_be_made_is_named(kernels: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a folder should be")
     text = refused(kernels)
-    assert f"{tmp_path}/cache/kernels: kernels cannot be kept in the cache folder: Not a directory" in text
-    assert "hint: set LONGFAT_CACHE to a folder of your own" in text
+    assert f"{tmp_path}/cache/kernels: the kernel's source cannot be written: Not a directory" in text
+    assert "in a folder of your own; LONGFAT_CACHE names another" in text
 
 
 def test_a_cache_folder_that_cannot_be_written_to_is_named(kernels: Path, tmp_path: Path) -> None:
     (tmp_path / "cache/kernels/lock").mkdir(parents=True)  # root may write to any folder, but not to this "file"
-    assert "kernels cannot be kept in the cache folder: Is a directory" in refused(kernels)
+    assert "the kernel's source cannot be written: Is a directory" in refused(kernels)
 
 
 def test_the_pinned_release_is_fetched_where_the_distribution_has_none(kernels: Path, tmp_path: Path) -> None:
@@ -264,22 +263,33 @@ def test_version_and_digest_of_a_tarball_are_read_again_when_it_changes(kernels:
 
 
 def test_the_digest_depends_on_the_order_of_the_patches(kernels: Path, tmp_path: Path) -> None:
-    shutil.copy(kernels / "patches/0001-a-line.patch", kernels / "patches/0002-b.patch")
+    shutil.copy(kernels / NAME / "patches/0001-a-line.patch", kernels / NAME / "patches/0002-b.patch")
     source = find_source(settings(kernels, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar")), kernels, print)
     digests = set()
     for series in ("0001-a-line.patch\n0002-b.patch\n", "0002-b.patch\n0001-a-line.patch\n"):
-        (kernels / "series").write_text(series)
-        digests.add(build_digest(source, kernels))
+        (kernels / NAME / "series").write_text(series)
+        digests.add(Recipe(NAME, kernels).digest(source))
     assert len(digests) == 2
 
 
-def test_the_projects_series_names_every_patch_it_has() -> None:
-    assert patches(KERNELS_FOLDER) == sorted((KERNELS_FOLDER / "patches").glob("*.patch"))
+def test_the_catalogue_names_every_folder_with_a_source() -> None:
+    assert sorted(KERNELS) == sorted(path.parent.name for path in KERNELS_FOLDER.glob("*/source.toml"))
 
 
-@pytest.mark.parametrize("patch", patches(KERNELS_FOLDER), ids=lambda path: path.name[:4])
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_series_names_every_patch_there_is(name: str) -> None:
+    recipe = Recipe(name)
+    assert recipe.patches() == sorted((recipe.folder / "patches").glob("*.patch"))
+
+
+PATCHES = [patch for name in KERNELS for patch in Recipe(name).patches()]
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: f"{path.parents[1].name}-{path.name[:4]}")
 def test_each_patch_names_its_source_and_is_listed_with_its_subject(patch: Path) -> None:
     header = patch.read_text(encoding="utf-8").split("\ndiff --git ", 1)[0]
     subject = " ".join(re.search(r"^Subject: \[PATCH\] (.*(?:\n .*)*)", header, re.M)[1].split())  # type: ignore[index]
     assert re.search(r"^Sources?: ", header, re.M)
-    assert f"| {patch.name[:4]} {subject} |" in (KERNELS_FOLDER / "README.md").read_text(encoding="utf-8")
+    readme = (KERNELS_FOLDER / "README.md").read_text(encoding="utf-8")
+    only = rf"( \({patch.parents[1].name.removeprefix('linux-')} only\))?"
+    assert re.search(rf"^\| {patch.name[:4]} {re.escape(subject)}{only} \|", readme, re.M)

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tiny_kernels import VERSION, tiny_kernels
+from tiny_kernels import NAME, VERSION, tiny_kernels
 
-from longfat.builds.kernel import KERNELS_FOLDER, KernelBuild, build_kernel, fragments
+from longfat.builds.kernel import KernelBuild, build_kernel
+from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.builds.packages import missing_packages
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -77,7 +79,11 @@ def test_the_day_of_the_build_is_taken_out_of_the_package(
 
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [("config/a.config", {"um", "x86-64"}), ("config/um/b.config", {"um"}), ("config/x86-64/c.config", {"x86-64"})],
+    [
+        ("config/a.config", {"um", "x86-64"}),
+        (f"{NAME}/config/um/b.config", {"um"}),
+        (f"{NAME}/config/x86-64/c.config", {"x86-64"}),
+    ],
 )
 def test_a_change_of_a_fragment_is_another_kernel_only_where_it_is_used(
     kernels: Path, name: str, changes: set[str]
@@ -186,15 +192,31 @@ def test_two_packages_under_one_digest_are_damage(kernels: Path) -> None:
         package(kernels)
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
-def test_no_two_of_the_projects_fragments_set_one_option(target: Target) -> None:
-    lines = "".join(path.read_text() for path in fragments(KERNELS_FOLDER, target)).splitlines()
+def test_a_kernel_without_configuration_for_a_target_is_refused(kernels: Path) -> None:
+    (kernels / NAME / "config/x86-64/c.config").unlink()
+    with pytest.raises(RigError, match=f"the kernel {NAME} has no configuration for x86-64"):
+        package(kernels)
+    assert build_kernel(kernels_folder=kernels).path.exists()
+
+
+EVERY_RECIPE = [
+    pytest.param(Recipe(name), target, id=f"{name}-{target.name}")
+    for name in KERNELS
+    for target in TARGETS.values()
+    if (KERNELS_FOLDER / name / "config" / target.name).is_dir()
+]
+
+
+@pytest.mark.parametrize(("recipe", "target"), EVERY_RECIPE)
+def test_no_two_fragments_of_a_kernel_of_the_project_set_one_option(recipe: Recipe, target: Target) -> None:
+    lines = "".join(path.read_text() for path in recipe.fragments(target)).splitlines()
     options = [match[1] for line in lines if (match := re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set)", line))]
     assert len(options) > 20
     assert [option for option in set(options) if options.count(option) > 1] == []
 
 
-def test_both_kernels_of_the_project_have_every_algorithm_and_queue_built_in() -> None:
-    shared = set(fragments(KERNELS_FOLDER, GUEST)) & set(fragments(KERNELS_FOLDER, X86_64))
-    assert sorted(path.name for path in shared) == ["congestion-control.config", "network.config"]
+@pytest.mark.parametrize(("recipe", "target"), EVERY_RECIPE)
+def test_every_kernel_of_the_project_has_every_algorithm_and_queue_built_in(recipe: Recipe, target: Target) -> None:
+    shared = [path for path in recipe.fragments(target) if path.parent == KERNELS_FOLDER / "config"]
+    assert [path.name for path in shared] == ["congestion-control.config", "network.config"]
     assert [line for path in shared for line in path.read_text().splitlines() if line.endswith("=m")] == []

@@ -117,7 +117,7 @@ def test_the_qdiscs_of_a_shaped_sender_are_read_as_tc_showed_them() -> None:
 
 
 def test_a_row_of_the_queues_table_has_a_field_for_each_column() -> None:
-    state = queues.QdiscState(2, 0x100000, "pfifo", 3, 4614, 5, 140, 209_596, 2)
+    state = queues.QdiscState(2, 0x100000, "pfifo", 3, 4614, 5, 140, 209_596, 2, 0x10001, b"")
     row = queues.row(100_018, "client1", "client1-eth0", state)
     assert row == "100018,client1,client1-eth0,pfifo,3,4614,5,140,209596,2"
     assert len(row.split(",")) == len(queues.COLUMNS.split(","))

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from longfat.lab.qdisc import achieved_egress, drop_filter, drop_filter_removal, egress_commands, looks_us
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue
+from longfat.lab.qdisc import Hook, achieved_egress, egress_commands, looks_us, queue_commands
+from longfat.lab.wire import UsedWire, Wire
+from longfat.runspec import Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 NOTHING = {
@@ -70,12 +71,12 @@ def test_parameters_of_a_queue_are_sorted_and_a_switch_has_no_value() -> None:
     assert line.endswith("red limit 400000 avpkt 1500 ecn min 30000")
 
 
-@pytest.mark.parametrize("egress", [Egress(), Egress(delay_us=10), Egress(rate_bps=10**9)])
-def test_the_hook_of_a_deliberate_drop_comes_first_and_only_where_one_is_declared(egress: Egress) -> None:
-    with_drop = Egress(egress.rate_bps, egress.framing_bytes, egress.queue, egress.delay_us, (DeliberateDrop(5),))
-    plain = egress_commands("r-eth0", egress, 9000)
-    assert egress_commands("r-eth0", with_drop, 9000) == ["qdisc add dev r-eth0 clsact", *plain]
-    assert not any("clsact" in line for line in plain)
+def test_in_front_of_a_wire_stands_the_queue_alone() -> None:
+    egress = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100), delay_us=15_000)
+    assert queue_commands("c-eth0", egress) == [
+        "qdisc add dev c-eth0 root handle 10: stab overhead 24 linklayer ethernet pfifo limit 100"
+    ]
+    assert queue_commands("r-eth0", Egress(delay_us=15_000)) == []
 
 
 def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that_it_would_come_twice() -> None:
@@ -87,9 +88,10 @@ def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that
 
 
 def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:
-    assert drop_filter("r-eth1").startswith("filter add dev r-eth1 egress pref 1 protocol ip matchall ")
-    assert drop_filter("r-eth1").endswith("action pass random determ drop 100")
-    assert drop_filter_removal("r-eth1") == "filter del dev r-eth1 egress pref 1"
+    hook = Hook("r", "r-eth1", "ingress")
+    assert hook.drop_filter().startswith("filter add dev r-eth1 ingress pref 1 protocol ip matchall ")
+    assert hook.drop_filter().endswith("action pass random determ drop 100")
+    assert hook.removal() == "filter del dev r-eth1 ingress pref 1"
 
 
 def test_a_shaped_interface_is_read_back() -> None:
@@ -104,6 +106,25 @@ def test_a_shaped_interface_is_read_back() -> None:
 @pytest.mark.parametrize("interface", ["delay-eth0", "delay-eth1"])
 def test_a_delay_element_is_read_back(interface: str) -> None:
     assert achieved_egress(shown("delay"), interface) == {**NOTHING, "delay_us": 15_000}
+
+
+def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
+    queue = {"kind": "pfifo", "handle": "10:", "dev": "c-eth0", "root": True, "options": {"limit": 100}, "drops": 7}
+    used = UsedWire(Wire(1_000_000_000, 15_000_000, 24), sent_bytes=1538, busy_ns=12_304)
+    assert achieved_egress([queue], "c-eth0", used) == {
+        **NOTHING,
+        "rate_bps": 1_000_000_000,
+        "queue_kind": "pfifo",
+        "limit_packets": 100,
+        "delay_us": 15_000,
+        "drops": 7,
+        "sent_bytes": 1538,
+        "busy_ns": 12_304,
+    }
+
+
+def test_a_wire_that_only_delays_has_no_rate() -> None:
+    assert achieved_egress([], "r-eth0", UsedWire(Wire(0, 15_000_000, 24), 1538, 0)) == {**NOTHING, "delay_us": 15_000}
 
 
 def test_a_drop_of_the_queue_is_counted_once() -> None:

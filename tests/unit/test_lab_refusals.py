@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
-import os
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from conftest import delay_spec
@@ -38,8 +35,8 @@ def test_a_sysctl_that_the_kernel_does_not_have_is_named_with_its_value(
 
 
 def test_a_value_that_the_kernel_refuses_is_named_with_its_sysctl(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = mock.create_autospec(Path, instance=True)
-    path.write_text.side_effect = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    monkeypatch.setattr(sysctls, "sysctl_path", lambda name: path)
-    with pytest.raises(sysctls.LaboratoryError, match=r"^the kernel refuses sysctl net\.x = '0': Invalid argument$"):
+    monkeypatch.setattr(sysctls, "sysctl_path", lambda name: Path("/dev/full"))
+    with pytest.raises(
+        sysctls.LaboratoryError, match=r"^the kernel refuses sysctl net\.x = '0': No space left on device$"
+    ):
         sysctls.write_sysctl("net.x", "0")

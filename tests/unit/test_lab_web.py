@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -143,6 +143,67 @@ def test_errors_are_counted_by_kind_and_the_user_goes_on() -> None:
     told = crowd_of([(0.0, 8), (0.0, 9), (0.0, 1)])
     assert told["errors"] == {"http_404": 1, "recv_error": 1}
     assert told["replies"] == 1
+
+
+class SlowHandle(StubHandle):
+    """A handle whose reply takes ``looks`` looks at libcurl; ``files`` lists what each host's name was asked for."""
+
+    files: ClassVar[dict[str, list[str]]] = {}
+    slow_host, looks = "", 1
+
+    def setopt(self, option: str, value: Any) -> None:
+        super().setopt(option, value)
+        if option == "URL":
+            host = value.removeprefix("http://").partition(":")[0]
+            self.files.setdefault(host, []).append(self.file)
+            self.looks = 7 if host == self.slow_host else 1
+
+
+class SlowMulti(StubMulti):
+    """libcurl's multi interface with replies that take their time."""
+
+    def info_read(self) -> tuple[int, list[StubHandle], list[tuple[StubHandle, int, str]]]:
+        waiting = [handle for handle in self.done if isinstance(handle, SlowHandle)]
+        for handle in waiting:
+            handle.looks -= 1
+        self.done = [handle for handle in waiting if handle.looks]
+        return 0, [handle for handle in waiting if not handle.looks], []
+
+
+class SlowCurl(StubCurl):
+    CurlMulti, Curl = SlowMulti, SlowHandle
+
+
+class Clock:
+    """A clock in the place of the module time and of epoll: each wait takes a millisecond."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def poll(self, timeout_s: float) -> list[tuple[int, int]]:
+        self.now_s += 0.001
+        return []
+
+
+def test_what_a_user_asks_for_does_not_depend_on_how_fast_any_user_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(slow_host: str) -> dict[str, list[str]]:
+        clock = Clock()
+        monkeypatch.setattr("longfat.lab.users.time", clock)
+        monkeypatch.setattr(SlowHandle, "files", {})
+        monkeypatch.setattr(SlowHandle, "slow_host", slow_host)
+        model = surge.Sessions("surge", 1e-6)
+        sessions = [model.session(surge.user_random(7, "surfers", number)) for number in range(3)]
+        crowd = Crowd(SlowCurl(), "10.0.0.1:8001", sessions, 0.1)
+        monkeypatch.setattr(crowd, "_poll", clock)
+        crowd.run(0.0)
+        return SlowHandle.files
+
+    even, uneven = asked(""), asked("user0")
+    assert 5 <= len(uneven["user0"]) < len(even["user0"]) / 3
+    assert uneven["user0"] == even["user0"][: len(uneven["user0"])]
+    assert (uneven["user1"], uneven["user2"]) == (even["user1"], even["user2"])
 
 
 def test_a_request_that_would_come_after_the_end_is_not_made() -> None:

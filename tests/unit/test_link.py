@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from fabricated_results import write_results
 
-from longfat.analysis import link
-from longfat.analysis.draw import draw
-from longfat.analysis.figures import load_figures
-from longfat.analysis.judge import judge
-from longfat.analysis.link import Arrivals, Port
-from longfat.analysis.metrics import NoValue, Samples
-from longfat.analysis.opened import OpenedStudy
-from longfat.analysis.quantities import Selection, measure
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
+from longfat.figures.document import load_figures
+from longfat.figures.drawing import draw
+from longfat.metrics import bottleneck, cuts, goodput
+from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
+from longfat.metrics.quantities import Selection, measure
+from longfat.relations.judge import judge
+from longfat.report.opened import OpenedStudy
 
 TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
 
@@ -29,21 +28,21 @@ def port(bps: float, node: str = "switch") -> Port:
 
 
 def test_a_busy_link_is_at_a_hundred_percent_after_its_start() -> None:
-    assert link.utilisation_percent(port(1e8), 2e6) == pytest.approx(100)
-    assert link.utilisation_percent(port(5e7), 2e6, 8e6) == pytest.approx(50)
-    assert link.utilisation_percent(port(1e8), 0) == pytest.approx(100 * 9.0 / 9.9)
+    assert bottleneck.utilisation_percent(port(1e8), 2e6) == pytest.approx(100)
+    assert bottleneck.utilisation_percent(port(5e7), 2e6, 8e6) == pytest.approx(50)
+    assert bottleneck.utilisation_percent(port(1e8), 0) == pytest.approx(100 * 9.0 / 9.9)
 
 
 def test_a_window_without_samples_has_no_use() -> None:
     with pytest.raises(NoValue, match="1 samples lie in the window"):
-        link.utilisation_percent(port(1e8), 1e7)
+        bottleneck.utilisation_percent(port(1e8), 1e7)
 
 
 def test_the_bottleneck_is_the_one_port_of_a_router() -> None:
     ports = [port(1.0, "client1"), port(2.0), port(3.0, "server")]
-    assert link.bottleneck(ports, {"client1", "server"}) is ports[1]
+    assert slowest(ports, {"client1", "server"}) is ports[1]
     with pytest.raises(NoValue, match="2 ports of routers"):
-        link.bottleneck(ports, {"client1"})
+        slowest(ports, {"client1"})
 
 
 def arrived(per_s: float, marked_per_s: float) -> Arrivals:
@@ -52,18 +51,18 @@ def arrived(per_s: float, marked_per_s: float) -> Arrivals:
 
 def test_marks_are_a_share_of_packets_and_a_number_a_second() -> None:
     both = [arrived(1000, 2), arrived(3000, 2)]
-    assert link.marked_ppm(both[:1], 1e6) == pytest.approx(2000)
-    assert link.marked_ppm(both, 1e6) == pytest.approx(1000)
-    assert link.marks_per_s(both, 1e6) == pytest.approx(4)
+    assert bottleneck.marked_ppm(both[:1], 1e6) == pytest.approx(2000)
+    assert bottleneck.marked_ppm(both, 1e6) == pytest.approx(1000)
+    assert bottleneck.marks_per_s(both, 1e6) == pytest.approx(4)
     with pytest.raises(NoValue, match="no packet arrived"):
-        link.marked_ppm([arrived(0, 0)], 1e6)
+        bottleneck.marked_ppm([arrived(0, 0)], 1e6)
 
 
 def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> None:
     idle = Port("client3", 1e10, TENTHS, TENTHS)
-    assert link.bottleneck([idle, port(1e8), port(1e8, "client1")], {"client1"}).node == "switch"
+    assert slowest([idle, port(1e8), port(1e8, "client1")], {"client1"}).node == "switch"
     with pytest.raises(NoValue, match="2 ports of routers"):
-        link.bottleneck([port(1e8), port(1e8, "switch2")], {"client1"})
+        slowest([port(1e8), port(1e8, "switch2")], {"client1"})
 
 
 def test_fairness_is_between_connections_not_between_groups() -> None:
@@ -71,18 +70,18 @@ def test_fairness_is_between_connections_not_between_groups() -> None:
         {"flow": "fast", "goodput_bps": 60e6, "streams": 2},
         {"flow": "slow", "goodput_bps": 30e6, "streams": 3},
     ]
-    assert link.fairness(rows, "fast") == pytest.approx(3)
-    assert link.fairness(rows, "slow") == pytest.approx(1 / 3)
+    assert goodput.fairness(rows, "fast") == pytest.approx(3)
+    assert goodput.fairness(rows, "slow") == pytest.approx(1 / 3)
     with pytest.raises(NoValue, match="no goodput of 'fast' and of others"):
-        link.fairness(rows[:1], "fast")
+        goodput.fairness(rows[:1], "fast")
 
 
 def test_goodput_of_a_connection_is_the_mean_over_connections() -> None:
     rows = [{"flow": "seven", "goodput_bps": 70e6, "streams": 7}, {"flow": "one", "goodput_bps": 26e6, "streams": 1}]
-    assert link.each_mbps(rows, "seven") == pytest.approx(10)
-    assert link.each_mbps(rows) == pytest.approx(12)
+    assert goodput.each_mbps(rows, "seven") == pytest.approx(10)
+    assert goodput.each_mbps(rows) == pytest.approx(12)
     with pytest.raises(NoValue, match="no goodput was reported"):
-        link.each_mbps(rows, "two")
+        goodput.each_mbps(rows, "two")
 
 
 def sawtooth(period_s: float, slope_per_s: float) -> Samples:
@@ -96,21 +95,21 @@ def sawtooth(period_s: float, slope_per_s: float) -> Samples:
 
 def test_growth_and_period_are_those_of_a_sawtooth() -> None:
     samples = sawtooth(5, 12)
-    assert link.window_growth(samples) == pytest.approx(12)
-    assert link.cut_interval_s(samples) == pytest.approx(5)
+    assert cuts.window_growth(samples) == pytest.approx(12)
+    assert cuts.cut_interval_s(samples) == pytest.approx(5)
     with pytest.raises(NoValue, match="cut 1 times"):
-        link.cut_interval_s(samples, 21e6)
+        cuts.cut_interval_s(samples, 21e6)
 
 
 def test_slow_start_is_no_growth_in_congestion_avoidance() -> None:
     samples = sawtooth(5, 12)
     below = Samples(samples.t_us, samples.ca_state, samples.cwnd, samples.ssthresh + 1e6, samples.acked)
     with pytest.raises(NoValue, match="congestion avoidance"):
-        link.window_growth(below)
+        cuts.window_growth(below)
 
 
 MANIFEST = """\
-format: 1
+format: 2
 study: small
 title: Flows that meet at a queue that marks
 algorithms: {standard: {cca: reno}, highspeed: {cca: highspeed}}
@@ -126,52 +125,45 @@ experiments:
       receivers: "${receivers}"
       bottleneck_queue: {kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}
     flows:
-      - {name: one, from: client1, to: "${first}", algorithm: highspeed, duration: 3 s, streams: 2}
-      - {name: two, from: client2, to: "${second}", algorithm: standard, duration: 3 s, streams: 3}
+      - {name: one, from: client1, to: "${first}", algorithm: highspeed, duration: 3 s, streams: 2, start_jitter: 1 ms}
+      - {name: two, from: client2, to: "${second}", algorithm: standard, duration: 3 s, streams: 3, start_jitter: 1 ms}
     sweep:
       product: {rate: [50 Mbit/s, 100 Mbit/s]}
       zip: {receivers: [1, 2], first: [server, server1], second: [server, server2]}
     repetitions: 2
 """
 FIGURES = """\
-format: 1
+format: 2
 study: small
 figures:
-  - artifact: use
-    kind: bars
+  - bars: use
     style: lines
     title: use of the link
-    of: {metric: utilisation, experiment: pairs, since: 1 s}
+    of: utilisation[pairs, since=1 s]
     x: rate
     series: receivers
     labels: {x: rate, y: use (%)}
-    paper: {text: no number stated}
-  - artifact: window
-    kind: timeseries
+    paper: no number stated
+  - timeseries: window
     what: cwnd
     title: windows
-    experiment: pairs
-    where: {receivers: 2}
+    runs: pairs, receivers=2
     panels: rate
     flows: {one: HighSpeed, two: Standard}
     labels: {x: time (s), y: segments}
-    paper: {text: no number stated}
+    paper: no number stated
 """
 CLAIMS = """\
-format: 1
+format: 2
 study: small
 claims:
   - id: excess
     artifact: use
-    kind: ordering
     statement: What the first has more than the second grows with the rate.
     paper: {where: nowhere}
-    test:
-      kind: order
-      of: {metric: goodput, experiment: pairs, flow: two, where: {receivers: 2}}
-      minus: {metric: goodput, experiment: pairs, flow: one, where: {receivers: 2}}
-      by: rate
-      descending: [100 Mbit/s, 50 Mbit/s]
+    relation: >-
+      goodput[rate=100 Mbit/s, flow=two] - goodput[rate=100 Mbit/s, flow=one] > goodput[rate=50 Mbit/s, flow=two] -
+      goodput[rate=50 Mbit/s, flow=one] in pairs where receivers=2
 """
 
 
@@ -204,10 +196,10 @@ def test_marks_of_flows_with_one_receiver_are_not_told_apart(opened: OpenedStudy
 
 def test_lines_have_a_point_for_each_value_and_windows_a_curve_for_each_flow(opened: OpenedStudy) -> None:
     figures = opened.figures
-    use = draw(opened.dataset, opened.plan, figures.figure("use"))
+    use = draw(opened.sources, figures.figure("use"))
     assert len(use.data.rows) == 4
     assert len(use.figure.axes[0].lines) >= 2
-    window = draw(opened.dataset, opened.plan, figures.figure("window"))
+    window = draw(opened.sources, figures.figure("window"))
     assert window.data.columns[-1] == "cwnd_segments"
     assert {row[window.data.columns.index("flow")] for row in window.data.rows} == {"one", "two"}
 
@@ -223,8 +215,8 @@ def test_an_order_may_be_of_what_one_quantity_exceeds_another_by(opened: OpenedS
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("since: 1 s", "until: 1 s", "metric 'utilisation' needs since"),
-        ("flows: {one: HighSpeed, two: Standard}", "flow: none", "unknown flow 'none'"),
+        ("since=1 s", "until=1 s", "metric 'utilisation' needs since"),
+        ("flows: {one: HighSpeed, two: Standard}", "flows: {none: Standard}", "unknown flow 'none'"),
         ("    flows: {one: HighSpeed, two: Standard}\n", "", "flows of the experiment are one, two"),
         ("what: cwnd", "what: cwnd\n    unit: Mb/s", "belongs to throughput"),
         ("style: lines", "style: lines\n    stacked: true", "does not go with style lines"),

@@ -12,7 +12,7 @@ from longfat.manifest import Study, load_study
 from longfat.units import Size
 
 GOOD = """\
-format: 1
+format: 2
 study: example
 title: An example
 algorithms:
@@ -225,7 +225,7 @@ CASES = [
     ("unknown profile", "  quick:", "  quikc:", 22, "profiles.quikc", "allowed: smoke, quick", "'quick'"),
     ("text for a list", "artifacts: [fig-1]", "artifacts: fig-1", 10, "experiments[0].artifacts",
      "not a list", None),
-    ("other format", "format: 1", "format: 2", 1, "format", "2 is not allowed; allowed: 1", None),
+    ("other format", "format: 2", "format: 3", 1, "format", "3 is not allowed; allowed: 2", None),
 ]
 # fmt: on
 

@@ -12,7 +12,7 @@ from longfat.manifest import Study, load_study
 from longfat.manifest.models import Algorithm
 
 STUDY = """\
-format: 1
+format: 2
 study: example
 title: An example
 algorithms:

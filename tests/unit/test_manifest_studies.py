@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.analysis.figures import load_figures
+from longfat.catalog.stacks import STACKS
+from longfat.figures.document import load_figures
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan, estimate
+from longfat.plan.resolve import resolve
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -81,6 +83,18 @@ def test_the_papers_web_users_are_4200_beside_four_flows_on_two_machines() -> No
 def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minutes: int) -> None:
     plan = build_plan(study(name), profile=profile, pins={"backend": "virtual"})
     assert estimate(plan, jobs=2).wall_seconds < minutes * 60
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_experiments_of_a_study_that_need_the_same_run_pair_so_that_it_is_run_once(name: str) -> None:
+    loaded = study(name)
+    drawing: dict[str, set[str]] = {}
+    for point in (point for swept in loaded.experiments for point in swept.points):
+        scenario = resolve(point.experiment, loaded, STACKS[loaded.header.stack], {}).to_json()
+        jitters = [str(flow.start_jitter) for flow in point.experiment.every_flow]
+        experiment = point.experiment.pairs_with or point.experiment.id
+        drawing.setdefault(" ".join([scenario, *jitters]), set()).add(experiment)
+    assert [experiments for experiments in drawing.values() if len(experiments) > 1] == []
 
 
 def test_what_only_the_papers_simulator_can_do_is_planned_for_it_alone() -> None:

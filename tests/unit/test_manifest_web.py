@@ -15,7 +15,7 @@ from longfat.plan import PlannedRun, build_plan, estimate
 from longfat.runspec import RunSpec, Web
 
 MANIFEST = """\
-format: 1
+format: 2
 study: web
 title: Web users
 algorithms:

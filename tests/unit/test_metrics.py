@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.analysis import carried, formulas, metrics, statistics
-from longfat.analysis.metrics import NoValue, Samples
-from longfat.analysis.statistics import Summary, summarise
 from longfat.dataset.load import Series
+from longfat.metrics import cuts, goodput, outstanding, statistics
+from longfat.metrics.data import NoValue, Samples
+from longfat.metrics.statistics import Summary, summarise
+from longfat.relations import formulas
 
 RTT = 30_000.0
 MSS = 8948
@@ -62,80 +63,80 @@ def sender(*amounts: float, since_us: float = 0.0) -> Samples:
 
 
 def test_goodput_is_the_sum_of_all_flows_or_that_of_one() -> None:
-    assert metrics.goodput_mbps(FLOWS) == 800
-    assert metrics.goodput_mbps(FLOWS, "b") == 200
-    assert metrics.share_percent(FLOWS, "b") == 25
+    assert goodput.goodput_mbps(FLOWS) == 800
+    assert goodput.goodput_mbps(FLOWS, "b") == 200
+    assert goodput.share_percent(FLOWS, "b") == 25
     with pytest.raises(NoValue, match="no goodput of flow 'c'"):
-        metrics.goodput_mbps(FLOWS, "c")
+        goodput.goodput_mbps(FLOWS, "c")
 
 
 def test_a_run_reaches_a_level_when_its_goodput_is_at_least_that() -> None:
-    assert metrics.reaches_percent(FLOWS, 800e6) == 100
-    assert metrics.reaches_percent(FLOWS, 800e6 + 1) == 0
-    assert metrics.reaches_percent(FLOWS, 600e6, "a") == 100
-    assert metrics.reaches_percent(FLOWS, 600e6, "b") == 0
+    assert goodput.reaches_percent(FLOWS, 800e6) == 100
+    assert goodput.reaches_percent(FLOWS, 800e6 + 1) == 0
+    assert goodput.reaches_percent(FLOWS, 600e6, "a") == 100
+    assert goodput.reaches_percent(FLOWS, 600e6, "b") == 0
 
 
 def test_retransmissions_are_those_of_all_flows_or_of_one() -> None:
-    assert metrics.retransmissions(FLOWS) == 9
-    assert metrics.retransmissions(FLOWS, "b") == 2
+    assert goodput.retransmissions(FLOWS) == 9
+    assert goodput.retransmissions(FLOWS, "b") == 2
     with pytest.raises(NoValue, match="no count of retransmissions of every flow"):
-        metrics.retransmissions([*FLOWS, {"flow": "c", "retrans_segments": None}])
+        goodput.retransmissions([*FLOWS, {"flow": "c", "retrans_segments": None}])
 
 
 def test_the_points_of_a_plot_are_counted_within_the_window() -> None:
     series = series_of([10.0] * 10, points=40)
-    assert metrics.points(series) == 400
-    assert metrics.points(series, 2 * RTT, 5 * RTT) == 120
-    assert metrics.points(series, 20 * RTT) == 0
+    assert outstanding.points(series) == 400
+    assert outstanding.points(series, 2 * RTT, 5 * RTT) == 120
+    assert outstanding.points(series, 20 * RTT) == 0
 
 
 def test_slow_start_that_doubles_has_growth_two() -> None:
     levels = [2.0 * 2**k for k in range(8)] + [400.0] * 20
-    assert metrics.slow_start_growth(series_of(levels), RTT) == pytest.approx(2.0, rel=0.05)
+    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(2.0, rel=0.05)
 
 
 def test_slow_start_that_counts_delayed_acks_has_growth_one_and_a_half() -> None:
     levels = [2.0 * 1.5**k for k in range(14)] + [400.0] * 20
-    assert metrics.slow_start_growth(series_of(levels), RTT) == pytest.approx(1.5, rel=0.05)
+    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(1.5, rel=0.05)
 
 
 def test_the_plateau_is_the_median_of_the_window() -> None:
     levels = [2.0 * 2**k for k in range(8)] + [418.0] * 20
-    found = metrics.plateau_bytes(series_of(levels), 10 * RTT, 25 * RTT)
+    found = outstanding.plateau_bytes(series_of(levels), 10 * RTT, 25 * RTT)
     assert found == pytest.approx(418 * MSS, rel=0.002)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.63, 0.875])
 def test_the_cut_of_one_drop_is_found(factor: float) -> None:
     series = after_one_drop(400, factor, growth=1)
-    assert metrics.drop_ratio(series, 30 * RTT, RTT) == pytest.approx(factor, rel=0.01)
-    assert metrics.before_drop_bytes(series, 30 * RTT, RTT) == pytest.approx(400 * MSS, rel=0.002)
+    assert outstanding.drop_ratio(series, 30 * RTT, RTT) == pytest.approx(factor, rel=0.01)
+    assert outstanding.before_drop_bytes(series, 30 * RTT, RTT) == pytest.approx(400 * MSS, rel=0.002)
 
 
 def test_linear_growth_and_its_straightness_are_found() -> None:
     series = after_one_drop(400, 0.5, growth=1)
-    slope = metrics.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
+    slope = outstanding.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
     assert slope == pytest.approx(1.0, rel=0.01)
-    assert metrics.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
+    assert outstanding.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
 
 
 def test_linear_growth_counts_only_the_levels_within_its_bounds() -> None:
     levels = [100.0 + 4 * k for k in range(20)] + [180.0 + 8 * k for k in range(20)]
     series = series_of(levels)
-    low = metrics.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, highest_bytes=175 * MSS)
-    high = metrics.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, lowest_bytes=185 * MSS)
+    low = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, highest_bytes=175 * MSS)
+    high = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, lowest_bytes=185 * MSS)
     assert (low, high) == (pytest.approx(4, rel=0.01), pytest.approx(8, rel=0.01))
 
 
 def test_regrowth_by_two_percent_is_found_up_to_the_old_level() -> None:
     series = after_one_drop(400, 0.875, growth=0, ratio=1.02)
-    assert metrics.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
+    assert outstanding.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
 
 
 def test_a_bend_is_found_where_the_slope_changes() -> None:
     levels = [262.0 + 4 * k for k in range(21)] + [347.0 + 5 * k for k in range(12)]
-    t_s, level, ratio = metrics.bend(series_of(levels), RTT, 0, 40 * RTT)
+    t_s, level, ratio = outstanding.bend(series_of(levels), RTT, 0, 40 * RTT)
     assert t_s == pytest.approx(21 * 0.030, abs=0.06)
     assert level == pytest.approx(345 * MSS, rel=0.03)
     assert ratio == pytest.approx(1.25, rel=0.05)
@@ -143,8 +144,8 @@ def test_a_bend_is_found_where_the_slope_changes() -> None:
 
 def test_the_window_of_a_bend_ends_at_the_highest_level() -> None:
     levels = [200.0 + 4 * k for k in range(20)] + [280.0 + 5 * k for k in range(20)] + [380.0] * 60
-    bounded = metrics.bend(series_of(levels), RTT, 0, 100 * RTT, highest_bytes=375 * MSS)
-    free = metrics.bend(series_of(levels), RTT, 0, 100 * RTT)
+    bounded = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT, highest_bytes=375 * MSS)
+    free = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT)
     assert bounded[2] == pytest.approx(1.25, rel=0.05)
     assert free[2] < 0.2
 
@@ -152,32 +153,32 @@ def test_the_window_of_a_bend_ends_at_the_highest_level() -> None:
 def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
     series = series_of([10.0] * 10)
     with pytest.raises(NoValue, match="no outstanding data was recorded in the window"):
-        metrics.plateau_bytes(series, 1e9, 2e9)
+        outstanding.plateau_bytes(series, 1e9, 2e9)
     with pytest.raises(NoValue, match="the window holds 2 RTTs, at least 4 are needed"):
-        metrics.linearity(series, RTT, 0, 2 * RTT)
+        outstanding.linearity(series, RTT, 0, 2 * RTT)
     with pytest.raises(NoValue, match="constant"):
-        metrics.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
+        outstanding.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
 
 
 @pytest.mark.parametrize("state", [CWR, RECOVERY, LOSS])
 @pytest.mark.parametrize("before", [OPEN, DISORDER])
 def test_a_step_into_a_state_of_reduction_is_one_cut_however_long_it_lasts(before: int, state: int) -> None:
     samples = samples_of((before, 40, UNSET), (state, 40, 20), (state, 20, 20), (OPEN, 20, 20), (OPEN, 21, 20))
-    assert metrics.cuts(samples) == 1
+    assert cuts.cuts(samples) == 1
 
 
 def test_from_recovery_into_loss_is_the_same_cut() -> None:
     samples = samples_of((OPEN, 40, UNSET), (RECOVERY, 30, 20), (LOSS, 1, 15), (OPEN, 15, 15))
-    assert metrics.cuts(samples) == 1
+    assert cuts.cuts(samples) == 1
 
 
 def test_a_cut_between_two_samples_shows_as_a_fall_of_ssthresh() -> None:
     samples = samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 21, 20), (DISORDER, 21, 10), (OPEN, 30, 25))
-    assert metrics.cuts(samples) == 2
+    assert cuts.cuts(samples) == 2
 
 
 def test_what_was_reduced_before_the_first_sample_is_no_cut() -> None:
-    assert metrics.cuts(samples_of((RECOVERY, 30, 20), (OPEN, 20, 20), (OPEN, 21, 20))) == 0
+    assert cuts.cuts(samples_of((RECOVERY, 30, 20), (OPEN, 20, 20), (OPEN, 21, 20))) == 0
 
 
 def sawtooth(*at: int, count: int = 100) -> Samples:
@@ -187,99 +188,99 @@ def sawtooth(*at: int, count: int = 100) -> Samples:
 
 def test_cuts_are_counted_from_the_start_of_the_window_and_before_its_end() -> None:
     samples = sawtooth(10, 20, 40)
-    assert metrics.cuts(samples) == 3
-    assert metrics.cuts(samples, 20 * STEP) == 2
-    assert metrics.cuts(samples, 20 * STEP, 40 * STEP) == 1
+    assert cuts.cuts(samples) == 3
+    assert cuts.cuts(samples, 20 * STEP) == 2
+    assert cuts.cuts(samples, 20 * STEP, 40 * STEP) == 1
 
 
 def test_of_several_streams_those_are_counted_that_were_cut_at_all() -> None:
     streams = [sawtooth(10, 20), sawtooth(), sawtooth(30)]
-    assert metrics.streams_cut(streams) == 2
-    assert metrics.streams_cut(streams, until_us=30 * STEP) == 1
+    assert cuts.streams_cut(streams) == 2
+    assert cuts.streams_cut(streams, until_us=30 * STEP) == 1
 
 
 def test_the_spacing_of_cuts_compares_the_intervals_between_them() -> None:
     # Intervals of 20, 25 and 20 samples; the 50 before the first cut are none.
-    assert metrics.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
-    assert metrics.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
-    assert metrics.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
+    assert cuts.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
+    assert cuts.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
+    assert cuts.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
     with pytest.raises(NoValue, match="cut 2 times, at least 3 are needed"):
-        metrics.cut_spacing_percent(sawtooth(10, 30))
+        cuts.cut_spacing_percent(sawtooth(10, 30))
 
 
 def test_the_smallest_window_after_the_first_cut_is_sought_until_the_state_is_open() -> None:
     first = ((OPEN, 40, UNSET), (RECOVERY, 38, 20), (RECOVERY, 18, 20), (OPEN, 20, 20))
-    assert metrics.after_first_cut_segments(samples_of(*first, (LOSS, 1, 10), (OPEN, 9, 10))) == 18
-    assert metrics.after_first_cut_segments(samples_of(*first[:2], (LOSS, 1, 10), (LOSS, 3, 10))) == 1
-    assert metrics.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 12, 20))) == 20
+    assert cuts.after_first_cut_segments(samples_of(*first, (LOSS, 1, 10), (OPEN, 9, 10))) == 18
+    assert cuts.after_first_cut_segments(samples_of(*first[:2], (LOSS, 1, 10), (LOSS, 3, 10))) == 1
+    assert cuts.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 12, 20))) == 20
     with pytest.raises(NoValue, match="never cut"):
-        metrics.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
+        cuts.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
 
 
 def test_the_first_recovery_ends_when_the_window_is_what_it_was_before_the_cut() -> None:
     climb = [(OPEN, 20 + k, 20) for k in range(25)]
     samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), (CWR, 41, 20), (CWR, 30, 20), *climb)
     # The cut is at sample 2, 20 segments at sample 4, 39 segments, all but one, at sample 23.
-    assert metrics.first_recovery_s(samples) == pytest.approx(0.21)
+    assert cuts.first_recovery_s(samples) == pytest.approx(0.21)
 
 
 def test_a_window_that_does_not_recover_gives_no_value_but_the_time_that_it_had() -> None:
     climb = [(OPEN, 20 + k, 20) for k in range(10)]
     with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends 0\.1 s after the cut"):
-        metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), *climb))
+        cuts.first_recovery_s(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), *climb))
     with pytest.raises(NoValue, match="no window below the 40 segments sampled before it"):
-        metrics.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
+        cuts.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
 
 
 def test_the_window_at_a_time_is_that_of_the_last_sample_before_it() -> None:
     samples = samples_of((OPEN, 40, UNSET), (OPEN, 50, UNSET), (OPEN, 60, UNSET))
-    assert metrics.window_at_segments(samples, 2 * STEP) == 50
-    assert metrics.window_at_segments(samples, 9 * STEP) == 60
+    assert cuts.window_at_segments(samples, 2 * STEP) == 50
+    assert cuts.window_at_segments(samples, 9 * STEP) == 60
     with pytest.raises(NoValue, match="no sample before 0 s"):
-        metrics.window_at_segments(samples, 0)
+        cuts.window_at_segments(samples, 0)
 
 
 def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long() -> None:
     rows = [{"flow": name, "transfers": 3, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
-    assert carried.transfers(rows) == 6
-    assert carried.transfers(rows, "a", within_us=10e6) == 3
+    assert goodput.transfers(rows) == 6
+    assert goodput.transfers(rows, "a", within_us=10e6) == 3
     with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
-        carried.transfers(rows, within_us=1200e6)
+        goodput.transfers(rows, within_us=1200e6)
 
 
 def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long() -> None:
     rows = [{"flow": name, "bytes_received": 2e9, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
-    assert carried.carried_gigabytes(rows, within_us=10e6) == 4
+    assert goodput.carried_gigabytes(rows, within_us=10e6) == 4
     with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
-        carried.carried_gigabytes(rows, within_us=1200e6)
+        goodput.carried_gigabytes(rows, within_us=1200e6)
 
 
 def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
     flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
-    assert metrics.lead_changes(flows, 1e6) == 2
-    assert metrics.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
-    assert metrics.lead_changes(dict(reversed(flows.items())), 1e6) == 2
+    assert cuts.lead_changes(flows, 1e6) == 2
+    assert cuts.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
+    assert cuts.lead_changes(dict(reversed(flows.items())), 1e6) == 2
 
 
 def test_flows_within_five_percent_of_their_sum_have_no_leader() -> None:
-    assert metrics.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
-    assert metrics.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
-    assert metrics.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
+    assert cuts.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
+    assert cuts.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
+    assert cuts.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
 
 
 def test_only_the_time_in_which_both_flows_send_is_compared() -> None:
     early, late = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
-    assert metrics.lead_changes({"a": early, "b": late}, 1e6) == 1
+    assert cuts.lead_changes({"a": early, "b": late}, 1e6) == 1
     with pytest.raises(NoValue, match=r"both flows send for 2\.0 s, less than an interval"):
-        metrics.lead_changes({"a": early, "b": late}, 5e6)
+        cuts.lead_changes({"a": early, "b": late}, 5e6)
     with pytest.raises(NoValue, match="the samples are of 1"):
-        metrics.lead_changes({"a": early}, 1e6)
+        cuts.lead_changes({"a": early}, 1e6)
 
 
 def test_the_samples_nearest_to_the_edges_of_an_interval_are_taken() -> None:
     # The edges are 0.4, 1.4 and 2.4 s; of flow a the samples of 0, 1 and 2 s are nearest.
     flows = {"a": sender(9, 1, 9), "b": sender(1, 9, 9, since_us=0.4e6)}
-    assert metrics.lead_changes(flows, 1e6) == 1
+    assert cuts.lead_changes(flows, 1e6) == 1
 
 
 def test_mean_spread_and_interval_of_three_values_are_those_of_the_table() -> None:

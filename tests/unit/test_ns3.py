@@ -45,8 +45,8 @@ def test_buffers_are_doubled_as_linux_does() -> None:
 def test_what_the_model_does_not_have_is_refused() -> None:
     reasons = BACKEND.refuses(delay_spec(cca="bbr"))
     assert any("no congestion control 'bbr'" in reason for reason in reasons)
-    assert "ns-3 takes no captures here" in reasons
-    assert "the model of ns-3 has no deliberate drops" in reasons
+    assert any("backend ns3 has no captures" in reason for reason in reasons)
+    assert any("backend ns3 has no deliberate drops" in reason for reason in reasons)
 
 
 def test_one_sender_has_one_algorithm() -> None:

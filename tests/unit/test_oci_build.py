@@ -22,7 +22,9 @@ from longfat.builds import oci
 from longfat.builds.archive import read
 from longfat.builds.image import ImageBuild, load_image
 from longfat.builds.layer import Layer
+from longfat.builds.listing import tree_digest
 from longfat.builds.oci import OciBuild, build_oci
+from longfat.builds.roots import root_fault
 
 EPOCH = 1735689600
 
@@ -54,21 +56,22 @@ def made_inputs(cache: Path) -> Inputs:
         path.chmod(mode)
         os.utime(path, (EPOCH - 5, EPOCH - 5))
     (image / "root").mkdir(mode=0o700)
-    (image / "tmp").mkdir()
+    for name in ("code", "tmp"):
+        (image / name).mkdir()
     (image / "usr/bin/su").chmod(0o755)
     (image / "usr/bin/python3").symlink_to("python3.11")
     facts = {"format": 1, "digest": "d" * 64, "listing_sha256": "of these modes", "content_sha256": ""}
     (image.parent / "image.json").write_text(json.dumps(facts))
-    root = cache / "roots/composed"
+    root = cache / "roots/composed/root"
     shutil.copytree(image, root, symlinks=True, copy_function=os.link)
-    (root / "code").mkdir()
     (root / "code/run.py").write_text("run")
+    (root.parent / "root.json").write_text(json.dumps({"format": 1, "code_sha256": tree_digest(root / "code")}))
     kernel = cache / "kernels/89ab/linux"
     kernel.parent.mkdir(parents=True)
     kernel.write_text("kernel")
     kernel.chmod(0o755)
     (kernel.parent / "kernel.json").write_text("{}")
-    return Inputs(kernel, ImageBuild(image, "d" * 64), root)
+    return Inputs(kernel, ImageBuild(image, "d" * 64, "", ""), root)
 
 
 @pytest.fixture
@@ -113,7 +116,8 @@ def test_an_archive_is_built_once_and_again_when_an_input_changes(inputs: Inputs
     first = inputs.build()
     assert first.tag == "longfat:0.1.0"
     assert first.path == tmp_path / "cache/oci/longfat-0.1.0.tar"
-    assert [path.name for path in first.path.parent.iterdir()] == ["longfat-0.1.0.tar"]
+    names = sorted(path.name for path in first.path.parent.iterdir())
+    assert names == ["longfat-0.1.0.tar", "longfat-0.1.0.tar.lock"]
     assert inputs.build() == first
     assert (tmp_path / "installed").read_text() == "once\n"
     inputs.kernel.write_text("another kernel")
@@ -186,9 +190,9 @@ def test_everything_is_roots_readable_by_all_and_as_old_as_the_image(inputs: Inp
 def test_the_image_is_there_once_under_three_names(inputs: Inputs) -> None:
     userland = entries(layers(inputs.build().path)[0])
     names = ["usr/lib/data", "opt/longfat/cache/images/0123/root/usr/lib/data"]
-    names.append("opt/longfat/cache/roots/composed/usr/lib/data")
+    names.append("opt/longfat/cache/roots/composed/root/usr/lib/data")
     assert sorted(userland[name].islnk() for name in names) == [False, True, True]
-    assert userland["opt/longfat/cache/roots/composed/code/run.py"].isreg()
+    assert userland["opt/longfat/cache/roots/composed/root/code/run.py"].isreg()
 
 
 def test_what_is_unpacked_is_a_cache_folder_that_passes_its_checks(inputs: Inputs, tmp_path: Path) -> None:
@@ -198,6 +202,7 @@ def test_what_is_unpacked_is_a_cache_folder_that_passes_its_checks(inputs: Input
         subprocess.run(["tar", "-xpC", unpacked, "--no-same-owner"], input=layer, check=True)
     image = load_image(unpacked / "opt/longfat/cache/images/0123")
     assert image.digest == inputs.image.digest
+    assert root_fault(unpacked / "opt/longfat/cache/roots/composed", image) is None
     assert (unpacked / "opt/longfat/cache/kernels/89ab/linux").stat().st_mode & 0o777 == 0o755
     assert (unpacked / "usr/local/lib/python3.11/dist-packages/rich/__init__.py").read_text() == "rich"
     assert not (unpacked / "usr/local/lib/python3.11/dist-packages/bin").exists()

@@ -13,7 +13,7 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
 
 STUDY = """\
-format: 1
+format: 2
 study: example
 title: An example
 stack: linux-2.4
@@ -68,8 +68,8 @@ def study(tmp_path: Path) -> Study:
     return load(tmp_path, STUDY)
 
 
-def paper(study: Study, seed: int | None = None) -> Plan:
-    return build_plan(study, profile="paper", seed=seed, pins={"kernel": "k1"})
+def paper(study: Study, seed: int | None = None, **pins: str) -> Plan:
+    return build_plan(study, profile="paper", seed=seed, pins={"kernel": "k1", **pins})
 
 
 def test_the_same_study_gives_the_same_bytes(study: Study) -> None:
@@ -97,12 +97,80 @@ def test_the_start_moves_within_the_jitter_and_differs_between_repetitions(study
     assert len(set(starts)) == 4
 
 
-def test_two_experiments_that_need_the_same_run_share_it(study: Study) -> None:
-    runs = paper(study).runs
-    first = {run.run_id for run in runs if run.scenario == "first.algorithm-standard.window-1mib"}
-    second = {run.run_id for run in runs if run.experiment == "second"}
-    assert first == second
-    assert len(first) == 4
+def draws(plan: Plan) -> dict[tuple[str, int], set[tuple[int, tuple[int, ...]]]]:
+    """Seed and starts of all scenarios, by experiment and repetition."""
+    found: dict[tuple[str, int], set[tuple[int, tuple[int, ...]]]] = {}
+    for run in plan.runs:
+        drawn = (run.spec.seed, tuple(flow.start_us for flow in run.spec.flows))
+        found.setdefault((run.experiment, run.repetition), set()).add(drawn)
+    return found
+
+
+def test_all_scenarios_of_a_repetition_draw_alike_and_every_repetition_anew(study: Study) -> None:
+    found = draws(paper(study))
+    assert [len(alike) for alike in found.values()] == [1] * 8
+    assert len(set.union(*found.values())) == 8
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        STUDY.replace("[512 KiB, 1 MiB, 2 MiB]", "[2 MiB, 64 KiB, 1 MiB]"),
+        STUDY.replace("{algorithm: [standard, scalable], window:", "{window: [1 MiB, 2 MiB], algorithm:").replace(
+            "algorithm: [512 KiB, 1 MiB, 2 MiB]", "algorithm: [scalable, standard]"
+        ),
+        STUDY.replace("rate: 1 Gbit/s, rtt: 30 ms", "rate: 2 Gbit/s, rtt: 10 ms"),
+        STUDY.replace("stack: linux-2.4", "stack: modern").replace("{cca: reno}", "{cca: cubic}"),
+        STUDY.replace("duration: 10 s", "duration: 3 s").replace("mtu: 1500 B", "mtu: 9000 B"),
+        STUDY.replace("repetitions: 4", "repetitions: 6"),
+    ],
+    ids=["window", "order-of-factors", "path", "algorithm", "duration", "repetitions"],
+)
+def test_a_repetition_draws_the_same_whatever_else_of_the_study_changes(
+    tmp_path: Path, study: Study, changed: str
+) -> None:
+    assert changed != STUDY
+    assert draws(paper(study)).items() <= draws(paper(load(tmp_path, changed))).items()
+
+
+def test_a_repetition_is_the_same_run_under_every_profile_that_has_it(study: Study) -> None:
+    whole = {(run.scenario, run.repetition): run.run_id for run in paper(study).runs}
+    thinned = [
+        run for run in build_plan(study, profile="quick", pins={"kernel": "k1"}).runs if run.experiment == "first"
+    ]
+    assert len(thinned) == 3 * 3
+    assert all(whole[run.scenario, run.repetition] == run.run_id for run in thinned)
+
+
+def test_a_wider_jitter_moves_the_same_repetition_in_proportion(tmp_path: Path, study: Study) -> None:
+    wider = load(tmp_path, STUDY.replace("start_jitter: 1 ms", "start_jitter: 100 ms"))
+    for near, far in zip(paper(study).runs, paper(wider).runs, strict=True):
+        moved, further = (run.spec.flows[0].start_us - 1_000_000 for run in (near, far))
+        assert further / 100 == pytest.approx(moved, abs=1.1)
+
+
+def test_experiments_draw_for_themselves_unless_one_pairs_with_the_other(tmp_path: Path, study: Study) -> None:
+    def shared(plan: Plan) -> set[str]:
+        first = {run.run_id for run in plan.runs if run.scenario == "first.algorithm-standard.window-1mib"}
+        return first & {run.run_id for run in plan.runs if run.experiment == "second"}
+
+    assert shared(paper(study)) == set()
+    paired = load(tmp_path, STUDY.replace("- id: second", "- id: second\n    pairs_with: first"))
+    assert len(shared(paper(paired))) == 4
+
+
+def test_an_experiment_pairs_with_one_that_is_there_and_draws_for_itself(tmp_path: Path) -> None:
+    text = STUDY.replace("- id: second", "- id: second\n    pairs_with: first")
+    with pytest.raises(StudyError) as caught:
+        load(tmp_path, text.replace("- id: first", "- id: first\n    pairs_with: frist"))
+    assert [(problem.line, problem.message, problem.hint) for problem in caught.value.problems] == [
+        (12, "unknown experiment 'frist'; allowed: first, second", "did you mean 'first'?"),
+        (
+            30,
+            "'first' has no draws of its own; it pairs with 'frist'",
+            "let both pair with the same experiment",
+        ),
+    ]
 
 
 def test_pins_change_the_run_but_not_its_seed(study: Study) -> None:
@@ -189,7 +257,7 @@ def test_a_negative_seed_is_refused(study: Study) -> None:
 
 def test_settings_weigh_more_the_nearer_they_stand_to_the_flow(study: Study) -> None:
     run = next(run for run in paper(study).runs if run.factors.get("algorithm") == "scalable")
-    sender, router, receiver = run.spec.nodes
+    sender, receiver = run.spec.nodes
     assert sender.sysctls["net.ipv4.tcp_small_queues"] == "0"
     assert sender.sysctls["net.ipv4.tcp_frto"] == "2"
     assert sender.sysctls["net.ipv4.tcp_sack"] == "0"
@@ -200,18 +268,35 @@ def test_settings_weigh_more_the_nearer_they_stand_to_the_flow(study: Study) -> 
     assert receiver.sysctls["net.ipv4.tcp_recv_fill"] == "1"
     assert "net.ipv4.tcp_scalable.a_ppm" not in receiver.sysctls
     assert "net.ipv4.tcp_cc_info" not in receiver.sysctls
+
+
+def test_a_router_forwards_and_has_nothing_of_the_stack(study: Study) -> None:
+    run = next(run for run in paper(study, backend="mininet").runs if run.factors.get("algorithm") == "scalable")
+    (router,) = (node for node in run.spec.nodes if node.role == "router")
     assert router.sysctls == {"net.ipv4.ip_forward": "1"}
 
 
-def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:
-    # The example of docs/manifest.md, with the head that every study has.
-    example = reference().split("```yaml\n")[1].split("```")[0]
+def documented(tmp_path: Path, number: int) -> Study:
+    """An example of docs/manifest.md, counted from 1, with the head that every study has."""
+    example = reference().split("```yaml\n")[number].split("```")[0]
     path = tmp_path / "study.yaml"
-    path.write_text(f"format: 1\nstudy: example\ntitle: An example\n{example}", encoding="utf-8")
-    (run,) = build_plan(load_study(path), pins={}).runs
+    path.write_text(f"format: 2\nstudy: example\ntitle: An example\n{example}", encoding="utf-8")
+    return load_study(path)
+
+
+def test_the_documented_example_of_names_is_planned_as_it_says(tmp_path: Path) -> None:
+    runs = build_plan(documented(tmp_path, 1), profile="paper", pins={}).runs
+    assert len(runs) == 2 * 4 * 3
+    queues = {(run.experiment, run.factors["path"], run.spec.links[1].a.egress.queue.limit_packets) for run in runs}
+    assert {limit for experiment, path, limit in queues if path == "long"} == {354}
+    assert {flow.streams for run in runs for flow in run.spec.flows if run.factors["stack"] == "p-tcp"} == {16}
+
+
+def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:
+    (run,) = build_plan(documented(tmp_path, 2), pins={}).runs
     assert [(flow.sender, flow.cca) for flow in run.spec.flows] == [("client1", "scalable"), ("client2", "scalable")]
     shares = {node.name: node.sysctls.get("net.ipv4.tcp_scalable.a_ppm") for node in run.spec.nodes}
-    assert shares == {"client1": "10000", "client2": "50000", "switch": None, "delay": None, "server": None}
+    assert shares == {"client1": "10000", "client2": "50000", "switch": None, "server": None}
     assert [run.spec.cca_parameters(flow)["a_ppm"] for flow in run.spec.flows] == ["10000", "50000"]
 
 

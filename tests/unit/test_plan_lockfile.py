@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lock: written whole, read back equal, refused when damaged; and the estimate of its cost."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from longfat.errors import RecordError, StudyError
+from longfat.identity import KernelSource
 from longfat.manifest import load_study
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_CAPTURED_PACKET, SECONDS_PER_PACKET_HOP
 
 STUDY = """\
-format: 1
+format: 2
 study: example
 title: An example
 algorithms: {standard: {cca: reno}}
@@ -31,7 +33,8 @@ experiments:
 def plan(tmp_path: Path) -> Plan:
     path = tmp_path / "study.yaml"
     path.write_text(STUDY, encoding="utf-8")
-    return build_plan(load_study(path), pins={"kernel": "k"}, manifest_sha256="aa", claims_sha256="bb")
+    plan = build_plan(load_study(path), pins={"kernel": "k"}, manifest_sha256="aa", claims_sha256="bb")
+    return dataclasses.replace(plan, kernels={"k": KernelSource("6.12.117", True)})
 
 
 def test_a_lock_reads_back_as_the_plan_it_was(plan: Plan, tmp_path: Path) -> None:
@@ -39,6 +42,14 @@ def test_a_lock_reads_back_as_the_plan_it_was(plan: Plan, tmp_path: Path) -> Non
     write_lock(plan, path)
     assert read_lock(path) == plan
     assert read_lock(path).to_json() == path.read_text(encoding="ascii")
+
+
+def test_a_lock_says_whether_a_kernel_is_of_the_pinned_release_and_nothing_of_others_kernels(plan: Plan) -> None:
+    assert json.loads(plan.to_json())["kernels"] == {"k": {"version": "6.12.117", "pinned": True}}
+    assert plan.source_of(plan.runs[0]) == KernelSource("6.12.117", True)
+    foreign = dataclasses.replace(plan, kernels={})
+    assert foreign.source_of(plan.runs[0]) is None
+    assert Plan.from_dict(json.loads(foreign.to_json())) == foreign
 
 
 def test_nothing_but_the_lock_is_left_behind(plan: Plan, tmp_path: Path) -> None:
@@ -57,6 +68,7 @@ def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
             "profile",
             "stack",
             "seed",
+            "kernels",
             "manifest_sha256",
             "claims_sha256",
             "pins",
@@ -72,7 +84,7 @@ def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
 def test_a_missing_lock_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="the lock cannot be read: no such file") as caught:
         read_lock(tmp_path / "lock.json")
-    assert "longfat plan" in (caught.value.hint or "")
+    assert "longfat run" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -113,13 +125,13 @@ def test_a_folder_that_cannot_be_made_is_a_study_error(plan: Plan, tmp_path: Pat
 
 
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
-    # 16 MiB fills the path: 833,333 packets over two hops; 375 kB in 30 ms is a tenth of it.
-    each = 2 * SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
+    # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
+    each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
     assert estimate(plan, jobs=1).wall_seconds == pytest.approx(2 * FIXED_SECONDS + 1.1 * 833_333 * each, rel=1e-3)
 
 
 def test_an_estimate_is_no_shorter_than_the_longest_run(plan: Plan) -> None:
-    each = 2 * SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
+    each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
     assert estimate(plan, jobs=100).wall_seconds == pytest.approx(FIXED_SECONDS + 833_333 * each, rel=1e-3)
 
 

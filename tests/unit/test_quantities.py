@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
-from tables_in_memory import run, tables
+from tables_in_memory import TablesInMemory, run, tables
 
-from longfat.analysis.metric_table import METRICS
-from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import Selection, measure
+from longfat.metrics import METRICS
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import Selection, measure
+from longfat.metrics.statistics import Summary, difference, percent_gain, ratio
 
 OPEN, RECOVERY = 0, 3
 Row = tuple[Any, ...]
@@ -79,3 +81,43 @@ def test_retransmissions_may_rest_on_one_repetition_and_a_share_of_runs_may_not(
     dataset = tables([run("a")], {"a": {"stream1": 900.0}})
     with pytest.raises(NoValue, match="1 of 1 repetitions are complete, at least 2 are needed"):
         measure(dataset, Selection("reaches", "two", parameters={"level": 800e6}))
+
+
+def alike(*digests: str | None) -> TablesInMemory:
+    """Repetitions of one scenario with goodput 900, 901, ... Mb/s and these digests of what was measured."""
+    runs = [dataclasses.replace(run(f"r{k}", k), measured=digest) for k, digest in enumerate(digests, start=1)]
+    return tables(runs, {item.run_id: {"stream1": 899.0 + item.repetition} for item in runs})
+
+
+def test_repetitions_that_are_the_same_to_the_byte_are_one_observation() -> None:
+    found = measure(alike("a", "b", "a", "a"), Selection("goodput", "two"))
+    assert (found.mean, found.n, found.repeats) == (900.5, 2, 2)
+
+
+def test_repetitions_without_a_digest_all_count() -> None:
+    found = measure(alike(None, None), Selection("goodput", "two"))
+    assert (found.n, found.repeats) == (2, 0)
+
+
+def test_one_observation_made_twice_is_too_few_for_goodput_and_the_reason_says_so() -> None:
+    shortage = "2 of 2 repetitions are complete, of these 1 the same to the byte as another, at least 2 are needed"
+    with pytest.raises(NoValue, match=shortage):
+        measure(alike("a", "a"), Selection("goodput", "two"))
+
+
+def test_a_repetition_is_another_observation_if_one_of_its_scenarios_differs() -> None:
+    digests = {(1, 1): "a", (1, 2): "a", (2, 1): "b", (2, 2): "c"}
+    runs = [
+        dataclasses.replace(run(f"{window}.{k}", k, window=window), measured=digest)
+        for (window, k), digest in digests.items()
+    ]
+    dataset = tables(runs, {item.run_id: {"stream1": 900.0} for item in runs})
+    whole = measure(dataset, Selection("goodput", "two"))
+    assert (whole.n, whole.repeats) == (2, 0)
+    with pytest.raises(NoValue, match="same to the byte"):
+        measure(dataset, Selection("goodput", "two").narrowed("window", 1))
+
+
+def test_what_is_computed_of_summaries_keeps_the_count_of_repeats() -> None:
+    once, twice = Summary(2.0, None, 1, 2.0, 2.0), Summary(4.0, None, 1, 4.0, 4.0, repeats=1)
+    assert difference(twice, once).repeats == ratio(once, twice).repeats == percent_gain(twice, once).repeats == 1

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from tables_in_memory import TablesInMemory, run, tables
 
-from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import Selection
-from longfat.analysis.ranking import rank_of, ranked, ranking, ranks
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import Selection
+from longfat.relations.ranking import rank_of, ranked, ranking, ranks
 
 TOTAL = Selection("goodput", "two")
 STANDARD = Selection("goodput", "two", flow="standard")
@@ -82,6 +84,24 @@ def test_a_repetition_without_one_of_the_values_is_left_out_of_all_ranks() -> No
     shortage = r"1 of 2 repetitions are complete, at least 2 are needed: run failed \(2 x\)"
     with pytest.raises(NoValue, match=shortage):
         rank_of(partial, TOTAL, STANDARD, "algorithm", "fast")
+
+
+def test_a_repetition_counts_for_a_rank_unless_all_that_is_ranked_is_the_same_to_the_byte() -> None:
+    def observed(digests: dict[str, str]) -> TablesInMemory:
+        found = dataset(FIRST, SECOND)
+        runs = tuple(
+            dataclasses.replace(one, measured=f"{one.scenario} {digests.get(str(one.factors['algorithm']), '')}")
+            if one.repetition == 2
+            else dataclasses.replace(one, measured=f"{one.scenario} ")
+            for one in found.runs
+        )
+        vars(found)["runs"] = runs
+        return found
+
+    place = rank_of(observed({"fast": "another"}), TOTAL, STANDARD, "algorithm", "fast")
+    assert (place.n, place.repeats) == (2, 0)
+    with pytest.raises(NoValue, match="of these 1 the same to the byte as another"):
+        rank_of(observed({}), TOTAL, STANDARD, "algorithm", "fast")
 
 
 def test_fewer_than_two_values_have_no_ranks_and_one_that_was_not_run_has_none() -> None:

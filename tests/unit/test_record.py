@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import os
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from conftest import delay_spec
 from longfat.errors import RecordError
 from longfat.events import Event, Kind, Level
 from longfat.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
+from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records, read_record, remove_leftovers, set_aside
 
 DEAD_PROCESS = 2**22 + 1  # above the largest number that Linux gives a process (PID_MAX_LIMIT)
@@ -127,3 +130,19 @@ def test_only_the_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> Non
 def test_a_partial_folder_is_not_a_record(tmp_path: Path) -> None:
     (tmp_path / ".partial-a.r01.x-1").mkdir()
     assert find_records(tmp_path) == {}
+
+
+def test_what_was_measured_has_one_digest_whatever_else_is_in_the_folder(tmp_path: Path) -> None:
+    def digest(number: int, **files: str) -> str:
+        with Bundle(tmp_path, f"run-{number}", dataclasses.replace(delay_spec(), seed=number)) as bundle:
+            for name, text in {"flows.json": "[]", "outstanding/f1.csv": "t_us\n", **files}.items():
+                (bundle.folder / name).parent.mkdir(exist_ok=True)
+                (bundle.folder / name).write_text(text)
+            run_id = hashlib.sha256((bundle.folder / "spec.json").read_bytes()).hexdigest()
+            folder = bundle.commit(RunFacts(run_id, "ok", None, 1, "fake", float(number), "2000-01-01T00:00:00Z"))
+        return measured_digest(folder)
+
+    first = digest(1)
+    assert digest(2, **{"iperf/f1.client.txt": "port 2", "captures/f1.pcap": "x", "environment.json": "{}"}) == first
+    assert len({first, digest(3, **{"flows.json": "[1]"}), digest(4, **{"outstanding/f1.csv": "t_us\n1\n"})}) == 3
+    assert digest(5, **{"sockets.csv": ""}) != first

@@ -13,9 +13,9 @@ import pytest
 from test_lab_probes import channel
 
 from longfat.backends.fake import FakeBackend
-from longfat.dataset.gates import Evidence, misses
 from longfat.dataset.parse import parse_run
 from longfat.errors import StudyError
+from longfat.gates import Evidence, misses
 from longfat.lab import arrivals, queues
 from longfat.lab.qdisc import achieved_egress, egress_commands
 from longfat.manifest import Study, load_study
@@ -23,7 +23,7 @@ from longfat.plan import build_plan
 from longfat.runspec import Queue, RunSpec
 
 STUDY = """\
-format: 1
+format: 2
 study: example
 title: An example
 algorithms: {{standard: {{cca: reno}}}}
@@ -158,7 +158,7 @@ def test_what_no_kernel_has_is_left_out_with_the_reason_unless_a_simulator_runs_
     plan = build_plan(gentle, pins={"backend": "virtual"})
     assert (plan.runs, [point.reason for point in plan.excluded]) == (
         (),
-        ["no kernel has RED's gentle mode; backend ns2 does"],
+        ["backend virtual has no RED in gentle mode; backend ns2 has"],
     )
     assert len(build_plan(gentle, pins={"backend": "ns2"}).runs) == 1
 

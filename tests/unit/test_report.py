@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from fabricated_results import FIGURES, change_json, write_results, write_study
 
-from longfat.analysis.judge import Evidence, judge
-from longfat.analysis.opened import draw_all
-from longfat.analysis.reference import compare, other_stack, write_reference
-from longfat.analysis.report import measured, write_report
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
+from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
+from longfat.relations.evaluate import Evidence
+from longfat.relations.judge import judge
+from longfat.report.opened import draw_all
+from longfat.report.reference import compare, other_stack, write_reference
+from longfat.report.report import measured, write_report
 
 
 def analysed(folder: Path, **options: object) -> Path:
@@ -85,11 +87,25 @@ def test_each_figure_stands_beside_what_the_paper_states(page: str) -> None:
 def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> None:
     text = text_of(page)
     assert "2 of the paper's 40 figures and tables, 2 of its 90 claims" in text.replace("&#39;", "'")
-    assert "client1-eth0 to delay: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
+    assert "client1-eth0 to server: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
     assert "one packet dropped at 1.5 s" in text
     assert "TCP came under memory pressure 3 times, allowed 0" in text
     assert re.search(r"lock [0-9a-f]{64}", text)
     assert re.search(r"dataset, flows [0-9a-f]{64}", text)
+
+
+def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any_among_the_digests(
+    tmp_path: Path,
+) -> None:
+    def told(version: str, *, pinned: bool) -> str:
+        study = analysed(tmp_path / version, kernel=KernelSource(version, pinned))
+        return text_of(write_report(tmp_path / version, study).read_text(encoding="utf-8"))
+
+    pinned, newer = told("6.12.117", pinned=True), told("6.12.999", pinned=False)
+    assert "source of kernel none Linux 6.12.117, the pinned release" in pinned
+    assert "kernel, not the pinned release" not in pinned
+    assert "6.12.999 kernel, not the pinned release" in newer
+    assert "source of kernel none Linux 6.12.999, not the pinned release" in newer
 
 
 def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -109,6 +125,8 @@ def test_a_measurement_is_shown_with_spread_and_n() -> None:
     assert measured(full) == "948.2 Mb/s (95 %: 944.5 to 952.0; sd 1.500; n = 3)"
     assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3,655,000 bytes (n = 1)"
     assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.750 (computed)"
+    once = Evidence("x", "s", "", "holds", 2.5, None, 1, 2.5, 2.5, repeats=2)
+    assert measured(once) == "2.500 s (n = 1; 2 more the same to the byte, which count once)"
     assert measured(Evidence("x", "", "", "no_data", reason="run missing")) == "run missing"
 
 
@@ -171,7 +189,7 @@ def test_a_reference_of_the_same_or_of_an_unknown_stack_is_not_beside(tmp_path: 
 
 def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    figures = FIGURES.replace("artifact: fig-1", "artifact: sensitivity-ring")
+    figures = FIGURES.replace("bars: fig-1", "bars: sensitivity-ring")
     (study / "figures.yaml").write_text(figures, encoding="utf-8")
     text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8")).replace("&#39;", "'")
     heading = "Beyond the paper: how far the results depend on what it does not state"

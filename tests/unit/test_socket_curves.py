@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results, write_study
 
-from longfat.analysis.draw import Drawing
-from longfat.analysis.figures import load_figures
-from longfat.analysis.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
+from longfat.figures.document import load_figures
+from longfat.figures.drawing import Drawing
+from longfat.report.opened import OpenedStudy
 
 MANIFEST = """\
-format: 1
+format: 2
 study: small
 title: Competing flows
 algorithms: {standard: {cca: reno}, ctcp: {cca: compound}}
@@ -31,29 +31,25 @@ experiments:
 """
 
 FIGURES = """\
-format: 1
+format: 2
 study: small
 figures:
-  - artifact: rates
-    kind: timeseries
+  - timeseries: rates
     title: goodput of both flows
-    experiment: pairs
+    runs: pairs, first=ctcp
     what: goodput
     interval: 100 ms
-    where: {first: ctcp}
     flows: {stream1: CTCP, stream2: Standard TCP}
     labels: {x: time (s), y: goodput (Mb/s)}
-    paper: {text: no number stated}
-  - artifact: windows
-    kind: timeseries
+    paper: no number stated
+  - timeseries: windows
     title: windows of one flow
-    experiment: pairs
+    runs: pairs, flow=stream1
     what: cwnd
     also: [ssthresh, dwnd]
-    flow: stream1
     panels: first
     labels: {x: time (s), y: segments}
-    paper: {text: no number stated}
+    paper: no number stated
 """
 
 
@@ -100,7 +96,7 @@ def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_on
     [
         ("    what: goodput\n", "    what: cwnd\n", "figures[0].interval: belongs to goodput"),
         ("    what: cwnd\n", "    what: goodput\n", "figures[1].also: belongs to cwnd"),
-        ("    flow: stream1\n", "", "figures[1].flow: is required here: flows of the experiment are stream1, stream2"),
+        (", flow=stream1\n", "\n", "figures[1].runs: has to name a flow: flows of the experiment are stream1, stream2"),
     ],
 )
 def test_what_does_not_go_together_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:

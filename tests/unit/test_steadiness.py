@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 from fabricated_results import write_results
 
-from longfat.analysis import steadiness
-from longfat.analysis.draw_curves import curve_data
-from longfat.analysis.figure_kinds import TimeSeries
-from longfat.analysis.figures import load_figures
-from longfat.analysis.link import Port
-from longfat.analysis.metrics import NoValue
-from longfat.analysis.opened import OpenedStudy
-from longfat.analysis.quantities import Selection, measure
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
+from longfat.figures.document import load_figures
+from longfat.figures.timeseries import TimeSeries, curve_data
+from longfat.metrics import goodput, steadiness
+from longfat.metrics.data import NoValue, Port
+from longfat.metrics.quantities import Selection, measure
+from longfat.report.opened import OpenedStudy
 
 MANIFEST = """\
-format: 1
+format: 2
 study: waves
 title: UDP traffic
 algorithms: {standard: {cca: reno}}
@@ -29,31 +27,36 @@ experiments:
   - id: beside
     artifacts: [over-time]
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 20 ms, senders: 2, receivers: 2}
-    flows: [{name: stream, from: client1, to: server1, algorithm: standard, window: 64 KiB, duration: 10 s}]
+    flows:
+      - name: stream
+        from: client1
+        to: server1
+        algorithm: standard
+        window: 64 KiB
+        duration: 10 s
+        start_jitter: 1 ms
     udp: [{name: wave, from: client2, to: server2, mean: 12 Mbit/s, swing: 1 Mbit/s, period: 5 s, duration: 10 s}]
     probes: {ping: 100 ms}
     repetitions: 2
 """
 
 FIGURES = """\
-format: 1
+format: 2
 study: waves
 figures:
-  - artifact: over-time
-    kind: timeseries
+  - timeseries: over-time
     what: goodput
     title: both
-    experiment: beside
+    runs: beside
     flows: {stream: TCP, wave: UDP}
     labels: {x: time (s), y: Mb/s}
-    paper: {text: no number stated}
-  - artifact: delay
-    kind: timeseries
+    paper: no number stated
+  - timeseries: delay
     what: rtt
     title: pings
-    experiment: beside
+    runs: beside
     labels: {x: time (s), y: RTT (ms)}
-    paper: {text: no number stated}
+    paper: no number stated
 """
 
 
@@ -78,17 +81,17 @@ def test_what_a_port_carries_is_read_between_its_samples() -> None:
 
 
 def test_jain_s_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() -> None:
-    assert steadiness.jain_index(rows(a=7, b=7, c=7)) == pytest.approx(1)
-    assert steadiness.jain_index(rows(a=9, b=0, c=0)) == pytest.approx(1 / 3)
+    assert goodput.jain_index(rows(a=7, b=7, c=7)) == pytest.approx(1)
+    assert goodput.jain_index(rows(a=9, b=0, c=0)) == pytest.approx(1 / 3)
     with pytest.raises(NoValue, match="two flows or more"):
-        steadiness.jain_index(rows(a=9))
+        goodput.jain_index(rows(a=9))
 
 
 def test_asymmetry_is_positive_where_the_flow_has_more() -> None:
-    assert steadiness.asymmetry(rows(one=75, two=25), "one") == pytest.approx(0.5)
-    assert steadiness.asymmetry(rows(one=75, two=25), "two") == pytest.approx(-0.5)
+    assert goodput.asymmetry(rows(one=75, two=25), "one") == pytest.approx(0.5)
+    assert goodput.asymmetry(rows(one=75, two=25), "two") == pytest.approx(-0.5)
     with pytest.raises(NoValue, match="between two flows"):
-        steadiness.asymmetry(rows(one=75, two=25, three=1), "one")
+        goodput.asymmetry(rows(one=75, two=25, three=1), "one")
 
 
 def test_what_does_not_arrive_is_lost() -> None:
@@ -126,10 +129,10 @@ def test_udp_traffic_is_drawn_beside_a_flow_and_pings_by_themselves(opened: Open
     both, delay = opened.figures.figures
     assert isinstance(both, TimeSeries)
     assert isinstance(delay, TimeSeries)
-    data = curve_data(opened.dataset, both)
+    data = curve_data(both, opened.sources)
     udp = [row[-1] for row in data.rows if row[2] == "wave"]
     assert udp == pytest.approx([12.0] * len(udp), rel=0.01)
-    pings = [row[-1] for row in curve_data(opened.dataset, delay).rows]
+    pings = [row[-1] for row in curve_data(delay, opened.sources).rows]
     assert pings == pytest.approx([20] * len(pings), rel=0.05)
 
 

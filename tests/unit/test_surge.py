@@ -128,6 +128,16 @@ def test_the_same_seed_gives_the_same_session_and_another_user_another() -> None
     assert begun != [next(other) for _ in range(20)]
 
 
+def test_a_user_draws_the_same_requests_however_long_the_others_and_the_waits_are() -> None:
+    def begun(off: float, number: int) -> list[tuple[float, int]]:
+        session = Sessions("surge", off).session(user_random(1, "web", number))
+        return [next(session) for _ in range(50)]
+
+    normal, hurried = begun(1.0, 3), begun(0.5, 3)
+    assert [file for _, file in normal] == [file for _, file in hurried]
+    assert [wait_s for wait_s, _ in hurried] == pytest.approx([wait_s / 2 for wait_s, _ in normal])
+
+
 def test_users_are_not_all_at_the_start_of_their_off_time_when_a_run_begins() -> None:
     sessions = Sessions("surge", 1.0)
     first_waits = sorted(next(sessions.under_way(user_random(1, "web", number)))[0] for number in range(USERS))

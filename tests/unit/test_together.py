@@ -6,26 +6,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longfat.analysis import together
-from longfat.analysis.metrics import NoValue
-from longfat.analysis.together import Progress, Span
+from longfat.metrics import together
+from longfat.metrics.data import NoValue, Samples, Span
 
 SECONDS = np.arange(0, 11) * 1e6
 ALL = Span(2e6, 10e6)
 
 
-def steady(mbps: float) -> Progress:
-    return Progress(SECONDS, SECONDS * mbps / 8)
+def progress(acked: np.ndarray) -> Samples:  # type: ignore[type-arg]
+    """A connection of which nothing is known but what was acknowledged, each second."""
+    return Samples(SECONDS, *[np.zeros_like(SECONDS)] * 3, acked)
 
 
-def in_turns(first: float, second: float) -> Progress:
+def steady(mbps: float) -> Samples:
+    return progress(SECONDS * mbps / 8)
+
+
+def in_turns(first: float, second: float) -> Samples:
     """Mb/s of even and of odd seconds."""
     steps = np.where(np.arange(10) % 2 == 0, first, second) * 1e6 / 8
-    return Progress(SECONDS, np.concatenate(([0.0], np.cumsum(steps))))
+    return progress(np.concatenate(([0.0], np.cumsum(steps))))
 
 
 def test_throughput_is_that_of_the_time_in_which_all_send() -> None:
-    late = Progress(SECONDS, np.maximum(SECONDS - 2e6, 0) * 10 / 8)
+    late = progress(np.maximum(SECONDS - 2e6, 0) * 10 / 8)
     assert together.together_mbps([steady(30), late], ALL) == pytest.approx(40)
     assert together.together_mbps([late], ALL) == pytest.approx(10)
 

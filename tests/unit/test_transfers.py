@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results
 
-from longfat.analysis.draw import draw
-from longfat.analysis.figures import load_figures
-from longfat.analysis.quantities import Selection, measure
 from longfat.backends.ns3 import Ns3Backend
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import StudyError
+from longfat.figures.document import load_figures
 from longfat.manifest import load_study
-from longfat.plan import build_plan, read_lock
+from longfat.metrics.quantities import Selection, measure
+from longfat.plan import build_plan
+from longfat.report.opened import OpenedStudy
 from longfat.runspec import RunSpec
 
 MANIFEST = """\
-format: 1
+format: 2
 study: small
 title: Transfers
 algorithms:
@@ -43,32 +43,26 @@ experiments:
 """
 
 FIGURES = """\
-format: 1
+format: 2
 study: small
-paper: {artifacts: 2, claims: 1}
 figures:
-  - artifact: transfers
-    kind: table
+  - table: transfers
     title: complete transfers
     columns: [flows, transfers, path]
     rows:
-      - [1, {metric: transfers, experiment: bulk, where: {flows: 1}, digits: 0},
-         {formula: loss_rate_of_path, arguments: {rate: 1 Gbit/s, rtt: 200 ms, mtu: 1500 B}, digits: 1}]
-      - [4, {metric: transfers, experiment: bulk, where: {flows: 4}, digits: 0}, "-"]
-    paper: {text: no number stated}
-  - artifact: response
-    kind: curves
+      - [1, {of: "transfers[bulk, flows=1]", digits: 0},
+         {of: "loss_rate_of_path(rate=1 Gbit/s, rtt=200 ms, mtu=1500 B)", digits: 1}]
+      - [4, {of: "transfers[bulk, flows=4]", digits: 0}, "-"]
+    paper: no number stated
+  - curves: response
     title: loss rate and window
     x: window
     between: [2, 100000]
-    curves:
-      - {label: Standard TCP, formula: standard_loss_rate}
-      - label: Scalable TCP
-        formula: scalable_loss_rate
-        arguments: {a: 0.01, b: 0.125, lwnd: 16}
-        algorithm: scalable
+    of:
+      - {label: Standard TCP, of: standard_loss_rate()}
+      - {label: Scalable TCP, of: "scalable_loss_rate(a=0.01, b=0.125, lwnd=16)", algorithm: scalable}
     labels: {x: window (segments), y: loss rate}
-    paper: {text: no number stated}
+    paper: no number stated
 """
 
 
@@ -144,14 +138,14 @@ def test_complete_transfers_are_counted_over_all_flows_or_of_one(dataset: Datase
 
 def test_a_table_may_have_measured_and_computed_cells(results: Path, dataset: Dataset) -> None:
     spec = load_figures(results / "small" / "figures.yaml").figure("transfers")
-    rows = draw(dataset, read_lock(results / "lock.json"), spec).data.rows
+    rows = OpenedStudy(results, results / "small").show(spec.artifact).data.rows
     assert rows[0][0] == 1
     assert int(rows[0][1]) > 10
     assert rows[0][2] == "5.4e-09"
 
 
 def test_a_measured_cell_must_be_of_the_study(tmp_path: Path) -> None:
-    strange = FIGURES.replace("experiment: bulk, where: {flows: 4}", "experiment: bulky, where: {flows: 4}")
+    strange = FIGURES.replace("transfers[bulk, flows=4]", "transfers[bulky, flows=4]")
     with pytest.raises(StudyError) as caught:
         load_figures(written(tmp_path, figures=strange) / "figures.yaml")
     assert "'bulky'" in caught.value.problems[0].message
@@ -159,7 +153,7 @@ def test_a_measured_cell_must_be_of_the_study(tmp_path: Path) -> None:
 
 def test_curves_follow_their_formulas_and_meet_where_the_rule_changes(results: Path, dataset: Dataset) -> None:
     spec = load_figures(results / "small" / "figures.yaml").figure("response")
-    rows = draw(dataset, read_lock(results / "lock.json"), spec).data.rows
+    rows = OpenedStudy(results, results / "small").show(spec.artifact).data.rows
     standard, scalable = ({row[1]: row[2] for row in rows if row[0].startswith(name)} for name in ("Sta", "Sca"))
     assert all(standard[window] == scalable[window] for window in standard if window <= 16)
     assert all(standard[window] < scalable[window] for window in standard if window > 20)
@@ -169,7 +163,7 @@ def test_curves_follow_their_formulas_and_meet_where_the_rule_changes(results: P
     ("old", "new", "message"),
     [
         ("between: [2, 100000]", "between: [0, 10]", "between 0 and 10"),
-        ("formula: standard_loss_rate}", "formula: standard_loss}", "'standard_loss'"),
+        ("standard_loss_rate()", "standard_loss()", "'standard_loss'"),
         ("    x: window\n", "    x: rate\n", "'rate'"),
     ],
 )

@@ -19,9 +19,9 @@ from conftest import delay_spec
 
 from longfat.backends import virtual
 from longfat.backends.virtual import (
+    GuestKernel,
     VirtualBackend,
     code_digest,
-    configured_ccas,
     console_text,
     cpu_seconds,
     guest_command,
@@ -29,14 +29,19 @@ from longfat.backends.virtual import (
     one_cpu,
     scratch_folder,
     tail,
+    text_digest,
     watch,
 )
+from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
+
+KERNEL = GuestKernel(Path("/cache/linux"), "k", ("seccomp=auto",), frozenset({"reno"}))
 
 
 def command(memory_bytes: int = 1 << 30, seed: int = 1, *, writable: bool = False) -> list[str]:
-    return guest_command(Path("/cache/linux"), memory_bytes, seed, ["/code/run.py"], writable=writable)
+    return guest_command(KERNEL, memory_bytes, seed, ["/code/run.py"], writable=writable)
 
 
 @pytest.fixture
@@ -55,9 +60,8 @@ def stub_backend(tmp_path: Path, script: str) -> VirtualBackend:
     kernel.write_text(f"#!/bin/sh\n{script}\n")
     kernel.chmod(0o755)
     (tmp_path / "root").mkdir()
-    return VirtualBackend(
-        kernel, "k", tmp_path / "image.tar", "i", "l", tmp_path, tmp_path / "root", frozenset({"reno"})
-    )
+    kernels = {"linux-6.12": dataclasses.replace(KERNEL, path=kernel, command_line=())}
+    return VirtualBackend(kernels, tmp_path / "image.tar", "i", "l", tmp_path, tmp_path / "root")
 
 
 def test_time_is_virtual_and_starts_at_the_same_instant_for_every_run() -> None:
@@ -100,6 +104,10 @@ def test_the_program_of_the_guest_stands_after_the_options_of_the_kernel() -> No
     assert program[-1] == "/code/run.py"
     assert {"init=/usr/bin/python3", "PYTHONHASHSEED=0"} <= set(kernel)
     assert "-I" in program
+
+
+def test_a_kernels_own_words_come_first() -> None:
+    assert command()[:2] == ["/cache/linux", "seccomp=auto"]
 
 
 def test_no_word_of_the_command_line_holds_a_space() -> None:
@@ -252,27 +260,56 @@ def test_the_code_of_the_guest_is_the_laboratory_with_what_it_imports() -> None:
     assert not any(name.startswith(("manifest", "plan", "analysis")) for name in names)
 
 
-def test_the_digest_of_the_code_changes_with_any_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = code_digest()
+def test_the_code_s_identity_follows_what_any_module_does_and_its_root_every_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, text_before = code_digest(), text_digest()
     for path in guest_sources():
         copy = tmp_path / path.relative_to(virtual.PACKAGE)
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(path.read_bytes())
     monkeypatch.setattr(virtual, "PACKAGE", tmp_path)
-    assert code_digest() == before
+    assert (code_digest(), text_digest()) == (before, text_before)
     with (tmp_path / "lab/qdisc.py").open("a") as module:
         module.write("# another line\n")
+    assert code_digest() == before
+    assert text_digest() != text_before
+    with (tmp_path / "lab/qdisc.py").open("a") as module:
+        module.write("ANOTHER = 1\n")
     assert code_digest() != before
 
 
-def test_the_kernel_is_configured_with_every_algorithm_of_the_catalogue() -> None:
-    assert set(CCAS) <= configured_ccas()
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_is_configured_with_every_algorithm_of_the_catalogue(name: str) -> None:
+    assert set(CCAS) <= Recipe(name).ccas()
+
+
+def test_a_run_boots_the_kernel_that_it_pins(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "echo this is the first; exit 1")
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\necho this is the other; exit 1\n")
+    other.chmod(0o755)
+    kernels = {**backend.kernels, "other": dataclasses.replace(KERNEL, path=other, digest="o")}
+    backend = dataclasses.replace(backend, kernels=kernels)
+    assert backend.capabilities().kernels == {"linux-6.12": "k", "other": "o"}
+    for pins, words in (({}, "the first"), ({"kernel": "k"}, "the first"), ({"kernel": "o"}, "the other")):
+        spec = dataclasses.replace(delay_spec(), pins=pins)
+        assert backend.refuses(spec) == ()
+        with pytest.raises(RigError, match=f"this is {words}"):
+            backend.run(spec, tmp_path)
+
+
+@pytest.mark.parametrize("pinned", ["linux-7.3", "0123"])
+def test_a_kernel_that_was_not_opened_is_refused(tmp_path: Path, pinned: str) -> None:
+    backend = stub_backend(tmp_path, "exit 1")
+    (reason,) = backend.refuses(dataclasses.replace(delay_spec(), pins={"kernel": pinned}))
+    assert reason == f"the kernel {pinned} is none of linux-6.12 as they are here"
 
 
 def test_an_algorithm_that_the_kernel_lacks_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     backend = stub_backend(tmp_path, "exit 1")
     flow = dataclasses.replace(delay_spec().flows[0], cca="renoo")
-    (reason,) = backend.refuses(dataclasses.replace(delay_spec(), flows=(flow,)))
+    (reason,) = backend.refuses(dataclasses.replace(delay_spec(), flows=(flow,), pins={}))
     assert reason == "no congestion control 'renoo', there are reno; did you mean 'reno'?"
 
 

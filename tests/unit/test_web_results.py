@@ -13,26 +13,26 @@ from conftest import cable_spec
 from fabricated_results import change_json
 from matplotlib.figure import Figure
 
-from longfat.analysis.carried import web_errors, web_gigabytes, web_mbps
-from longfat.analysis.draw_topology import draw_topology
-from longfat.analysis.figure_kinds import Topology as TopologyFigure
-from longfat.analysis.metric_table import METRICS
-from longfat.analysis.metrics import NoValue
-from longfat.analysis.quantities import Selection, by_repetition
-from longfat.analysis.report import settings
 from longfat.backends.fake import FakeBackend
 from longfat.backends.ns3 import Ns3Backend
-from longfat.backends.protocol import refused_web
+from longfat.backends.registry import refused_features
 from longfat.dataset.build import build_dataset
-from longfat.dataset.gates import Evidence, misses
 from longfat.dataset.load import load_dataset
+from longfat.figures.topology import Topology as TopologyFigure
+from longfat.figures.topology import draw_topology
+from longfat.gates import Evidence, misses
 from longfat.manifest.load import load_study
+from longfat.metrics import METRICS
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import Selection, by_repetition
+from longfat.metrics.web import web_gigabytes, web_mbps
 from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
+from longfat.report.report import settings
 from longfat.runspec import Node, RunSpec, Web
 
 MANIFEST = """\
-format: 1
+format: 2
 study: web
 title: Web users
 algorithms: {standard: {cca: reno}}
@@ -117,9 +117,7 @@ def test_a_run_without_flows_is_valid_and_has_a_row_for_each_web_traffic(tmp_pat
     assert (rows[0]["bytes_received"], rows[0]["mean_reply_us"]) == (10_000_000, 200_000)
 
 
-@pytest.mark.parametrize(
-    ("metric", "unit", "value"), [("web_bytes", "GB", 0.015), ("web_rate", "Mb/s", 6.0), ("web_errors", "requests", 0)]
-)
+@pytest.mark.parametrize(("metric", "unit", "value"), [("web_bytes", "GB", 0.015), ("web_rate", "Mb/s", 6.0)])
 def test_claims_can_ask_for_bytes_rate_and_errors_of_all_web_traffic(
     tmp_path: Path, metric: str, unit: str, value: float
 ) -> None:
@@ -139,14 +137,9 @@ def test_a_report_of_another_shape_makes_its_run_invalid(tmp_path: Path) -> None
 
 
 def test_a_run_without_web_traffic_has_no_value() -> None:
-    for metric in (web_gigabytes, web_mbps, web_errors):
+    for metric in (web_gigabytes, web_mbps):
         with pytest.raises(NoValue, match="the run has no web traffic"):
             metric([])
-
-
-def test_errors_of_all_kinds_and_users_are_counted() -> None:
-    rows = [{"bytes_received": 1, "errors": 2}, {"bytes_received": 1, "errors": 3}]
-    assert web_errors(rows) == 5
 
 
 def plan_of_the_manifest(folder: Path) -> Plan:
@@ -161,7 +154,7 @@ def test_the_report_s_settings_name_users_and_model(tmp_path: Path) -> None:
 
 def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> None:
     plan = plan_of_the_manifest(tmp_path)
-    asked = {"artifact": "slide-11", "title": "the network", "paper": {"text": "-"}, "kind": "topology"}
+    asked = {"topology": "slide-11", "title": "the network", "paper": "-"}
     figure = Figure()
     draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}))
     texts = [text.get_text() for text in figure.axes[0].texts]
@@ -170,6 +163,7 @@ def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> 
 
 
 def test_backends_without_web_traffic_say_so() -> None:
-    assert refused_web(SPEC) == ("web traffic needs backend virtual",)
-    assert refused_web(cable_spec()) == ()
-    assert "web traffic needs backend virtual" in Ns3Backend(None, "none", ()).refuses(SPEC)
+    reason = "backend ns3 has no web traffic; backend virtual has"
+    assert reason in refused_features("ns3", SPEC)
+    assert reason not in refused_features("ns3", cable_spec())
+    assert reason in Ns3Backend(None, "none", ()).refuses(SPEC)

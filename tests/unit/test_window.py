@@ -6,14 +6,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longfat.analysis import window
-from longfat.analysis.metrics import NoValue, Samples
+from longfat.metrics import windows
+from longfat.metrics.data import NoValue, Port, Samples
 
 OPEN, RECOVERY = 0.0, 3.0
 
 
-def columns(**given: list[float]) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
-    return {name: np.array(values, dtype=np.float64) for name, values in given.items()}
+def samples(**given: list[float]) -> Samples:
+    """Samples each 100 ms of what is given; all else is zero."""
+    values = {name: np.array(column, dtype=np.float64) for name, column in given.items()}
+    count = len(next(iter(values.values())))
+    empty = {name: np.zeros(count) for name in ("ca_state", "cwnd", "ssthresh", "acked")}
+    return Samples(**{"t_us": np.arange(count) * 1e5, **empty, **values})
 
 
 def sawtooth(cuts: dict[int, float]) -> Samples:
@@ -28,40 +32,42 @@ def sawtooth(cuts: dict[int, float]) -> Samples:
 
 
 def test_a_backlog_is_the_part_of_the_window_that_waits() -> None:
-    found = columns(cwnd_segments=[1000, 1000, 1000], srtt_us=[100_000, 125_000, 0], min_rtt_us=[100_000, 100_000, 0])
-    assert window.backlog_segments(found) == pytest.approx(100)
+    found = samples(cwnd=[1000, 1000, 1000], srtt_us=[100_000, 125_000, 0], min_rtt_us=[100_000, 100_000, 0])
+    assert windows.backlog_segments(found) == pytest.approx(100)
     with pytest.raises(NoValue, match="no RTT was sampled"):
-        window.backlog_segments(columns(cwnd_segments=[10], srtt_us=[0], min_rtt_us=[0]))
+        windows.backlog_segments(samples(cwnd=[10], srtt_us=[0], min_rtt_us=[0]))
 
 
 def test_a_window_without_its_delay_part_has_reverted() -> None:
-    assert window.reverted_percent(columns(dwnd_segments=[0, 5, 0, 0])) == pytest.approx(75)
+    assert windows.reverted_percent(samples(dwnd=[0, 5, 0, 0])) == pytest.approx(75)
+    assert windows.reverted_percent(samples(dwnd=[0, 5, 0, 0]), since_us=2e5) == pytest.approx(100)
     with pytest.raises(NoValue, match="tells of no delay part"):
-        window.reverted_percent(columns(dwnd_segments=[float("nan"), float("nan")]))
+        windows.reverted_percent(samples(dwnd=[float("nan"), float("nan")]))
 
 
 def test_thresholds_are_those_that_cuts_leave() -> None:
     samples = sawtooth({10: 500, 40: 400})
-    assert window.threshold_ratio(samples) == pytest.approx(0.45)
-    assert window.threshold_ratio(samples, 2e6) == pytest.approx(0.4)
-    assert window.least_threshold_segments(samples) == 400
+    assert windows.threshold_ratio(samples) == pytest.approx(0.45)
+    assert windows.threshold_ratio(samples, 2e6) == pytest.approx(0.4)
+    assert windows.least_threshold_segments(samples) == 400
     with pytest.raises(NoValue, match="never cut"):
-        window.threshold_ratio(sawtooth({}))
+        windows.threshold_ratio(sawtooth({}))
 
 
 def test_the_window_before_a_cut_may_be_that_of_the_sample_which_shows_it() -> None:
     samples = sawtooth({10: 500})
     samples.cwnd[:10] = 600  # it grew to 1000 between the samples, and the cut has yet to take it down
-    assert window.threshold_ratio(samples) == pytest.approx(0.5)
+    assert windows.threshold_ratio(samples) == pytest.approx(0.5)
 
 
 def test_a_cut_soon_after_another_is_a_repeated_one() -> None:
     samples = sawtooth({10: 500, 15: 250, 50: 200})
-    assert window.repeated_cuts(samples, 1e6) == 1
-    assert window.repeated_cuts(samples, 1e6, 2e6) == 0
-    assert window.repeated_cuts(samples, 10e6) == 2
+    assert windows.repeated_cuts(samples, 1e6) == 1
+    assert windows.repeated_cuts(samples, 1e6, 2e6) == 0
+    assert windows.repeated_cuts(samples, 10e6) == 2
 
 
 def test_a_queue_is_derived_from_how_far_the_rtt_varies() -> None:
-    found = columns(srtt_us=[0, 71_000, 82_535], min_rtt_us=[0, 71_000, 71_000])
-    assert window.derived_queue_packets(found, 400e6, 1538) == pytest.approx(375, rel=1e-3)
+    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    found = samples(srtt_us=[0, 71_000, 82_535], min_rtt_us=[0, 71_000, 71_000])
+    assert windows.derived_queue_packets(found, port, 1538) == pytest.approx(375, rel=1e-3)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from longfat.catalog.kernels import DEFAULT_KERNEL
+
+NAME = DEFAULT_KERNEL
 VERSION = "6.12.117"
 PATCH = """\
 Subject: [PATCH] a line more
@@ -40,14 +43,14 @@ test -z "$BROKEN" && cat tcp.c >$file
 def tiny_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
     folder = tmp_path / "kernels"
-    (folder / "patches").mkdir(parents=True)
-    (folder / "config/um").mkdir(parents=True)
-    (folder / "config/x86-64").mkdir()
-    (folder / "series").write_text("0001-a-line.patch\n")
-    (folder / "patches" / "0001-a-line.patch").write_text(PATCH)
-    (folder / "config" / "a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
-    (folder / "config/um/b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
-    (folder / "config/x86-64/c.config").write_text("CONFIG_PCI=y\n")
+    own = folder / NAME
+    for name in ("config", f"{NAME}/patches", f"{NAME}/config/um", f"{NAME}/config/x86-64"):
+        (folder / name).mkdir(parents=True)
+    (own / "series").write_text("0001-a-line.patch\n")
+    (own / "patches/0001-a-line.patch").write_text(PATCH)
+    (folder / "config/a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
+    (own / "config/um/b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
+    (own / "config/x86-64/c.config").write_text("CONFIG_PCI=y\n")
     (folder / "packages-x86-64.txt").write_text("dash sh # why\nqemu ?nonesuch-qemu # a test\n")
     pack(tmp_path, VERSION)
     settings(folder, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
@@ -78,7 +81,7 @@ def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
 
 
 def settings(folder: Path, **changes: str) -> dict[str, str]:
-    """Write ``source.toml`` into ``folder``; what it says."""
+    """Write the kernel's ``source.toml`` below ``folder``; what it says."""
     values = {
         "series": "6.12",
         "pinned": VERSION,
@@ -87,5 +90,5 @@ def settings(folder: Path, **changes: str) -> dict[str, str]:
         "sums_url": (folder / "sums").as_uri(),
         **changes,
     }
-    (folder / "source.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in values.items()))
+    (folder / NAME / "source.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in values.items()))
     return values

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boots guests for the tests: a program of the test's own, or one flow over a long fat path.
 
+LONGFAT_TEST_KERNEL names the kernel of all guests, if it is not to be the default one.
+
 Owns the way of a test's Python program into a guest and of its answer back. Must not assert anything.
 """
 
@@ -17,10 +19,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from longfat.backends.virtual import VirtualBackend, console_text, open_virtual, scratch_folder
+from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.errors import RigError
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 MEMORY_BYTES = 256 << 20
+KERNEL = os.environ.get("LONGFAT_TEST_KERNEL", DEFAULT_KERNEL)
 
 # The guest's first process does its mounts, runs the test's program, keeps what it calls ``answer``, powers off.
 START = """
@@ -37,9 +44,17 @@ guest.main()
 
 
 @functools.cache
-def virtual() -> VirtualBackend:
-    """The backend, with its kernel and image built now if they are not in the cache folder."""
-    return open_virtual()
+def virtual(kernel: str = KERNEL) -> VirtualBackend:
+    """The backend, with its kernel and image built now if they are not in the cache folder.
+
+    The calling test is skipped where the source of a kernel that is not the default one cannot be had.
+    """
+    try:
+        return open_virtual(kernels=(kernel,))
+    except RigError as error:
+        if kernel != DEFAULT_KERNEL and "no kernel source" in error.message and "CI" not in os.environ:
+            pytest.skip(error.message)
+        raise
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pytest
 from guests import boot, lab_folder, processes_in, virtual
 
 from longfat.backends import virtual as backend_module
-from longfat.backends.virtual import open_virtual
+from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.errors import RigError
 
 pytestmark = pytest.mark.virtual
@@ -72,8 +72,13 @@ def test_a_worker_that_is_killed_takes_its_guest_with_it() -> None:
         assert wait_until(lambda: processes_in(lab) == [], 5), f"left behind: {processes_in(lab)}"
 
 
+def with_kernel(path: Path) -> VirtualBackend:
+    """The backend, with another executable for a kernel."""
+    return dataclasses.replace(virtual(), kernels={"other": dataclasses.replace(virtual().kernel, path=path)})
+
+
 def test_a_kernel_that_is_gone_is_named(tmp_path: Path) -> None:
-    backend = dataclasses.replace(virtual(), kernel=tmp_path / "linux")
+    backend = with_kernel(tmp_path / "linux")
     with lab_folder("answer = 1") as lab, pytest.raises(RigError, match=r"linux: the guest's kernel cannot be started"):
         boot(lab, backend)
 
@@ -82,7 +87,7 @@ def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
     kernel = tmp_path / "linux"
     kernel.write_bytes(b"\x7fELF and no more")
     kernel.chmod(0o755)
-    backend = dataclasses.replace(virtual(), kernel=kernel)
+    backend = with_kernel(kernel)
     with lab_folder("answer = 1") as lab, pytest.raises(RigError, match="cannot be started: Exec format error"):
         boot(lab, backend)
 
@@ -100,7 +105,8 @@ def test_a_root_without_its_programs_is_a_clear_error(tmp_path: Path) -> None:
 def copied_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder with a copy of the kernel, and of what is known about the image."""
     cache = tmp_path / "cache"
-    shutil.copytree(virtual().kernel.parent, cache / "kernels" / virtual().kernel.parent.name)
+    kernel = virtual().kernel.path.parent
+    shutil.copytree(kernel, cache / "kernels" / kernel.name)
     image = virtual().image.parent
     copy = cache / "images" / image.name
     copy.mkdir(parents=True)

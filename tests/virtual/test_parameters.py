@@ -14,7 +14,7 @@ import pytest
 from guests import ask, one_flow, run, virtual
 
 from longfat.catalog.ccas import CCAS
-from longfat.dataset.gates import Evidence, misses
+from longfat.gates import Evidence, misses
 from longfat.manifest import load_study
 from longfat.plan import build_plan
 from longfat.runspec import Probes, RunSpec
@@ -39,7 +39,7 @@ answer["written"] = {{name: [written(name, value) for value in ASKED[name]] for 
 answer["ccas"] = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 """
 STUDY = """\
-format: 1
+format: 2
 study: two-to-one
 title: Two senders with different parameters of one algorithm
 algorithms:

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from guests import run, virtual
 
-from longfat.dataset.gates import Evidence, misses
 from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.lab.topology import lay_out
+from longfat.gates import Evidence, misses
 from longfat.manifest import load_study
+from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 
 STUDY = """\
-format: 1
+format: 2
 study: example
 title: Two pairs of hosts that meet at a queue that marks
 algorithms: {standard: {cca: reno}}

@@ -15,7 +15,7 @@ from longfat.plan import build_plan
 pytestmark = pytest.mark.virtual
 
 STUDY = """
-format: 1
+format: 2
 study: narrow
 title: Ten packets fill the path, and two its queue
 stack: linux-2.4
@@ -49,4 +49,4 @@ def test_a_flow_gets_out_of_a_window_of_one_segment(tmp_path: Path, algorithm: s
     runs = build_plan(load_study(path), pins=virtual().pins()).runs
     spec = next(planned.spec for planned in runs if planned.factors == {"algorithm": algorithm})
     flows = json.loads((run(spec, tmp_path / "run") / "flows.json").read_text(encoding="utf-8"))
-    assert flows[0]["goodput_bps"] > 4_000_000
+    assert flows[0]["goodput_bps"] > 2_000_000  # five times as much

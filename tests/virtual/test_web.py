@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from guests import run, virtual
 
-from longfat.dataset.gates import Evidence, misses
+from longfat.gates import Evidence, misses
 from longfat.lab import surge
 from longfat.lab.web import SPARE_FILES
 from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web

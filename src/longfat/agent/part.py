@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
     """
     order = json.loads((folder / "order.json").read_text())
     os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
-    os.chdir("/")  # Mininet's programs return to where they were started, which must be there
+    os.chdir("/")  # no program holds the folder that the agent was started in
     for name in ("raw", "scratch"):
         (folder / name).mkdir()
     spec = RunSpec.from_dict(order["spec"])
@@ -43,12 +43,13 @@ def part_of(order: dict[str, Any]) -> Part:
 class Lines:
     """The meeting by lines on standard input and output: the agent passes them on."""
 
-    def start(self, network: Network) -> None:
+    def start(self, network: Network) -> int:
         """Tell what was read back, and sleep until the start. Raises LaboratoryError when that has passed."""
         wait_ns = int(_asked("ready", network.achieved({}))) - time.time_ns()
         if wait_ns < 0:
             raise LaboratoryError(f"the start was {-wait_ns / 1e9:.3f} s ago when this host was told of it")
         time.sleep(wait_ns / 1e9)
+        return time.monotonic_ns()
 
     def leave(self) -> None:
         """Tell that the measurement is over, and wait for the others."""

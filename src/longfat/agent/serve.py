@@ -10,8 +10,6 @@ follows. ``failed`` is the answer when something cannot be done.
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import json
 import os
 import selectors
@@ -28,18 +26,17 @@ from typing import Any
 
 from longfat.agent import facts, restore
 from longfat.lab.sysctls import GLOBAL_SYSCTLS, LaboratoryError
+from longfat.locks import held
+from longfat.parent import end_with_parent
 
 SILENCE_S = 30.0  # a commanding machine says something each five seconds
 STATE = Path("/run/longfat")
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1]); from longfat.agent.part import main, Path; main(Path(sys.argv[2]))"
 )
 ISOLATED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 CHUNK = 1 << 16
 TAIL_CHARS = 400
-
-_libc = ctypes.CDLL(None)
 
 
 def main(folder: Path) -> None:
@@ -122,9 +119,8 @@ class Agent:
     def _prepare(self, order: dict[str, Any]) -> None:
         """Take this host for one run, and start the part that is here."""
         STATE.mkdir(mode=0o700, exist_ok=True)
-        lock = self._claim.enter_context((STATE / "lock").open("w"))
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._claim.enter_context(held(STATE / "lock", wait=False))
         except BlockingIOError as error:
             raise LaboratoryError("another run goes on on this host") from error
         for left in self.folder.parent.glob("*/order.json"):  # of an agent that was killed
@@ -141,7 +137,7 @@ class Agent:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            preexec_fn=lambda: _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            preexec_fn=end_with_parent,
             start_new_session=True,
         )
         assert self._child.stdout is not None

@@ -6,7 +6,6 @@ Owns the mounts and how such a program is started, watched and ended. What it do
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -14,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longfat.errors import RigError
+from longfat.parent import end_with_parent
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 TAIL_LINES = 20
 
 # Mounts are the namespace's own: they are gone with its last process. The image itself is never written to.
@@ -41,8 +40,6 @@ mkdir run/machine
 pivot_root . run/machine
 exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
 """
-
-_libc = ctypes.CDLL(None)
 
 
 def enclosed(
@@ -72,7 +69,7 @@ def run_enclosed(command: list[str], lab: Path, timeout_s: float) -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            preexec_fn=lambda: _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            preexec_fn=end_with_parent,
             start_new_session=True,
         )
         try:

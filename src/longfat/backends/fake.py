@@ -14,21 +14,26 @@ import os
 import signal
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from longfat.backends import fake_truth as truth
-from longfat.backends.protocol import Capabilities
-from longfat.backends.simulated import red
+from longfat.backends import simulated
+from longfat.backends.protocol import Capabilities, Traits
+from longfat.backends.registry import Say, refused_features
+from longfat.catalog.ccas import CCAS
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
+from longfat.identity import KernelSource, code_identity
 from longfat.lab.capture import THINNED_US, thinned
 from longfat.lab.ccas import refused_ccas
+from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
 from longfat.runspec import Flow, RunSpec, Web, canonical_json
 
-CCAS = frozenset({"reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "scalable"})
-CCAS |= frozenset({"lp", "veno", "yeah", "illinois", "dctcp", "bbr", "fast", "hstcp_lp", "compound"})
+TRAITS = {"fake": Traits("#000000", pretends=True)}
+FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)  # Ethernet, 128 bytes a packet
@@ -42,30 +47,33 @@ class FakeBackend:
 
     ``wall_seconds`` makes each run take that long. ``faults`` names, by run_id, runs that raise RigError,
     kill their worker process, raise ENOSPC, or report a failure in outcome.json; with a ``once`` folder each
-    strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json.
+    strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json. ``kernel`` is the
+    release that it pretends to be built of.
     """
 
     wall_seconds: float = 0.0
     faults: Mapping[str, Fault] = field(default_factory=dict)
     once: Path | None = None
     achieved_rate_factor: float = 1.0
+    kernel: KernelSource | None = None
     name: str = field(default="fake", init=False)
 
     def pins(self) -> dict[str, str]:
         """There is no kernel and no image; ``lab`` covers the code of the truth and the falsified rate."""
-        code = Path(__file__).read_bytes() + Path(truth.__file__).read_bytes()
-        lab = hashlib.sha256(code + repr(self.achieved_rate_factor).encode()).hexdigest()
+        code = code_identity(FOLDER.parent, [FOLDER / "fake.py", FOLDER / "fake_truth.py", *simulated.SOURCES])
+        lab = hashlib.sha256(f"{code} {self.achieved_rate_factor!r}".encode()).hexdigest()
         return {"backend": self.name, "kernel": "none", "image": "none", "lab": lab}
 
     def capabilities(self) -> Capabilities:
-        """Everything, everywhere."""
-        return Capabilities(ccas=CCAS)
+        """Everything, everywhere: a named kernel is no more than its name."""
+        sources = {"none": self.kernel} if self.kernel else {}
+        return Capabilities(frozenset(CCAS), kernels={name: name for name in KERNELS}, sources=sources)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Unknown algorithms, unreachable receivers, and flows that nothing limits."""
-        reasons = list(refused_ccas(spec, CCAS))
+        reasons = [*refused_ccas(spec, CCAS), *refused_features(self.name, spec)]
         for flow in spec.flows:
-            if not truth.route(spec, flow.sender, flow.receiver):
+            if not route(spec, flow.sender, flow.receiver):
                 reasons.append(f"flow {flow.name!r}: no route from {flow.sender!r} to {flow.receiver!r}")
             elif truth.goodput_limit_bps(spec, flow) is None:
                 reasons.append(f"flow {flow.name!r}: neither a rate nor a window over an RTT limits it")
@@ -134,26 +142,26 @@ class FakeBackend:
                 "flow": flow.name,
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
-                "base_rtt_us": truth.base_rtt_us(spec, flow),
+                "base_rtt_us": base_rtt_us(spec, flow),
             }
             for flow in spec.flows
         ]
         interfaces = []
-        for name, hop in _interfaces(spec):
-            rate = hop.egress.rate_bps
-            queue = hop.egress.queue
+        for port in ports(spec):
+            rate = port.egress.rate_bps
+            queue = port.egress.queue
             interfaces.append(
                 {
-                    "node": hop.node,
-                    "interface": name,
-                    "mtu_bytes": hop.mtu_bytes,
+                    "node": port.node,
+                    "interface": port.name,
+                    "mtu_bytes": port.mtu_bytes,
                     "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
                     "queue_kind": queue.kind,
                     "limit_packets": queue.limit_packets,
-                    "delay_us": hop.egress.delay_us,
+                    "delay_us": port.egress.delay_us,
                     "drops": 0,
-                    "deliberate_drops": len(hop.egress.drops),
-                    **(red(queue) if queue.kind == "red" else {}),
+                    "deliberate_drops": len(port.egress.drops),
+                    **(simulated.red(queue) if queue.kind == "red" else {}),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
@@ -169,17 +177,6 @@ class FakeBackend:
             **web,
             **udp,
         }
-
-
-def _interfaces(spec: RunSpec) -> list[tuple[str, truth.Hop]]:
-    """Every interface by its name ``<node>-eth<k>``, k counting the node's links in RunSpec order."""
-    named: list[tuple[str, truth.Hop]] = []
-    for index, link in enumerate(spec.links):
-        for end in (link.a, link.b):
-            count = sum(hop.node == end.node for _, hop in named)
-            hop = truth.Hop(end.node, index, link.mtu_bytes, end.egress)
-            named.append((f"{end.node}-eth{count}", hop))
-    return named
 
 
 def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
@@ -222,7 +219,7 @@ def _web_report(users: Web) -> dict[str, object]:
 def _counters(spec: RunSpec) -> dict[str, dict[str, int]]:
     counters: dict[str, dict[str, int]] = {node.name: {} for node in spec.nodes}
     for flow in spec.flows:
-        segments = truth.received_bytes(spec, flow, spec.end_us) // truth.mss_bytes(spec, flow)
+        segments = truth.received_bytes(spec, flow, spec.end_us) // mss_bytes(spec, flow)
         drops = len(truth.drop_times_us(spec, flow))
         for key, count in (("Tcp.OutSegs", segments + drops), ("Tcp.RetransSegs", drops)):
             if count:
@@ -238,7 +235,7 @@ def _sockets(spec: RunSpec) -> str:
     rows = []
     step = spec.probes.socket_interval_us
     for flow in spec.flows if step else ():
-        rtt_us = truth.base_rtt_us(spec, flow)
+        rtt_us = base_rtt_us(spec, flow)
         pipe = truth.pipe_segments(spec, flow)
         drops = truth.drop_times_us(spec, flow)
         dwnd = "0" if flow.cca == "compound" else ""  # the truth's window is all cwnd
@@ -248,7 +245,7 @@ def _sockets(spec: RunSpec) -> str:
             past = sum(at <= t_us for at in drops)
             ssthresh = max(1, pipe // 2) if past else SLOW_START_SSTHRESH
             acked = truth.received_bytes(spec, flow, t_us) // flow.streams
-            delivered = acked // truth.mss_bytes(spec, flow)
+            delivered = acked // mss_bytes(spec, flow)
             for stream in range(flow.streams):
                 rows.append(
                     f"{t_us},{flow.name},{stream},{ESTABLISHED},{OPEN},{pipe},{ssthresh},{pipe},{rtt_us},{rtt_us},"
@@ -261,15 +258,13 @@ def _queues(spec: RunSpec) -> str:
     columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
     rows = []
     step = spec.probes.queue_interval_us
+    ways = [(flow, route(spec, flow.sender, flow.receiver)) for flow in spec.flows]
     for t_us in range(0, spec.end_us, step) if step else ():
-        for name, hop in _interfaces(spec):
-            packets = octets = 0
-            for flow in spec.flows:
-                if hop in truth.route(spec, flow.sender, flow.receiver):
-                    segments = truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow)
-                    packets += segments
-                    octets += segments * (hop.mtu_bytes + truth.ETHERNET_HEADER_BYTES)
-            rows.append(f"{t_us},{hop.node},{name},{hop.egress.queue.kind},0,0,0,{packets},{octets},0\n")
+        for port in ports(spec):
+            crossing = (flow for flow, way in ways if port in way)
+            packets = sum(truth.received_bytes(spec, flow, t_us) // mss_bytes(spec, flow) for flow in crossing)
+            octets = packets * (port.mtu_bytes + ETHERNET_HEADER_BYTES)
+            rows.append(f"{t_us},{port.node},{port.name},{port.egress.queue.kind},0,0,0,{packets},{octets},0\n")
     return columns + "\n" + "".join(rows)
 
 
@@ -279,14 +274,14 @@ def _arrivals(spec: RunSpec, step_us: int) -> str:
     for t_us in range(0, spec.end_us, step_us):
         for node in sorted({flow.receiver for flow in spec.flows}):
             own = [flow for flow in spec.flows if flow.receiver == node]
-            count = sum(truth.received_bytes(spec, flow, t_us) // truth.mss_bytes(spec, flow) for flow in own)
+            count = sum(truth.received_bytes(spec, flow, t_us) // mss_bytes(spec, flow) for flow in own)
             rows.append(f"{t_us},{node},{count},0\n")
     return "t_us,node,packets,marked_packets\n" + "".join(rows)
 
 
 def _datagrams(spec: RunSpec, step_us: int) -> str:
     """Every packet of the mean rate arrives at once; the rate does not swing here."""
-    size = min(link.mtu_bytes for link in spec.links)
+    size = smallest_mtu_bytes(spec)
     rows = []
     for t_us in range(step_us, spec.end_us, step_us):
         for one in spec.udp:
@@ -298,12 +293,12 @@ def _datagrams(spec: RunSpec, step_us: int) -> str:
 
 def _pings(spec: RunSpec, step_us: int) -> str:
     """The truth has no queue: each ping takes the base RTT."""
-    rtt_us = truth.base_rtt_us(spec, spec.flows[0])
+    rtt_us = base_rtt_us(spec, spec.flows[0])
     return "t_us,rtt_us\n" + "".join(f"{t_us},{rtt_us}\n" for t_us in range(0, spec.end_us, step_us))
 
 
 def _outstanding(spec: RunSpec, flow: Flow) -> str:
-    mss = truth.mss_bytes(spec, flow)
+    mss = mss_bytes(spec, flow)
     rows = (f"{t},{count * mss}\n" for t, count in truth.outstanding_segments(spec, flow))
     return "t_us,outstanding_bytes\n" + "".join(rows)
 
@@ -311,3 +306,8 @@ def _outstanding(spec: RunSpec, flow: Flow) -> str:
 def _throughput(spec: RunSpec, flow: Flow) -> str:
     points = thinned(truth.throughput_bytes_per_s(spec, flow), THINNED_US)
     return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)
+
+
+def open_backend(name: str, say: Say, kernels: Sequence[str] = (), **settings: Any) -> FakeBackend:
+    """The backend with these settings; it has any kernel."""
+    return FakeBackend(**settings)

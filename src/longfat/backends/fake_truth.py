@@ -20,54 +20,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from longfat.runspec import Egress, Flow, RunSpec, Web
+from longfat.network import Port, base_rtt_us, mss_bytes, route
+from longfat.runspec import Flow, RunSpec, Web
 
-ETHERNET_HEADER_BYTES = 14
-IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
-TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 INITIAL_SEGMENTS = 10  # RFC 6928
 WEB_REPLY_BYTES = 10_000
 WEB_REPLY_US = 200_000
-
-
-@dataclass(frozen=True)
-class Hop:
-    """An interface that a flow leaves by: its node, its link's place in the RunSpec, what is set there."""
-
-    node: str
-    link: int
-    mtu_bytes: int
-    egress: Egress
-
-
-def route(spec: RunSpec, start: str, end: str) -> tuple[Hop, ...]:
-    """The hops of the route with the fewest links; empty when there is none."""
-    paths: dict[str, tuple[Hop, ...]] = {start: ()}
-    reached = deque([start])
-    while reached:
-        node = reached.popleft()
-        for index, link in enumerate(spec.links):
-            for near, far in ((link.a, link.b), (link.b, link.a)):
-                if near.node == node and far.node not in paths:
-                    paths[far.node] = (*paths[node], Hop(node, index, link.mtu_bytes, near.egress))
-                    reached.append(far.node)
-    return paths.get(end, ())
-
-
-def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the egress delays from the flow's sender to its receiver and back, in microseconds."""
-    there, back = (route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender))
-    return sum(hop.egress.delay_us for hop in (*there, *back))
-
-
-def mss_bytes(spec: RunSpec, flow: Flow) -> int:
-    """Payload bytes of a full segment on the flow's route."""
-    sysctls = next(node.sysctls for node in spec.nodes if node.name == flow.sender)
-    options = 0 if sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
-    smallest = min(hop.mtu_bytes for hop in route(spec, flow.sender, flow.receiver))
-    return smallest - IP_AND_TCP_HEADER_BYTES - options
 
 
 def goodput_limit_bps(spec: RunSpec, flow: Flow) -> float | None:
@@ -75,8 +34,7 @@ def goodput_limit_bps(spec: RunSpec, flow: Flow) -> float | None:
     limits = []
     for hop in route(spec, flow.sender, flow.receiver):
         if hop.egress.rate_bps is not None:
-            frame = hop.mtu_bytes + ETHERNET_HEADER_BYTES + hop.egress.framing_bytes
-            payload_bps = hop.egress.rate_bps * mss_bytes(spec, flow) / frame
+            payload_bps = hop.egress.rate_bps * mss_bytes(spec, flow) / hop.frame_bytes
             limits.append(payload_bps * flow.streams / _connections(spec, hop))
     rtt_us = base_rtt_us(spec, flow)
     if flow.window_bytes is not None and rtt_us > 0:
@@ -134,5 +92,5 @@ def web_replies(users: Web) -> int:
     return users.users * (users.duration_us // 1_000_000)
 
 
-def _connections(spec: RunSpec, hop: Hop) -> int:
+def _connections(spec: RunSpec, hop: Port) -> int:
     return sum(flow.streams for flow in spec.flows if hop in route(spec, flow.sender, flow.receiver))

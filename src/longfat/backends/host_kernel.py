@@ -53,7 +53,6 @@ class HostKernel:
             *refused_ccas(spec, self.ccas),
             *self._missing_features(spec),
             *_refused_sysctls(spec),
-            *spec.beyond_kernels,
         )
 
     def _missing_features(self, spec: RunSpec) -> Iterator[str]:

@@ -13,14 +13,16 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from longfat.backends.host_kernel import FEATURES, needed_features
-from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_web
-from longfat.dataset.gates import (
+from longfat.backends.protocol import Capabilities, Feature, Traits
+from longfat.backends.registry import Say, refused_features
+from longfat.errors import RigError, StudyError
+from longfat.gates import (
     Evidence,
     Gate,
     mtu_holds,
@@ -29,7 +31,6 @@ from longfat.dataset.gates import (
     rate_and_delay_hold,
     sysctls_hold,
 )
-from longfat.errors import RigError, StudyError
 from longfat.hosts.clocks import Clock, drift_ns, read_clock
 from longfat.hosts.code import agent_code, code_digest
 from longfat.hosts.connection import Connections
@@ -40,6 +41,15 @@ from longfat.lab.ccas import refused_ccas
 from longfat.lab.sysctls import GLOBAL_SYSCTLS
 from longfat.runspec import RunSpec
 
+TRAITS = {
+    "hosts": Traits(
+        "#56b4e9",
+        clock="real",
+        can=frozenset({Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES}),
+        lab=True,
+        setup_s=6.0,
+    )
+}
 MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
 READY_S = 180.0  # an emulated machine builds a network in some ten seconds
 RESTORED_S = 60.0
@@ -83,7 +93,7 @@ class HostsBackend:
     def capabilities(self) -> Capabilities:
         """The algorithms that all hosts have, and what any of them lacks altogether."""
         ccas = (frozenset(facts["kernel"]["ccas"]) for facts in self.facts.values())
-        return Capabilities(frozenset.intersection(*ccas), tuple(self._reasons()), at_once=1)
+        return Capabilities(frozenset.intersection(*ccas), tuple(self._reasons()))
 
     def _reasons(self) -> Iterator[str]:
         for name, facts in self.facts.items():
@@ -104,10 +114,7 @@ class HostsBackend:
         placement = place(spec, self.inventory)
         cables = (placement,) if isinstance(placement, str) else tuple(self._refused_cables(spec, placement))
         return (
-            *refused_images(spec),
-            *refused_web(spec),
-            *refused_datagrams(spec),
-            *spec.beyond_kernels,
+            *refused_features(self.name, spec),
             *refused_ccas(spec, self.capabilities().ccas),
             *self._refused_features(spec),
             *self._refused_sysctls(spec),
@@ -198,7 +205,7 @@ class HostsBackend:
         }
 
 
-def open_hosts(lab: Path | None, say: Callable[[str], None] = lambda line: None) -> HostsBackend:
+def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     """The backend on the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
         raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list names those there are")

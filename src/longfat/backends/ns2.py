@@ -18,24 +18,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_transfers, refused_web
+from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
+from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError
+from longfat.identity import code_identity
 from longfat.lab.ccas import refused_ccas
-from longfat.lab.topology import Port, lay_out
+from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec, canonical_json
 
-MODEL = Path(__file__).with_name("ns2_model.tcl")
+TRAITS = {"ns2": Traits("#e69f00", kernel="none", can=frozenset({Feature.RED}) | BEYOND_KERNELS)}
+FOLDER = Path(__file__).parent
+MODEL = FOLDER / "ns2_model.tcl"
 CCAS = frozenset({"reno", "highspeed"})
 AGENTS = {
     "sack": ("TCP/Sack1", "TCPSink/Sack1"),
     "newreno": ("TCP/Newreno", "TCPSink"),
     "reno": ("TCP/Reno", "TCPSink"),
 }
-HEADER_BYTES = 52  # IPv4 20, TCP 20, the option of timestamps 12: the kernel's segments have the same payload
+HEADER_BYTES = IP_AND_TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES  # the kernel's segments have the same payload
 UNSHAPED_MBPS = 100_000
 UNSHAPED_PACKETS = 1_000_000
 UNLIMITED_SEGMENTS = 1_000_000
-ETHERNET_HEADER_BYTES = 14
 TICK_S = 0.001  # granularity of ns-2's round-trip times and timers
 ALWAYS_MARK = 2.0  # above any probability: what RED picks is marked, and not dropped instead
 INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
@@ -73,8 +76,8 @@ class Ns2Backend:
 
     def pins(self) -> dict[str, str]:
         """The version of ns-2 in the place of a kernel; the digest of model and translation in that of the code."""
-        code = MODEL.read_bytes() + Path(__file__).read_bytes() + Path(simulated.__file__).read_bytes()
-        lab = hashlib.sha256(code).hexdigest()
+        code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
+        lab = hashlib.sha256(MODEL.read_bytes() + code.encode()).hexdigest()
         return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
 
     def capabilities(self) -> Capabilities:
@@ -82,22 +85,8 @@ class Ns2Backend:
         return Capabilities(CCAS, self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What ns-2 does not have: other algorithms and queues, drops, captures, parameters of the kernel's own."""
-        reasons = [
-            *refused_ccas(spec, CCAS),
-            *refused_images(spec),
-            *refused_web(spec),
-            *refused_datagrams(spec),
-            *refused_transfers(spec),
-        ]
-        if spec.probes.capture_flows:
-            reasons.append("ns-2 takes no captures here")
-        for link in spec.links:
-            for egress in (link.a.egress, link.b.egress):
-                if egress.drops:
-                    reasons.append("the model of ns-2 has no deliberate drops")
-                if egress.rate_bps is not None and egress.queue.kind not in ("pfifo", "red"):
-                    reasons.append(f"the model of ns-2 has no queue of kind {egress.queue.kind}")
+        """What ns-2 does not have: features, other algorithms, parameters of the kernel's own."""
+        reasons = [*refused_ccas(spec, CCAS), *refused_features(self.name, spec)]
         for flow in spec.flows:
             for name, value in spec.cca_parameters(flow).items():
                 if value != FIXED.get(name, value):
@@ -129,7 +118,7 @@ def script(spec: RunSpec) -> str:
     shaped = _shaped(spec)
     for port in lay_out(spec).all_ports():
         number = str(shaped.index(port)) if port in shaped else "-"
-        lines.append(f"port {number} {numbers[port.node]} {numbers[port.peer_node]} {_port(port)}")
+        lines.append(f"port {number} {numbers[port.node]} {numbers[port.peer]} {_port(port)}")
     for node, port in _last_hops(spec).items():
         lines.append(f"receiver {node} {numbers[port.node]} {numbers[node]} {int(spec.marks)}")
     for place, flow in enumerate(spec.flows):
@@ -155,7 +144,7 @@ def _shaped(spec: RunSpec) -> list[Port]:
 def _last_hops(spec: RunSpec) -> dict[str, Port]:
     """The port that each receiver is reached by."""
     receivers = {flow.receiver for flow in spec.flows}
-    return {port.peer_node: port for port in lay_out(spec).all_ports() if port.peer_node in receivers}
+    return {port.peer: port for port in lay_out(spec).all_ports() if port.peer in receivers}
 
 
 def _port(port: Port) -> str:
@@ -163,7 +152,7 @@ def _port(port: Port) -> str:
     egress = port.egress
     if egress.rate_bps is None:
         return f"{UNSHAPED_MBPS} {egress.delay_us} DropTail {UNSHAPED_PACKETS} {{}}"
-    mbps = egress.rate_bps * port.mtu_bytes / _frame_bytes(port) / 1e6
+    mbps = egress.rate_bps * port.mtu_bytes / port.frame_bytes / 1e6
     if egress.queue.kind == "pfifo":
         return f"{mbps:.9g} {egress.delay_us} DropTail {egress.queue.limit_packets} {{}}"
     limit = _packets(egress.queue, egress.queue.limit_bytes or 0)
@@ -184,10 +173,6 @@ def _red(egress: Egress, mtu_bytes: int) -> Iterator[str]:
 
 def _packets(queue: Queue, size: int) -> int:
     return size // int(queue.parameters["avpkt"])
-
-
-def _frame_bytes(port: Port) -> int:
-    return port.mtu_bytes + ETHERNET_HEADER_BYTES + port.egress.framing_bytes
 
 
 def _recovery(sender: Node) -> str:
@@ -214,7 +199,7 @@ def _settings(spec: RunSpec, flow: Flow, sender: Node) -> Iterator[str]:
 
 
 def _payload(spec: RunSpec) -> int:
-    return min(link.mtu_bytes for link in spec.links) - HEADER_BYTES
+    return smallest_mtu_bytes(spec) - HEADER_BYTES
 
 
 def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder: Path, version: str) -> None:
@@ -283,14 +268,14 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
 def _queue_row(port: Port, fields: Sequence[str], marked: dict[str, list[int]]) -> str:
     """A sample of a port; its packets are counted as full ones, which those of data are."""
     t_us, packets, drops, sent = (int(float(field)) for field in (fields[0], *fields[2:]))
-    frame = _frame_bytes(port)
+    frame = port.frame_bytes
     # Marks are known where packets arrive: those of the one queue that marks, whatever is still under way.
     marks = sum(bisect.bisect_right(times, t_us) for times in marked.values()) if port.egress.queue.marks else 0
     counted = (packets, packets * frame, drops, sent, sent * frame, marks)
     return f"{t_us},{port.node},{port.name},{port.egress.queue.kind},{','.join(map(str, counted))}\n"
 
 
-def open_ns2() -> Ns2Backend:
+def open_backend(name: str, say: Say) -> Ns2Backend:
     """The backend; without ns-2 one that says what is missing."""
     program = shutil.which("ns")
     if program is None:

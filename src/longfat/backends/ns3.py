@@ -12,19 +12,23 @@ import hashlib
 import json
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, refused_datagrams, refused_images, refused_transfers, refused_web
+from longfat.backends.protocol import Capabilities, Traits
+from longfat.backends.registry import Say, refused_features
 from longfat.cache import cache_folder
 from longfat.errors import RigError
+from longfat.identity import code_identity
 from longfat.lab.ccas import refused_ccas
-from longfat.lab.topology import lay_out
+from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
 from longfat.runspec import Egress, Flow, RunSpec, canonical_json
+from longfat.store import keep
 
-SOURCE = Path(__file__).with_name("ns3_model.cc")
+TRAITS = {"ns3": Traits("#cc79a7", kernel="none", can=frozenset())}
+FOLDER = Path(__file__).parent
+SOURCE = FOLDER / "ns3_model.cc"
 MODELS = {
     "reno": "TcpLinuxReno",
     "cubic": "TcpCubic",
@@ -37,7 +41,6 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications", "tra
 UNSHAPED_BPS = 100_000_000_000
 UNSHAPED_PACKETS = 1_000_000
 AUTOTUNED_BYTES = 4 << 20  # ns-3 does not tune buffers: the largest that the studies of the cross-check allow
-ETHERNET_HEADER_BYTES = 14
 PPP_HEADER_BYTES = 2  # what ns-3's point-to-point device adds to a packet
 SMALLEST_BYTES = 1  # ns-3 takes no buffer of nothing
 SEED_MODULUS = 2**32 - 1
@@ -55,8 +58,8 @@ class Ns3Backend:
 
     def pins(self) -> dict[str, str]:
         """The version of ns-3 in the place of a kernel; the digest of model and translation in that of the code."""
-        code = SOURCE.read_bytes() + Path(__file__).read_bytes() + Path(simulated.__file__).read_bytes()
-        lab = hashlib.sha256(code).hexdigest()
+        code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
+        lab = hashlib.sha256(SOURCE.read_bytes() + code.encode()).hexdigest()
         return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
 
     def capabilities(self) -> Capabilities:
@@ -64,17 +67,8 @@ class Ns3Backend:
         return Capabilities(frozenset(MODELS), self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What the model does not have: other algorithms, queues, drops, captures, delays that differ by direction."""
-        reasons = [*refused_ccas(spec, MODELS), *refused_images(spec), *refused_web(spec), *refused_datagrams(spec)]
-        reasons += [*refused_transfers(spec), *spec.beyond_kernels]
-        if spec.probes.capture_flows:
-            reasons.append("ns-3 takes no captures here")
-        for link in spec.links:
-            for egress in (link.a.egress, link.b.egress):
-                if egress.drops:
-                    reasons.append("the model of ns-3 has no deliberate drops")
-                if egress.rate_bps is not None and egress.queue.kind != "pfifo":
-                    reasons.append(f"the model of ns-3 has no queue of kind {egress.queue.kind}")
+        """What the model does not have: features, other algorithms, several of them on one node."""
+        reasons = [*refused_ccas(spec, MODELS), *refused_features(self.name, spec)]
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
             ccas.setdefault(flow.sender, set()).add(flow.cca)
@@ -96,7 +90,7 @@ class Ns3Backend:
 def description(spec: RunSpec) -> str:
     """The run as the model reads it."""
     numbers = {node.name: number for number, node in enumerate(spec.nodes)}
-    mtu = min(link.mtu_bytes for link in spec.links)
+    mtu = smallest_mtu_bytes(spec)
     lines = [f"mtu {mtu}", f"node {len(numbers)}"]
     for link in spec.links:
         # A channel has one delay: half of what both directions have together keeps the round-trip time.
@@ -115,8 +109,7 @@ def _end(egress: Egress, mtu: int) -> str:
     """Rate and limit of one end; the rate such that a full packet takes the time it takes on Ethernet."""
     if egress.rate_bps is None:
         return f"{UNSHAPED_BPS} {UNSHAPED_PACKETS}"
-    ethernet = mtu + ETHERNET_HEADER_BYTES + egress.framing_bytes
-    return f"{egress.rate_bps * (mtu + PPP_HEADER_BYTES) // ethernet} {egress.queue.limit_packets}"
+    return f"{egress.rate_bps * (mtu + PPP_HEADER_BYTES) // frame_bytes(mtu, egress)} {egress.queue.limit_packets}"
 
 
 def _buffers(flow: Flow) -> str:
@@ -127,12 +120,8 @@ def _buffers(flow: Flow) -> str:
 
 def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> None:
     """Write the raw files of docs/formats.md from what the model printed. Raises RigError on an unknown line."""
-    mss = min(link.mtu_bytes for link in spec.links) - 52
-    ports = lay_out(spec).all_ports()
-    names = {}
-    for number, link in enumerate(spec.links):
-        for end, node in enumerate((link.a.node, link.b.node)):
-            names[number, end] = next(port for port in ports if port.node == node and port.link == number)
+    mss = smallest_mtu_bytes(spec) - IP_AND_TCP_HEADER_BYTES - TIMESTAMP_OPTION_BYTES
+    by_link = ports(spec)  # both ends of the first link, both of the next
     sockets, queues, received = [], [], {}
     for line in lines:
         kind, *fields = line.split()
@@ -141,7 +130,7 @@ def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> No
             sockets.append(_socket_row(spec, numbers, mss))
         elif kind == "queue":
             t_us, link_number, end, *state = numbers
-            port = names[link_number, end]
+            port = by_link[2 * link_number + end]
             if port.egress.rate_bps is not None:
                 queues.append(f"{t_us},{port.node},{port.name},pfifo,{','.join(str(value) for value in state)},0\n")
         elif kind == "received":
@@ -173,16 +162,14 @@ def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
     return ",".join(str(field) for field in fields) + "\n"
 
 
-def open_ns3() -> Ns3Backend:
+def open_backend(name: str, say: Say) -> Ns3Backend:
     """The backend with its model built now if it is not there yet; without ns-3 one that says what is missing."""
     version = _version()
     if version is None:
         hint = "as root: apt-get install --no-install-recommends libns3-dev libgsl-dev pkgconf"
         return Ns3Backend(None, "none", (f"ns-3 is not installed; {hint}",))
     digest = hashlib.sha256(SOURCE.read_bytes() + version.encode()).hexdigest()[:16]
-    program = cache_folder() / "ns3" / digest
-    if not program.exists():
-        _build(version, program)
+    program = keep(cache_folder() / "ns3" / digest, lambda new: _build(version, new), "the model for ns-3", "1 MB")
     return Ns3Backend(program, version, ())
 
 
@@ -195,15 +182,11 @@ def _version() -> str | None:
 
 
 def _build(version: str, program: Path) -> None:
-    program.parent.mkdir(parents=True, exist_ok=True)
     packages = [f"ns3-{module}" for module in MODULES]
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True, check=False)
     if flags.returncode:
         raise RigError(f"ns-3 {version} is not complete: {flags.stderr.strip()}", hint="install libns3-dev again")
-    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
-        draft = Path(scratch) / "model"
-        command = ["g++", "-O2", "-std=c++17", "-o", str(draft), str(SOURCE), *flags.stdout.split()]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RigError(f"the model for ns-3 {version} does not build: {done.stderr.strip()[-800:]}")
-        draft.rename(program)
+    command = ["g++", "-O2", "-std=c++17", "-o", str(program), str(SOURCE), *flags.stdout.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RigError(f"the model for ns-3 {version} does not build: {done.stderr.strip()[-800:]}")

@@ -1,17 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a backend is: the seam between deciding what to run and running it.
 
-Owns the protocol, and the refusals that all backends but one share. tests/contract holds the one suite that each
-backend has to pass.
+Owns the protocol, and the traits by which all others know a backend without its name. tests/contract holds the one
+suite that each backend has to pass.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from longfat.catalog.kernels import KERNELS
+from longfat.identity import KernelSource
 from longfat.runspec import RunSpec
+
+
+class Feature(StrEnum):
+    """What a run may need and not every backend can do. Hosts, links, pfifo queues and TCP flows all of them can."""
+
+    WEB = "web traffic"
+    UDP = "UDP traffic"
+    PING = "ping"
+    TRANSFERS = "transfers that follow each other"
+    CAPTURE = "captures"
+    DROPS = "deliberate drops"
+    RED = "queues of kind red"
+    QUEUES = "queues of kinds other than pfifo and red"
+    GENTLE = "RED in gentle mode"
+    PLAIN_RENO = "plain Reno, without NewReno's partial acknowledgments"
+    IMAGES = "hosts made from container images"
+    KERNELS = "named kernels"
+
+
+BEYOND_KERNELS = frozenset({Feature.GENTLE, Feature.PLAIN_RENO})
+"""What no Linux kernel can do: the planner leaves such runs out where the backend cannot either."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a backend is by nature, whatever the machine: known by its name alone, before it is opened.
+
+    Under a virtual ``clock`` a run takes the time that it needs, under a real one a second takes a second, and runs
+    follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
+    ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
+    opened on a lab, and ``pretends`` that its numbers are made up, for tests. ``setup_s`` is what a run takes besides
+    its flows where time is real. ``colour`` is what it is drawn in beside others.
+    """
+
+    colour: str
+    clock: Literal["virtual", "real"] = "virtual"
+    kernel: Literal["own", "machine", "none"] = "own"
+    can: frozenset[Feature] = frozenset(Feature) - BEYOND_KERNELS
+    guests: bool = False
+    lab: bool = False
+    pretends: bool = False
+    setup_s: float = 0.0
+
+    @property
+    def own_world(self) -> bool:
+        """Whether its results may stand among those of the project's kernel in virtual time."""
+        return self.clock == "virtual" and self.kernel == "own"
+
+
+def needed(spec: RunSpec) -> dict[Feature, str]:
+    """The features that a run needs, each in the words of what needs it."""
+    found: dict[Feature, str] = {}
+    if spec.web:
+        found[Feature.WEB] = "web traffic"
+    if spec.udp:
+        found[Feature.UDP] = "UDP traffic"
+    if spec.probes.ping_interval_us:
+        found[Feature.PING] = "ping"
+    if any(flow.transfer_bytes is not None for flow in spec.flows):
+        found[Feature.TRANSFERS] = "transfers that follow each other"
+    if spec.probes.capture_flows:
+        found[Feature.CAPTURE] = "captures"
+    for end in (end.egress for link in spec.links for end in (link.a, link.b)):
+        if end.drops:
+            found[Feature.DROPS] = "deliberate drops"
+        if end.rate_bps is not None and end.queue.kind != "pfifo":
+            found[Feature.RED if end.queue.kind == "red" else Feature.QUEUES] = f"queues of kind {end.queue.kind}"
+            if "gentle" in end.queue.parameters:
+                found[Feature.GENTLE] = "RED in gentle mode"
+    if any(node.recovery == "reno" for node in spec.nodes):
+        found[Feature.PLAIN_RENO] = "plain Reno, without NewReno's partial acknowledgments"
+    if images := sorted({node.image for node in spec.nodes if node.image}):
+        found[Feature.IMAGES] = f"hosts from the image {', '.join(map(repr, images))}"
+    # A run that names its kernel where there was no digest for it pins the name itself.
+    if (kernel := spec.pins.get("kernel")) in KERNELS:
+        found[Feature.KERNELS] = f"kernel {kernel!r}"
+    return found
 
 
 @dataclass(frozen=True)
@@ -19,13 +100,15 @@ class Capabilities:
     """What a backend offers on this machine.
 
     ``ccas`` holds the congestion-control algorithms by their kernel names. ``reasons`` says why the backend
-    cannot work here at all (no root, no KVM, ...); it is empty where the backend can. ``at_once`` is how many
-    runs may go on at a time, None as many as there are CPUs.
+    cannot work here at all (no root, no KVM, ...); it is empty where the backend can.
+    ``kernels`` has what a run pins that names its kernel, by that name; the others pin what ``pins`` says.
+    ``sources`` says what the kernels that the project built were built of, by their digests.
     """
 
     ccas: frozenset[str]
     reasons: tuple[str, ...] = ()
-    at_once: int | None = None
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, KernelSource] = field(default_factory=dict)
 
 
 class Backend(Protocol):
@@ -66,27 +149,3 @@ class Backend(Protocol):
         ended; they must also end when the worker process is killed. Raises RigError when the run crashed, and
         lets an OSError of a full disk pass.
         """
-
-
-def refused_web(spec: RunSpec) -> tuple[str, ...]:
-    """The reason why a backend without server and users does not do a run with web traffic; empty without."""
-    return ("web traffic needs backend virtual",) if spec.web else ()
-
-
-def refused_datagrams(spec: RunSpec) -> tuple[str, ...]:
-    """The reasons why a backend that runs neither UDP traffic nor ping does not do a run with them."""
-    reasons = ["UDP traffic needs backend virtual or mininet"] if spec.udp else []
-    reasons += ["ping needs backend virtual or mininet"] if spec.probes.ping_interval_us else []
-    return tuple(reasons)
-
-
-def refused_transfers(spec: RunSpec) -> tuple[str, ...]:
-    """The reason why a simulator does not do a run whose transfers follow each other; empty without."""
-    following = any(flow.transfer_bytes is not None for flow in spec.flows)
-    return ("transfers that follow each other need hosts with iperf2",) if following else ()
-
-
-def refused_images(spec: RunSpec) -> tuple[str, ...]:
-    """One reason for each container image that a host of the run is to be made from."""
-    images = sorted({node.image for node in spec.nodes if node.image})
-    return tuple(f"hosts from the image {image!r} need backend containernet" for image in images)

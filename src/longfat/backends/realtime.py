@@ -7,23 +7,29 @@ nothing left when it ends. What the kernel cannot do is refused by ``host_kernel
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
 from longfat.backends.host_kernel import HostKernel, ask_kernel
-from longfat.backends.protocol import Capabilities, refused_images, refused_web
+from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
+from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
+from longfat.locks import held
 from longfat.runspec import RunSpec
 
+_CAN = frozenset(Feature) - BEYOND_KERNELS - {Feature.WEB, Feature.IMAGES, Feature.KERNELS}
+TRAITS = {
+    "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
+    "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
+}
 MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
 PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/lab/host.py")
 
@@ -59,22 +65,20 @@ class RealtimeBackend:
     def capabilities(self) -> Capabilities:
         """The algorithms of the machine's kernel, and what is missing here altogether."""
         reasons = self.kernel.reasons + (docker_reasons(self.docker) if self.docker else ())
-        return Capabilities(self.kernel.ccas, reasons, at_once=1)
+        return Capabilities(self.kernel.ccas, reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """What the machine's kernel cannot do as declared."""
-        images = () if self.docker else refused_images(spec)
-        return images + refused_web(spec) + self.kernel.refuses(spec)
+        return (*refused_features(self.name, spec), *self.kernel.refuses(spec))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Do one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""
         scratch = self.jail / "scratch"
         scratch.mkdir(exist_ok=True)
         with (
-            (scratch / "realtime.lock").open("w") as lock,
+            held(scratch / "realtime.lock"),
             tempfile.TemporaryDirectory(prefix="run-", dir=scratch) as name,
         ):
-            fcntl.flock(lock, fcntl.LOCK_EX)
             lab = Path(name)
             (lab / "raw").mkdir()
             (lab / "spec.json").write_text(spec.to_json())
@@ -96,9 +100,9 @@ class RealtimeBackend:
         return enclosed(self.root, lab, [*PYTHON, image], all_processes=True, shown=shown)
 
 
-def open_realtime(name: str, say: Callable[[str], None] = lambda line: None) -> RealtimeBackend:
+def open_backend(name: str, say: Say) -> RealtimeBackend:
     """The backend ``mininet`` or ``containernet``, its userland built now if it is not there yet. Raises RigError."""
-    virtual = open_virtual(say=say)  # its composed root holds the same userland and code
+    virtual = open_virtual(say)  # its composed root holds the same userland and code
     return RealtimeBackend(
         name=name,
         kernel=ask_kernel(virtual.root),

@@ -8,78 +8,55 @@ asked for, because one backend's tools may be absent where another works.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
-from longfat.backends.protocol import Backend
+from longfat.backends.protocol import Backend, Feature, Traits, needed
 from longfat.errors import StudyError
+from longfat.runspec import RunSpec
 
 Say = Callable[[str], None]
 
+DEFAULT_BACKEND = "virtual"
 
-def _open_fake(settings: Mapping[str, Any], say: Say) -> Backend:
-    from longfat.backends.fake import FakeBackend
-
-    return FakeBackend(**settings)
-
-
-def _open_virtual(settings: Mapping[str, Any], say: Say) -> Backend:
-    from longfat.backends.virtual import open_virtual
-
-    return open_virtual(say=say, **settings)
-
-
-def _open_hosts(settings: Mapping[str, Any], say: Say) -> Backend:
-    from longfat.backends.hosts import open_hosts
-
-    return open_hosts(say=say, **{"lab": None, **settings})
-
-
-def _open_ns2(settings: Mapping[str, Any], say: Say) -> Backend:
-    from longfat.backends.ns2 import open_ns2
-
-    return open_ns2()
-
-
-def _open_ns3(settings: Mapping[str, Any], say: Say) -> Backend:
-    from longfat.backends.ns3 import open_ns3
-
-    return open_ns3()
-
-
-def _open_realtime(name: str) -> Callable[[Mapping[str, Any], Say], Backend]:
-    def opened(settings: Mapping[str, Any], say: Say) -> Backend:
-        from longfat.backends.realtime import open_realtime
-
-        return open_realtime(name, say=say, **settings)
-
-    return opened
-
-
-_OPENERS: dict[str, Callable[[Mapping[str, Any], Say], Backend]] = {
-    "containernet": _open_realtime("containernet"),
-    "fake": _open_fake,
-    "hosts": _open_hosts,
-    "mininet": _open_realtime("mininet"),
-    "ns2": _open_ns2,
-    "ns3": _open_ns3,
-    "virtual": _open_virtual,
+_MODULES = {
+    "containernet": "realtime",
+    "fake": "fake",
+    "hosts": "hosts",
+    "mininet": "realtime",
+    "ns2": "ns2",
+    "ns3": "ns3",
+    "virtual": "virtual",
 }
+"""Each has ``TRAITS``, by the names of its backends, and ``open_backend(name, say, **settings)``."""
 
 
 def backend_names() -> tuple[str, ...]:
     """The names that ``open_backend`` knows, sorted."""
-    return tuple(sorted(_OPENERS))
+    return tuple(sorted(_MODULES))
+
+
+def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
+    """The backends whose traits suit, sorted by name; never one that pretends."""
+    return tuple(name for name in backend_names() if suit(traits_of(name)) and not traits_of(name).pretends)
 
 
 def require_backend(name: str) -> None:
     """Raise StudyError, with the names there are, unless ``name`` is one of them."""
-    if name not in _OPENERS:
+    if name not in _MODULES:
         near = difflib.get_close_matches(name, backend_names(), n=1)
         raise StudyError(
             f"unknown backend {name!r}, there are {', '.join(backend_names())}",
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
+
+
+def traits_of(name: str) -> Traits:
+    """What the backend is. Raises StudyError on an unknown name."""
+    traits: Traits = _module(name).TRAITS[name]
+    return traits
 
 
 def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line: None) -> Backend:
@@ -89,5 +66,24 @@ def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line:
 
     Raises StudyError on an unknown name, RigError when the backend cannot be made ready.
     """
+    backend: Backend = _module(name).open_backend(name, say, **settings)
+    return backend
+
+
+def refused_features(name: str, spec: RunSpec) -> Iterator[str]:
+    """What of the run the backend cannot do by its nature, each with the backends that can."""
+    for feature, words in needed(spec).items():
+        if feature not in traits_of(name).can:
+            yield lacking(name, feature, words)
+
+
+def lacking(name: str, feature: Feature, words: str) -> str:
+    """The reason that a backend lacks a feature, which stands in ``words``, and who has it."""
+    others = backends_that(lambda traits: feature in traits.can)
+    have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"
+    return f"backend {name} has no {words}; {have}"
+
+
+def _module(name: str) -> ModuleType:
     require_backend(name)
-    return _OPENERS[name](settings, say)
+    return importlib.import_module(f"longfat.backends.{_MODULES[name]}")

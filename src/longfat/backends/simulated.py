@@ -8,11 +8,14 @@ nothing can contradict; what it measures is the backends' own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from longfat.backends.fake_truth import route
-from longfat.lab.topology import lay_out
-from longfat.runspec import Flow, Queue, RunSpec
+from longfat.network import base_rtt_us, lay_out
+from longfat.runspec import Queue, RunSpec
+
+SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
+"""What the pins of a simulator cover besides its own code."""
 
 
 def achieved(spec: RunSpec) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
                 "flow": flow.name,
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
-                "base_rtt_us": _round_trip_us(spec, flow),
+                "base_rtt_us": base_rtt_us(spec, flow),
             }
             for flow in spec.flows
         ],
@@ -50,12 +53,6 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
         "cpu_pressure_us": None,
         "memory_pressure": 0,
     }
-
-
-def _round_trip_us(spec: RunSpec, flow: Flow) -> int:
-    """What the delay elements of both ways add up to."""
-    hops = (*route(spec, flow.sender, flow.receiver), *route(spec, flow.receiver, flow.sender))
-    return sum(hop.egress.delay_us for hop in hops)
 
 
 def red(queue: Queue) -> dict[str, Any]:

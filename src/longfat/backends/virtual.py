@@ -8,74 +8,111 @@ that holds spec.json and takes the raw files. Of the host, the guest sees its co
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import os
-import re
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longfat.backends.protocol import Capabilities, refused_images
+from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
+from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
+from longfat.builds.kernel_recipe import Recipe
+from longfat.builds.roots import open_root
+from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import RigError
+from longfat.identity import KernelSource, code_identity
 from longfat.lab.ccas import refused_ccas
+from longfat.lab.start import PROGRAM
+from longfat.locks import held
+from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
 
+TRAITS = {
+    "virtual": Traits("#0072b2", can=frozenset(Feature) - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
+}
 PACKAGE = Path(__file__).resolve().parents[1]
-GUEST_MODULES = ("__init__.py", "runspec.py", "errors.py", "lab")
+GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "lab")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
+LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
-class VirtualBackend:
-    """Runs in virtual time. ``root`` is the guest's root, composed of ``image`` (a tar file) and the laboratory's code;
-    ``jail`` is the cache folder that all are in.
+class GuestKernel:
+    """A kernel as an executable, with the words that it wants on its command line and its congestion controls.
+
+    ``source`` is the release that it was built of, where the project built it.
     """
 
-    kernel: Path
-    kernel_digest: str
+    path: Path
+    digest: str
+    command_line: tuple[str, ...]
+    ccas: frozenset[str]
+    source: KernelSource | None = None
+
+
+@dataclass(frozen=True)
+class VirtualBackend:
+    """Runs in virtual time. ``root`` is the guest's root, composed of ``image`` (a tar file) and the laboratory's code;
+    ``jail`` is the cache folder that all are in. The first of ``kernels`` is that of runs that name none.
+    """
+
+    kernels: Mapping[str, GuestKernel]
     image: Path
     image_digest: str
     lab_digest: str
     jail: Path
     root: Path
-    ccas: frozenset[str]
 
     name = "virtual"
+
+    @property
+    def kernel(self) -> GuestKernel:
+        """The kernel of runs that name none."""
+        return next(iter(self.kernels.values()))
 
     def pins(self) -> dict[str, str]:
         """Digests of kernel, image and laboratory code."""
         return {
             "backend": self.name,
-            "kernel": self.kernel_digest,
+            "kernel": self.kernel.digest,
             "image": self.image_digest,
             "lab": self.lab_digest,
         }
 
     def capabilities(self) -> Capabilities:
-        """The algorithms that the kernel was configured with."""
-        return Capabilities(self.ccas)
+        """The algorithms that the kernel was configured with; of all kernels, digests and releases."""
+        digests = {name: kernel.digest for name, kernel in self.kernels.items()}
+        sources = {kernel.digest: kernel.source for kernel in self.kernels.values() if kernel.source}
+        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Algorithms that the kernel does not have, hosts that are to be containers, and what no kernel can do."""
-        return (*refused_ccas(spec, self.ccas), *refused_images(spec), *spec.beyond_kernels)
+        kernel = self._kernel_of(spec)
+        if kernel is None:
+            return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
+        return (*refused_ccas(spec, kernel.ccas), *refused_features(self.name, spec))
+
+    def _kernel_of(self, spec: RunSpec) -> GuestKernel | None:
+        """The kernel that a run pins, or None; the first for a run without pins."""
+        pinned = spec.pins.get("kernel", self.kernel.digest)
+        return next((kernel for kernel in self.kernels.values() if kernel.digest == pinned), None)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
@@ -83,7 +120,7 @@ class VirtualBackend:
             lab = Path(name)
             (lab / "raw").mkdir()
             (lab / "spec.json").write_text(spec.to_json())
-            self.boot(lab, spec.memory_bytes, spec.seed, ["/code/longfat/lab/guest.py"])
+            self.boot(lab, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
             if not (lab / "raw" / "outcome.json").is_file():
                 raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
             for path in sorted((lab / "raw").iterdir()):
@@ -93,14 +130,25 @@ class VirtualBackend:
                     shutil.copyfile(path, folder / path.name)
             (folder / "console.log").write_text(console_text(lab / "console.log"))
 
-    def boot(self, lab: Path, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False) -> None:
+    def boot(
+        self,
+        lab: Path,
+        memory_bytes: int,
+        seed: int,
+        program: list[str],
+        *,
+        writable: bool = False,
+        kernel: GuestKernel | None = None,
+    ) -> None:
         """Boot a guest with ``program`` (Python, as the guest sees it) as its first process, until it powers off.
 
-        Raises RigError when the guest crashes or its virtual clock stands still.
+        Without ``kernel`` it is that of runs that name none. Raises RigError when the guest crashes or its virtual
+        clock stands still.
         """
+        kernel = kernel or self.kernel
         console = lab / "console.log"
         (lab / "root").symlink_to(self.root)
-        argv = guest_command(self.kernel, memory_bytes, seed, program, writable=writable)
+        argv = guest_command(kernel, memory_bytes, seed, program, writable=writable)
         with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
             try:
                 process = subprocess.Popen(
@@ -116,7 +164,7 @@ class VirtualBackend:
             except OSError as error:
                 raise RigError(
                     f"the guest's kernel cannot be started: {error.strerror}",
-                    where=str(self.kernel),
+                    where=str(kernel.path),
                     hint="./just kernel",
                 ) from error
             try:
@@ -130,15 +178,16 @@ class VirtualBackend:
 
 
 def guest_command(
-    kernel: Path, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
+    kernel: GuestKernel, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
 ) -> list[str]:
     """The command line of a guest that is started in its lab folder, which has a link to the composed root.
 
-    Everything on it that can reach the results is in the RunSpec or constant. No path of the host is: the kernel
-    stirs its command line into its random numbers (random_init_early in drivers/char/random.c).
+    Everything on it that can reach the results is in the RunSpec, in the kernel's digest or constant. No path of the
+    host is: the kernel stirs its command line into its random numbers (random_init_early in drivers/char/random.c).
     """
     return [
-        str(kernel),
+        str(kernel.path),
+        *kernel.command_line,
         f"mem={memory_bytes >> 20}M",
         *("time-travel=inf-cpu", f"time-travel-start={START_NS}"),
         f"entropy_seed={int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], 'big')}",
@@ -157,12 +206,7 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
     machine ends no healthy guest, and in wall time for one that waits for something that cannot come.
     """
     last_mark, last_cpu, last_wall = signs_of_life(raw), 0.0, time.monotonic()
-    while True:
-        try:
-            process.wait(1.0)
-            return
-        except subprocess.TimeoutExpired:
-            pass
+    while not ended(process, LOOK_S):
         mark = signs_of_life(raw)
         cpu, wall = cpu_seconds(process.pid), time.monotonic()
         if mark != last_mark:
@@ -172,6 +216,19 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
                 f"\n{tail(console)}"
             )
+
+
+def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Wait for the end of a process, at most for so long; ``Popen.wait`` would look for it only each 50 ms."""
+    if process.poll() is None:
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            poll.poll(1000 * timeout_s)
+        finally:
+            os.close(descriptor)
+    return process.poll() is not None
 
 
 def signs_of_life(folder: Path) -> list[tuple[int, int]]:
@@ -231,29 +288,43 @@ def scratch_folder(jail: Path) -> Path:
     return folder
 
 
-def open_virtual(say: Callable[[str], None] = lambda line: None) -> VirtualBackend:
-    """The backend with its kernel and image, built now if they are not there yet. Raises RigError."""
-    kernel, image = build_kernel(say=say), build_image(say=say)
-    jail = image.path.parents[2]
-    lab_digest = code_digest()
-    root = jail / "roots" / f"{image.digest[:16]}-{lab_digest[:16]}"
-    backend = VirtualBackend(
-        kernel=kernel.path,
-        kernel_digest=kernel.digest,
+def open_virtual(
+    say: Callable[[str], None] = lambda line: None, kernels: Sequence[str] = (DEFAULT_KERNEL,)
+) -> VirtualBackend:
+    """The backend with these kernels and its image, built now if they are not there yet. Raises RigError."""
+    opened = {name: _guest_kernel(name, say) for name in kernels}
+    image = build_image(say=say)
+    unrooted = VirtualBackend(
+        kernels=opened,
         image=image.path.with_name("image.tar"),
         image_digest=image.digest,
-        lab_digest=lab_digest,
-        jail=jail,
-        root=root,
-        ccas=configured_ccas(),
+        lab_digest=code_digest(),
+        jail=image.path.parents[2],
+        root=image.path,
     )
-    if not root.exists():
-        _compose_root(backend, image.path)
-    return backend
+    # By its text: a word that changes no identity still belongs into the code that runs, and its tracebacks.
+    root = open_root(image, text_digest(), lambda root: _add_code(replace(unrooted, root=root)), say)
+    return replace(unrooted, root=root)
+
+
+def open_backend(name: str, say: Say, kernels: Sequence[str] = (DEFAULT_KERNEL,)) -> VirtualBackend:
+    """As ``open_virtual``, by the name that the registry knows."""
+    return open_virtual(say, kernels)
+
+
+def _guest_kernel(name: str, say: Callable[[str], None]) -> GuestKernel:
+    built, recipe = build_kernel(name=name, say=say), Recipe(name)
+    source = KernelSource(built.version, built.pinned)
+    return GuestKernel(built.path, built.digest, recipe.command_line(), recipe.ccas(), source)
 
 
 def code_digest() -> str:
-    """SHA-256 over the modules that run in the guest."""
+    """The identity of the modules that run in the guest: SHA-256 over what they do."""
+    return code_identity(PACKAGE, guest_sources())
+
+
+def text_digest() -> str:
+    """SHA-256 over the text of the modules that run in the guest."""
     digest = hashlib.sha256()
     for path in guest_sources():
         digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
@@ -269,46 +340,17 @@ def guest_sources() -> list[Path]:
     return found
 
 
-def configured_ccas() -> frozenset[str]:
-    """Kernel names of the algorithms in the kernel's configuration fragments; reno is always there."""
-    text = "".join(path.read_text() for path in (PACKAGE.parents[1] / "kernels" / "config").glob("*.config"))
-    options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", text, re.M)
-    names = {"HSTCP": "highspeed"}
-    return frozenset({"reno"} | {names.get(o, o.lower()) for o in options if o != "ADVANCED"})
-
-
-def _compose_root(backend: VirtualBackend, image: Path) -> None:
-    """Hard links to the image plus /code with this package, compiled by the guest's own Python."""
-    backend.root.parent.mkdir(exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=backend.root.parent))
-    shutil.rmtree(partial)
-    try:
-        shutil.copytree(image, partial, symlinks=True, copy_function=os.link)
-        for path in guest_sources():
-            target = partial / "code" / "longfat" / path.relative_to(PACKAGE)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-        (partial / "code" / "compile.py").write_text(COMPILE)
-        composing = VirtualBackend(**{**backend.__dict__, "root": partial})
-        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
-            lab = Path(name)
-            composing.boot(lab, 256 << 20, 0, ["/code/compile.py"], writable=True)
-            if not list((partial / "code" / "longfat").glob("__pycache__/*.pyc")):
-                raise RigError(f"the guest could not compile the laboratory's code\n{tail(lab / 'console.log')}")
-        partial.rename(backend.root)
-    except FileExistsError:
-        pass  # another process has composed the same root
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-COMPILE = """\
-import ctypes, sys
-sys.path[:] = ["/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload"]
-import compileall, py_compile
-compileall.compile_dir("/code/longfat", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-ctypes.CDLL(None).reboot(0x4321FEDC)
-"""
+def _add_code(backend: VirtualBackend) -> None:
+    """Put this package into /code of the backend's root, compiled by the guest's own Python."""
+    for path in guest_sources():
+        target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
+        lab = Path(name)
+        backend.boot(lab, 256 << 20, 0, ["/code/longfat/lab/start.py", "prepare"], writable=True)
+        if not (backend.root / PROGRAM[1:]).is_file():
+            raise RigError(f"the guest could not compile the laboratory's code\n{tail(lab / 'console.log')}")
 
 
 @contextmanager
@@ -319,15 +361,14 @@ def one_cpu(scratch: Path) -> Iterator[int]:
     on two it costs waking the other one, which makes a short run four times as long.
     """
     cpus = sorted(os.sched_getaffinity(0))
-    for cpu in cpus:
-        with (scratch / f"cpu{cpu}.lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            yield cpu
-            return
-    yield cpus[os.getpid() % len(cpus)]
+    with ExitStack() as own:
+        for cpu in cpus:
+            with suppress(BlockingIOError):
+                own.enter_context(held(scratch / f"cpu{cpu}.lock", wait=False))
+                break
+        else:
+            cpu = cpus[os.getpid() % len(cpus)]
+        yield cpu
 
 
 def _prepare_guest(cpu: int) -> None:
@@ -337,4 +378,4 @@ def _prepare_guest(cpu: int) -> None:
     """
     os.sched_setaffinity(0, {cpu})
     _libc.personality(ADDR_NO_RANDOMIZE)
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Debian archive the image's packages come from: the one that this machine already uses.
+"""Which Debian archive packages come from that are not for this machine: the one that it already uses.
 
-Owns the translation of apt's own view of its sources into one-line sources of the image's suite.
+Owns the translation of apt's own view of its sources into one-line sources of another suite.
 Must not read the source files themselves: apt knows both of their formats.
 """
 
@@ -48,12 +48,28 @@ def source_lines(suite: str, configured: Iterable[AptSource]) -> tuple[str, ...]
     The machine may run another Debian release than ``suite``: the archives hold them all. None where the machine
     has no Debian archive (Ubuntu, for one): mmdebstrap then takes Debian's public one.
     """
+    archive, security = _archives(configured)
+    wanted = [(uri, f"{suite}{part}") for uri in archive for part in ("", "-updates")]
+    wanted += [(uri, f"{suite}-security") for uri in security if archive]
+    return tuple(map(_line, wanted))
+
+
+def single_source(suite: str, configured: Iterable[AptSource]) -> str | None:
+    """The source of exactly ``suite`` from the archive in ``configured``; None where that has no Debian archive."""
+    return next((_line((uri, suite)) for uri in _archives(configured)[0]), None)
+
+
+def _archives(configured: Iterable[AptSource]) -> tuple[list[str], list[str]]:
+    """The archive's URI, and that of the security fixes, each in a list of one or none."""
     debian = [source for source in configured if _is_debian(source)]
     security = [source.uri for source in debian if source.release.endswith("-security")]
     archive = [source.uri for source in debian if "-" not in source.release]
-    wanted = [(uri, f"{suite}{part}") for uri in archive[:1] for part in ("", "-updates")]
-    wanted += [(uri, f"{suite}-security") for uri in security[:1] if archive]
-    return tuple(f"deb [signed-by={KEYRING}] {uri} {release} main" for uri, release in wanted)
+    return archive[:1], security[:1]
+
+
+def _line(wanted: tuple[str, str]) -> str:
+    uri, release = wanted
+    return f"deb [signed-by={KEYRING}] {uri} {release} main"
 
 
 def _is_debian(source: AptSource) -> bool:

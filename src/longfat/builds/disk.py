@@ -7,14 +7,12 @@ it: ``images/machine`` does. Who the machine is, a second disk tells it (images/
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shlex
 import shutil
 import struct
 import subprocess
-import tempfile
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,7 @@ from longfat.builds.image_recipe import list_entries
 from longfat.builds.packages import is_there
 from longfat.cache import cache_folder
 from longfat.errors import RigError
+from longfat.store import keep
 
 RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images/machine"
 SUITE = "bookworm"
@@ -45,24 +44,15 @@ def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None
     """
     digest = recipe_digest(recipe_folder)
     disk = cache_folder() / "disks" / f"machine-{digest[:16]}.raw"
-    if disk.exists():
-        return disk
-    _require()
-    try:
-        disk.parent.mkdir(parents=True, exist_ok=True)
-        with disk.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a second process waits for the first one's disk
-            if not disk.exists():
-                say(f"building the machines' {SUITE} disk with mmdebstrap (about two minutes)")
-                with tempfile.TemporaryDirectory(prefix=".build-", dir=disk.parent) as scratch:
-                    _build(recipe_folder, digest, Path(scratch)).rename(disk)
-    except OSError as error:
-        raise RigError(
-            f"the machines' disk cannot be written: {error.strerror}",
-            where=str(error.filename or disk),
-            hint="it needs 2 GB of disk space; LONGFAT_CACHE names another folder",
-        ) from error
-    return disk
+
+    if not disk.exists():
+        _require()
+
+    def make(new: Path) -> None:
+        say(f"building the machines' {SUITE} disk with mmdebstrap (about two minutes)")
+        _build(recipe_folder, digest, new.parent).rename(new)
+
+    return keep(disk, make, "the machines' disk", "2 GB")
 
 
 def recipe_digest(folder: Path) -> str:

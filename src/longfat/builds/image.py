@@ -7,8 +7,6 @@ and ``image.json``, which is written last. Must not decide what is in the image:
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import pwd
@@ -16,17 +14,17 @@ import shutil
 import stat
 import subprocess
 import tarfile
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from longfat.builds.apt_sources import configured_sources, source_lines
 from longfat.builds.image_recipe import ImageRecipe, Mode, mmdebstrap_argv, read_recipe
+from longfat.builds.listing import content_digest, listing_digest, sha256_of
 from longfat.cache import cache_folder
 from longfat.errors import RigError
+from longfat.store import keep
 
 RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images"
 FORMAT = 1
@@ -36,10 +34,15 @@ STDERR_LINE_CHARS = 300  # mmdebstrap repeats commands with every package in the
 
 @dataclass(frozen=True)
 class ImageBuild:
-    """A usable image: ``path`` is its unpacked root folder, ``digest`` the SHA-256 (hex) of its tar file."""
+    """A usable image: ``path`` is its unpacked root folder, ``digest`` the SHA-256 (hex) of its tar file.
+
+    ``listing_sha256`` and ``content_sha256`` are what ``longfat.builds.listing`` finds in an undamaged ``path``.
+    """
 
     path: Path
     digest: str
+    listing_sha256: str
+    content_sha256: str
 
 
 def build_image(
@@ -56,24 +59,30 @@ def build_image(
     """
     recipe = read_recipe(recipe_folder)
     folder = cache_folder() / "images" / recipe.digest
-    with _one_builder(folder):
-        if not folder.exists():
-            say(f"building the {recipe.suite} image with mmdebstrap (about 30 s)")
-            _build(recipe, folder)
-    return load_image(folder, verify=verify)
+
+    def make(new: Path) -> None:
+        say(f"building the {recipe.suite} image with mmdebstrap (about 30 s)")
+        _build(recipe, new, folder)
+
+    return load_image(keep(folder, make, "the image", "300 MB"), verify=verify)
 
 
 def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
     """The image in ``folder``, after checking it. Raises RigError naming what is damaged."""
     facts = _read_facts(folder)
     root = folder / "root"
-    if _listing_digest(root) != facts["listing_sha256"]:
+    if listing_digest(root) != facts["listing_sha256"]:
         raise _damaged(folder, "files of the unpacked image were changed, added or removed")
-    if verify and _sha256(folder / "image.tar") != facts["digest"]:
+    if verify and sha256_of(folder / "image.tar") != facts["digest"]:
         raise _damaged(folder, "image.tar does not have the digest it was built with")
-    if verify and _content_digest(root) != facts["content_sha256"]:
+    if verify and content_digest(root) != facts["content_sha256"]:
         raise _damaged(folder, "a file of the unpacked image does not have the content it was built with")
-    return ImageBuild(path=root, digest=facts["digest"])
+    return ImageBuild(root, facts["digest"], facts["listing_sha256"], facts["content_sha256"])
+
+
+def composed_roots(images: Path, digest: str) -> list[Path]:
+    """The folders of all roots composed of the image with this digest; ``images`` is the folder of all images."""
+    return sorted((images.parent / "roots").glob(f"{digest[:16]}-*"))
 
 
 def readable(mode: int) -> int:
@@ -84,7 +93,7 @@ def readable(mode: int) -> int:
 def facts_of_readable_copy(folder: Path) -> bytes:
     """The ``image.json`` for a copy of the image in ``folder`` whose files have ``readable`` modes."""
     facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
-    facts["listing_sha256"] = _listing_digest(folder / "root", readable)
+    facts["listing_sha256"] = listing_digest(folder / "root", readable)
     return _as_json(facts)
 
 
@@ -111,57 +120,26 @@ def _damaged(folder: Path, what: str) -> RigError:
     )
 
 
-@contextmanager
-def _one_builder(folder: Path) -> Iterator[None]:
-    """Hold the lock of ``folder``'s image, so that a second process waits for the first one's image."""
-    if (folder / "image.json").exists():
-        yield
-        return
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = (folder.parent / f"{folder.name}.lock").open("w")
-    except OSError as error:
-        raise RigError(
-            f"the image cannot be kept in the cache folder: {error.strerror}",
-            where=str(error.filename),
-            hint="set LONGFAT_CACHE to a folder of your own",
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _build(recipe: ImageRecipe, folder: Path) -> None:
-    """Build into a folder beside ``folder`` and rename it: a reader sees a whole image or none."""
+def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
+    """Build into ``new``, which is to become ``folder``."""
     mode = _mode()
-    for leftover in folder.parent.glob(f".partial-{recipe.digest}-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".partial-{recipe.digest}-", dir=folder.parent))
-    try:
-        partial.chmod(0o755)
-        tar = partial / "image.tar"
-        cooked = partial / "cooked.tar"
-        _cook(recipe, mode, cooked)
-        _repack(cooked, tar)
-        cooked.unlink()
-        _unpack(tar, partial / "root")
-        facts = {
-            "format": FORMAT,
-            "digest": _sha256(tar),
-            "listing_sha256": _listing_digest(partial / "root"),
-            "content_sha256": _content_digest(partial / "root"),
-            "packages": _installed(partial / "root" / "var/lib/dpkg/status"),
-        }
-        (partial / "image.json").write_bytes(_as_json(facts))
-        partial.rename(folder)
-    except OSError as error:
-        raise RigError(
-            f"the image cannot be written: {error.strerror}",
-            where=str(error.filename or partial),
-            hint="an image needs 300 MB of disk space; LONGFAT_CACHE names another folder",
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    new.mkdir()
+    tar, cooked = new / "image.tar", new.parent / "cooked.tar"
+    _cook(recipe, mode, cooked)
+    _repack(cooked, tar)
+    cooked.unlink()
+    _unpack(tar, new / "root")
+    facts = {
+        "format": FORMAT,
+        "digest": sha256_of(tar),
+        "listing_sha256": listing_digest(new / "root"),
+        "content_sha256": content_digest(new / "root"),
+        "packages": _installed(new / "root" / "var/lib/dpkg/status"),
+    }
+    (new / "image.json").write_bytes(_as_json(facts))
+    # They have the files of an image that is gone, with its damage if that was the reason.
+    for composed in composed_roots(folder.parent, str(facts["digest"])):
+        shutil.rmtree(composed)
 
 
 def _mode() -> Mode:
@@ -252,51 +230,3 @@ def _installed(status: Path) -> dict[str, str]:
         if "Package" in fields:
             packages[fields["Package"]] = fields["Version"]
     return packages
-
-
-def _entries(folder: str, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """All entries below ``folder`` with their path inside it, in an order that no disk decides."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        path = prefix + entry.name
-        yield path, entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from _entries(entry.path, path + "/")
-
-
-def _listing_digest(root: Path, shown: Callable[[int], int] = int) -> str:
-    """SHA-256 over path, mode, size and time of every file, and the target of every link.
-
-    ``shown`` gives the mode to take for a file's or folder's own.
-    """
-    digest = hashlib.sha256()
-    try:
-        for path, entry in _entries(str(root)):
-            facts = entry.stat(follow_symlinks=False)
-            mode = shown(facts.st_mode)
-            if stat.S_ISDIR(mode):
-                detail = ""
-            elif stat.S_ISLNK(mode):
-                detail = os.readlink(entry.path)
-            else:
-                detail = f"{facts.st_size} {int(facts.st_mtime)}"
-            digest.update(f"{path}\0{mode:o}\0{detail}\n".encode(errors="surrogateescape"))
-    except OSError as error:
-        return f"unreadable: {error}"
-    return digest.hexdigest()
-
-
-def _content_digest(root: Path) -> str:
-    """SHA-256 over path and content of every regular file."""
-    digest = hashlib.sha256()
-    for path, entry in _entries(str(root)):
-        if entry.is_file(follow_symlinks=False):
-            digest.update(f"{path}\0{_sha256(Path(entry.path))}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        return f"unreadable: {error}"

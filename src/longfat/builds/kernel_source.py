@@ -18,7 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.builds.kernel_package import fetch_source_package
 from longfat.errors import RigError
+from longfat.files import write_whole
 
 MEMORY = "sources.json"
 
@@ -33,11 +35,13 @@ class Source:
 
 
 def find_source(settings: dict[str, str], folder: Path, say: Callable[[str], None]) -> Source:
-    """The distribution's tarball, else the pinned release of kernel.org kept in ``folder``. Raises RigError."""
-    path = _tarball(settings, folder)
-    if not path.is_file():
-        _download(settings, path, say)
-    return known_source(settings, folder) or _described(path, folder)
+    """The distribution's tarball, else its package of another suite, else the pinned release of kernel.org.
+
+    The last two are kept in ``folder``. Raises RigError when there is none of them.
+    """
+    if not has_source(settings, folder) and not _fetch_package(settings, folder, say):
+        _download(settings, _tarball(settings, folder), say)
+    return known_source(settings, folder) or _described(_tarball(settings, folder), folder)
 
 
 def has_source(settings: dict[str, str], folder: Path) -> bool:
@@ -53,9 +57,30 @@ def known_source(settings: dict[str, str], folder: Path) -> Source | None:
 
 
 def _tarball(settings: dict[str, str], folder: Path) -> Path:
-    """The distribution's tarball where there is one, else the place of the pinned release."""
-    distribution = Path(settings["distribution_tarball"])
-    return distribution if distribution.is_file() else folder / f"linux-{settings['pinned']}.tar.xz"
+    """The distribution's tarball where there is one, installed or fetched, else the place of the pinned release."""
+    for tarball in (Path(settings["distribution_tarball"]), _fetched(settings, folder)):
+        if tarball.is_file():
+            return tarball
+    return folder / f"linux-{settings['pinned']}.tar.xz"
+
+
+def _fetched(settings: dict[str, str], folder: Path) -> Path:
+    return folder / Path(settings["distribution_tarball"]).name
+
+
+def _fetch_package(settings: dict[str, str], folder: Path, say: Callable[[str], None]) -> bool:
+    """Fetch the distribution's tarball from the suite that ``settings`` may name; whether that was possible."""
+    if "suite" not in settings:
+        return False
+    package = f"linux-source-{settings['series']}"
+    say(f"fetching the package {package} of {settings['suite']}")
+    try:
+        file = settings["distribution_tarball"]
+        fetch_source_package(package, settings["suite"], file, _fetched(settings, folder))
+    except RigError as error:
+        say(f"the package {package} cannot be had: {error.message}")
+        return False
+    return True
 
 
 def _described(path: Path, folder: Path) -> Source:
@@ -63,9 +88,7 @@ def _described(path: Path, folder: Path) -> Source:
     with path.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     version = _release(path)
-    partial = folder / "sources.partial"
-    partial.write_text(json.dumps(_memory(folder) | {_key(path): [version, sha256]}))
-    partial.replace(folder / MEMORY)
+    write_whole(folder / MEMORY, json.dumps(_memory(folder) | {_key(path): [version, sha256]}))
     return Source(path, version, sha256)
 
 
@@ -109,7 +132,8 @@ def _download(settings: dict[str, str], path: Path, say: Callable[[str], None]) 
     except (urllib.error.URLError, OSError) as error:
         raise RigError(
             f"no kernel source: {settings['distribution_tarball']} does not exist and {url} cannot be fetched: {error}",
-            hint=f"apt-get install linux-source-{settings['series']}",
+            hint=f"apt-get install linux-source-{settings['series']}"
+            + (f", which is in Debian's {settings['suite']}" if "suite" in settings else ""),
         ) from error
     with partial.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from longfat.builds.image_recipe import read_recipe
 from longfat.builds.layer import Layer
 from longfat.builds.python_packages import compile_all, install, is_wanted, runtime_lock
 from longfat.cache import cache_folder
-from longfat.errors import RigError
+from longfat.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
 # What a container has of it: what runs, and what it was made of.
@@ -57,22 +56,18 @@ def build_oci(
     lock = runtime_lock((CHECKOUT / "requirements.lock").read_text(encoding="utf-8"))
     inputs = _inputs(kernel, image, root, lock)
     path = cache_folder() / "oci" / f"longfat-{project['version']}.tar"
-    known = read(path)
-    if known is not None and known.labels.get(INPUTS) == inputs:
-        return OciBuild(path, known.image_id, known.tag)
-    say("building the container image (about two minutes)")
     labels = {INPUTS: inputs, "org.opencontainers.image.version": str(project["version"])}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".build-", dir=path.parent) as scratch:
-            _write(Path(scratch), kernel, image, root, lock, labels, f"longfat:{project['version']}")
-            (Path(scratch) / "archive.tar").replace(path)
-    except OSError as error:
-        raise RigError(
-            f"the container image cannot be written: {error.strerror}",
-            where=str(error.filename or path),
-            hint="it needs 1 GB of disk space; LONGFAT_CACHE names another folder",
-        ) from error
+
+    def right(archive: Path) -> bool:
+        known = read(archive)
+        return known is not None and known.labels.get(INPUTS) == inputs
+
+    def make(new: Path) -> None:
+        say("building the container image (about two minutes)")
+        _write(new.parent, kernel, image, root, lock, labels, f"longfat:{project['version']}")
+        (new.parent / "archive.tar").rename(new)
+
+    keep(path, make, "the container image", "1 GB", right=right)
     built = read(path)
     assert built is not None
     return OciBuild(path, built.image_id, built.tag)
@@ -80,7 +75,7 @@ def build_oci(
 
 def _inputs(kernel: Path, image: ImageBuild, root: Path, lock: str) -> str:
     """SHA-256 over all that goes into the archive."""
-    digest = hashlib.sha256(f"{image.digest} {root.name}\n{lock}".encode())
+    digest = hashlib.sha256(f"{image.digest} {root.parent.name}\n{lock}".encode())
     for path in [kernel, *_project_files()]:
         digest.update(f"{path.name if path == kernel else path.relative_to(CHECKOUT)}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -131,9 +126,10 @@ def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
     kept = f"{CACHE}/images/{image.path.parent.name}"
     layer.tree(f"{kept}/root", image.path, own=True)
     layer.file(f"{kept}/image.json", facts_of_readable_copy(image.path.parent))
-    composed = f"{CACHE}/roots/{root.name}"
-    layer.tree(composed, root, own=True)
-    layer.tree(f"{composed}/code", root / "code")
+    composed = f"{CACHE}/roots/{root.parent.name}"
+    layer.tree(f"{composed}/root", root, own=True)
+    layer.tree(f"{composed}/root/code", root / "code")
+    layer.tree(f"{composed}/root.json", root.parent / "root.json")
     return layer
 
 

@@ -53,11 +53,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Cca:
-    """A congestion control by the kernel's own name, with its parameters by their manifest names."""
+    """A congestion control by the kernel's own name, with its parameters by their manifest names.
+
+    ``draws`` tells whether it asks the kernel for random numbers.
+    """
 
     name: str
     source: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    draws: bool = False
 
 
 _PPM = 1_000_000
@@ -190,7 +194,7 @@ CCAS: Mapping[str, Cca] = {
         Cca("yeah", "Baiocchi et al., PFLDnet 2007"),
         Cca("illinois", "Liu, Basar, Srikant, VALUETOOLS 2006"),
         Cca("dctcp", "RFC 8257"),
-        Cca("bbr", "Cardwell et al., ACM Queue 2016"),
+        Cca("bbr", "Cardwell et al., ACM Queue 2016", draws=True),
         Cca("fast", "Jin, Wei, Low, INFOCOM 2004", _FAST),
         Cca("hstcp_lp", "Kuzmanovic, Knightly, Cottrell, PFLDnet 2004", _HSTCP_LP),
         Cca("compound", "Tan, Song, Zhang, Sridharan, INFOCOM 2006", _COMPOUND),

@@ -35,16 +35,15 @@ class Stack:
         return {setting.sysctl: setting.value for setting in self.settings}
 
 
-REAL_TIME_BACKENDS = frozenset({"containernet", "hosts", "mininet"})
-"""Backends where a second takes a second."""
-
-SIMULATORS = frozenset({"ns2"})
-"""Backends that can do what no kernel can (``RunSpec.beyond_kernels``)."""
-
-FOREIGN_BACKENDS = frozenset({"containernet", "mininet", "ns2", "ns3"})
-"""Backends without the project's kernel: there are none of its switches, which the two lists below set."""
+_PAYLOAD = Setting(
+    "net.ipv4.tcp_payload_limit",
+    "65536",
+    "of each read and write only the first 64 KiB are copied, as nobody looks at what bulk transfers carry; the"
+    " project's own switch, kernels/",
+)
 
 RECEIVER_SETTINGS: tuple[Setting, ...] = (
+    _PAYLOAD,
     Setting(
         "net.ipv4.tcp_recv_fill",
         "1",
@@ -52,10 +51,11 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
         " packet; the project's own switch, kernels/",
     ),
 )
-"""Applied to every receiver under every stack where the kernel is the project's: it changes the cost of a run, not
+"""Applied to every receiver under every stack where the kernel is the project's: they change the cost of a run, not
 what TCP sends."""
 
 SENDER_SETTINGS: tuple[Setting, ...] = (
+    _PAYLOAD,
     Setting(
         "net.ipv4.tcp_cc_info",
         "1",
@@ -63,8 +63,8 @@ SENDER_SETTINGS: tuple[Setting, ...] = (
         " a run can tell what its flows really used; the project's own switch, kernels/",
     ),
 )
-"""Applied to every sender under every stack where the kernel is the project's: it changes what the probe of the
-sockets sees, not what TCP sends."""
+"""Applied to every sender under every stack where the kernel is the project's: they change the cost of a run and what
+the probe of the sockets sees, not what TCP sends."""
 
 _LINUX_2_4 = (
     Setting(

@@ -72,14 +72,22 @@ def growth(run: Run, response: Compound) -> Sequence[Point]:
 
 
 def gives_way(run: Run, gamma: float) -> Sequence[Point]:
-    """The backlog at each decrease of the delay part."""
-    return [Point(gamma, gamma, decision.backlog) for decision in decisions(run)]
+    """The backlog at each decrease of the delay part.
+
+    The kernel decides once each RTT on RTTs that were sampled in the one before: by then the window is up to two RTTs'
+    growth above that at which gamma was reached.
+    """
+    step = Compound(alpha=GENTLE).growth(run.on_path + gamma)
+    return [Point(gamma, (gamma, gamma + 2 * step), decision.backlog) for decision in decisions(run)]
 
 
 def given_up(run: Run, eta: float) -> Sequence[Point]:
-    """What each decrease takes of the window, unless the delay part has no more than that."""
+    """What each decrease takes of the window, unless the delay part has no more than that.
+
+    Backlog and both parts of the window are whole segments to the kernel.
+    """
     return [
-        Point(decision.backlog, eta * decision.backlog, decision.given)
+        Point(decision.backlog, (eta * decision.backlog - 1, eta * decision.backlog + 1), decision.given)
         for decision in decisions(run)
         if decision.dwnd_left
     ]

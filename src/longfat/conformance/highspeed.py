@@ -87,12 +87,17 @@ def first_taken(run: Run) -> Sequence[Point]:
 
 
 def taken(run: Run, law: Callable[[float], float]) -> Sequence[Point]:
-    """Share of the window that each loss takes, down to ssthresh, where recovery ends."""
-    return [
-        Point(epoch.window_before, law(epoch.window_before), 1 - float(epoch.trace.ssthresh[0]) / epoch.window_before)
-        for epoch in epochs(run.trace)
-        if epoch.window_before is not None
-    ]
+    """Share of the window that each loss takes, down to ssthresh, where recovery ends.
+
+    The kernel takes whole segments, and the window before may be one of the segments that came since the last sample.
+    """
+    points = []
+    for epoch in epochs(run.trace):
+        if (window := epoch.window_before) is not None:
+            share, segment = law(window), 1 / window
+            ends = (share - segment, share + segment)
+            points.append(Point(window, ends, 1 - float(epoch.trace.ssthresh[0]) / window))
+    return points
 
 
 def chain(response: HighSpeed, largest: float, least: float, grown: float, first: float) -> Iterator[int]:

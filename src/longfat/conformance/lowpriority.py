@@ -25,6 +25,7 @@ GROWTH = Axes("window, segments", "growth, segments each RTT", log_x=True)
 HALVED = Axes("window, segments", "share of the window kept on an early indication")
 PAUSE = Axes("inference phase, RTTs", "RTTs without growth")
 LEFT = Axes("segments on the path", "Reno's share of all bytes")
+FEW_SEGMENTS = 30
 TRACED_BACK = 20  # segments of growth that the end of a pause is found from
 DELTA = 0.15  # share of the range of one-way delays that is an early indication of congestion
 
@@ -42,10 +43,14 @@ def largest(run: Run, delta: float, deviates: bool = False) -> Sequence[Point]:
 
 
 def growth(run: Run) -> Sequence[Point]:
-    """Growth each RTT while the path has no queue."""
+    """Growth each RTT while the path has no queue.
+
+    In a window of few segments the last one often waits for its delayed acknowledgement, and the RTT gets longer.
+    """
     points = []
     for epoch in epochs(run.trace):
-        idle = epoch.trace.where(epoch.trace.cwnd < 0.9 * run.on_path)
+        window = epoch.trace.cwnd
+        idle = epoch.trace.where((window >= FEW_SEGMENTS) & (window < 0.9 * run.on_path))
         if len(idle.t_us) >= 50:
             points.append(Point(float(idle.cwnd.mean()), 1.0, growth_each_rtt(idle)))
     return points
@@ -85,7 +90,8 @@ def table_growth(run: Run) -> Sequence[Point]:
     """Growth each RTT against the a(w) of HighSpeed TCP's table, while the path has no queue and nothing is cut."""
     points = []
     for epoch in epochs(run.trace):
-        idle = epoch.trace.where(epoch.trace.cwnd < 0.9 * run.on_path)
+        window = epoch.trace.cwnd
+        idle = epoch.trace.where((window >= FEW_SEGMENTS) & (window < 0.9 * run.on_path))
         rows = np.array([row_of(window) for window in idle.cwnd])
         for row in sorted(set(rows.tolist())):
             part = idle.where(rows == row)

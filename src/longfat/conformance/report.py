@@ -17,9 +17,9 @@ from matplotlib.axes import Axes as Panel
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from longfat.analysis.style import SETTINGS, look
 from longfat.conformance.law import TOLERANCE, Axes, Finding
 from longfat.errors import RigError
+from longfat.figures.style import SETTINGS, look
 
 COLUMNS = 4
 PANEL_INCHES = (3.1, 2.3)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from longfat.network import frame_bytes
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
-FRAME_BYTES = 38  # Ethernet's header, preamble, frame check sequence and gap
 SOCKET_BYTES = 1000  # what the kernel counts for a packet in a socket buffer besides its own bytes, rounded up
 ENDLESS_BYTES = 1 << 30  # a queue that never drops
 LEAST_BUFFER_BYTES = 1 << 20
@@ -45,6 +45,7 @@ class Scenario:
     ``segments`` is the largest window that any of the flows shall be able to use; a Sender may have its own.
     ``queue_packets`` of None is a queue that never drops. Each time of ``drops_us`` loses one packet.
     ``forward_us`` of the RTT are on the way to the receiver; ``sysctls`` are set on senders and receiver.
+    The RTT is that of a full packet on a path without a queue: the time that it takes to leave is part of it.
     """
 
     senders: tuple[Sender, ...]
@@ -71,11 +72,13 @@ class Scenario:
         if self.queue_packets is not None:
             queue = Queue("pfifo", self.queue_packets)
         bottleneck = Egress(
-            rate_bps=self.rate_pps * (self.mtu_bytes + FRAME_BYTES) * 8,
+            rate_bps=self.rate_pps * frame_bytes(self.mtu_bytes, Egress()) * 8,
             queue=queue,
             drops=tuple(DeliberateDrop(at_us) for at_us in self.drops_us),
         )
-        forward, back = Egress(delay_us=self.forward_us), Egress(delay_us=self.rtt_us - self.forward_us)
+        leaving_us = 1_000_000 // self.rate_pps
+        forward = Egress(delay_us=self.forward_us)
+        back = Egress(delay_us=self.rtt_us - self.forward_us - leaving_us)
         nodes, links, flows = [], [], []
         for number, sender in enumerate(self.senders, 1):
             name = f"client{number}"

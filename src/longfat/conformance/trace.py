@@ -67,8 +67,8 @@ class Run:
 
     @property
     def on_path(self) -> float:
-        """Segments that fill the path and leave its queue empty: rate times RTT, and the one that is being sent."""
-        return self.scenario.rate_pps * self.scenario.rtt_us / 1e6 + 1
+        """Segments that fill the path and leave its queue empty: rate times RTT, of which sending one is part."""
+        return self.scenario.rate_pps * self.scenario.rtt_us / 1e6
 
 
 def read_run(scenario: Scenario, folder: Path) -> Run:

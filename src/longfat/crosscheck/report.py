@@ -14,14 +14,14 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from longfat.analysis.style import SETTINGS
+from longfat.backends.registry import traits_of
 from longfat.crosscheck.measure import Compared, Trace, queue, window
 from longfat.dataset.load import Dataset, Run
 from longfat.errors import RigError
+from longfat.figures.style import SETTINGS
 
 PANEL_INCHES = (4.2, 2.3)
 COLUMNS = 2
-COLOURS = {"virtual": "#0072b2", "mininet": "#d55e00", "containernet": "#009e73", "ns3": "#cc79a7"}
 
 INTRODUCTION = """\
 # Cross-check
@@ -96,7 +96,7 @@ def figure(datasets: Mapping[str, Dataset], of: Callable[[Dataset, Run], Trace],
         for place, (scenario, runs) in zip(places, sorted(panels.items()), strict=False):
             for backend, run in runs.items():
                 trace = of(datasets[backend], run)
-                place.plot(trace.seconds, trace.values, color=COLOURS.get(backend), linewidth=0.9, label=backend)
+                place.plot(trace.seconds, trace.values, color=traits_of(backend).colour, linewidth=0.9, label=backend)
             place.set_title(scenario)
             place.set_xlabel("time (s)")
             place.set_ylabel(label)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from longfat.dataset import columns
-from longfat.dataset.gates import Evidence, misses
 from longfat.dataset.parse import ParsedRun, join, parse_run
 from longfat.errors import RecordError, RigError
+from longfat.gates import Evidence, misses
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
+from longfat.record.measured import measured_digest
 from longfat.record.verify import Record, find_records
+from longfat.store import draft
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
@@ -44,11 +44,12 @@ class DatasetSummary:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of one run_id."""
+    """What became of one run_id; ``measured`` is the digest of what was measured, where there is a record."""
 
     status: str
     reason: str | None
     parsed: ParsedRun | None = None
+    measured: str | None = None
 
 
 def build_dataset(results: Path) -> DatasetSummary:
@@ -102,14 +103,15 @@ def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
         file = Path(error.where or "").name
         return _Outcome("invalid", f"{file}: {error.message}")
     reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.web_reports, parsed.end_us))
-    return _Outcome("invalid" if reasons else "ok", "; ".join(reasons) or None, parsed)
+    status = "invalid" if reasons else "ok"
+    return _Outcome(status, "; ".join(reasons) or None, parsed, measured_digest(record.folder))
 
 
 def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
     schema = columns.runs_schema(run.factors for run in plan.runs)
     rows = []
     for run in plan.runs:
-        outcome = outcomes[run.run_id]
+        outcome, source = outcomes[run.run_id], plan.source_of(run)
         row: dict[str, Any] = {
             "run_id": run.run_id,
             "experiment": run.experiment,
@@ -121,6 +123,9 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
             "status": outcome.status,
             "reason": outcome.reason,
             "end_us": outcome.parsed.end_us if outcome.parsed else None,
+            "measured_sha256": outcome.measured,
+            "kernel_version": source.version if source else None,
+            "kernel_pinned": source.pinned if source else None,
         }
         for name, value in run.factors.items():
             column = columns.FACTOR_PREFIX + name
@@ -143,24 +148,16 @@ def _write(table: pa.Table, path: Path) -> None:
 
 
 def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Any]]) -> None:
-    """Write everything beside ``folder``, then swap: under its name there is never a half-written dataset."""
-    new = folder.with_name(f".{folder.name}-new-{os.getpid()}")
-    old = folder.with_name(f".{folder.name}-old-{os.getpid()}")
+    """Write everything, and put it in the folder's place: under its name there is never a half-written dataset."""
     try:
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
-        for name, table in tables.items():
-            _write(table, new / f"{name}.parquet")
-        with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(exclusions)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
+        with draft(folder) as new:
+            new.mkdir()
+            for name, table in tables.items():
+                _write(table, new / f"{name}.parquet")
+            with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(exclusions)
     except OSError as error:
         hint = "check the free space and the rights on the results folder"
         raise RigError(f"cannot write the dataset: {error}", where=str(folder), hint=hint) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)

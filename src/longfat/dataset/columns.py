@@ -26,6 +26,9 @@ _RUNS = (
     ("status", pa.string()),
     ("reason", pa.string()),
     ("end_us", pa.int64()),
+    ("measured_sha256", pa.string()),
+    ("kernel_version", pa.string()),
+    ("kernel_pinned", pa.bool_()),
 )
 
 FLOWS = pa.schema(

@@ -35,7 +35,10 @@ ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 @dataclass(frozen=True)
 class Run:
-    """One lock entry: what it is for, its factors in base units, and what became of it."""
+    """One lock entry: what it is for, its factors in base units, and what became of it.
+
+    Runs with equal digests ``measured`` are the same observation; it is None where nothing was measured.
+    """
 
     run_id: str
     experiment: str
@@ -46,6 +49,7 @@ class Run:
     status: str
     reason: str | None
     factors: Mapping[str, Scalar]
+    measured: str | None = None
 
 
 @dataclass(frozen=True)
@@ -167,4 +171,10 @@ def _run(row: Mapping[str, Any]) -> Run:
         key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix) and value is not None
     }
     fixed = {key: row[key] for key in ("run_id", "experiment", "scenario", "repetition", "stack", "status")}
-    return Run(**fixed, artifacts=tuple(row["artifacts"]), reason=row["reason"], factors=factors)
+    return Run(
+        **fixed,
+        artifacts=tuple(row["artifacts"]),
+        reason=row["reason"],
+        factors=factors,
+        measured=row["measured_sha256"],
+    )

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from longfat.dataset import columns
-from longfat.dataset.route import ports
 from longfat.errors import RecordError
+from longfat.network import ports
 from longfat.runspec import RunSpec
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.

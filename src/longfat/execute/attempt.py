@@ -70,8 +70,8 @@ def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
 def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
     """Commit the run; the reason why it is recorded as failed, or None.
 
-    Dask does a run again whose worker died before the result was fetched, and a worker outlives a killed
-    command by a moment: where the same run is recorded already, that record stands.
+    A run whose worker died before its result was fetched is done again, and a worker outlives a killed command
+    by a moment: where the same run is recorded already, that record stands.
     """
     try:
         bundle.commit(facts)

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from longfat.errors import RigError
+from longfat.locks import held
 
 # Below this many free bytes a crashed run is put down to the full disk, not to the laboratory.
 FULL_DISK_BYTES = 16 << 20
+HOLDER = ".in-use"  # has the number of the process that holds the folder
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -52,13 +52,21 @@ def open_results(path: Path) -> Iterator[Results]:
 
     Raises RigError when it cannot be written to or another process holds it.
     """
-    try:
-        (path / "raw").mkdir(parents=True, exist_ok=True)
-        file = (path / ".in-use").open("a+", encoding="ascii")
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    with file:
-        _take(file, path)
+    with ExitStack() as own:
+        try:
+            (path / "raw").mkdir(parents=True, exist_ok=True)
+            holder = own.enter_context(held(path / HOLDER, wait=False))
+            os.truncate(holder, 0)
+            os.write(holder, f"{os.getpid()}\n".encode())
+        except BlockingIOError as error:
+            number = (path / HOLDER).read_text(encoding="ascii").strip() or "unknown"
+            raise RigError(
+                f"the results folder is in use by process {number}",
+                where=str(path),
+                hint="wait until it ends, or give another folder with --results",
+            ) from error
+        except OSError as error:
+            raise _unwritable(path, error) from error
         yield Results(path)
 
 
@@ -74,24 +82,6 @@ def full_disk(path: Path, error: OSError) -> RigError:
         where=str(path),
         hint="free some space and start again; finished runs are kept and not repeated",
     )
-
-
-def _take(file: TextIO, path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.seek(0)
-        raise RigError(
-            f"the results folder is in use by process {file.read().strip() or 'unknown'}",
-            where=str(path),
-            hint="wait until it ends, or give another folder with --results",
-        ) from error
-    try:
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def _unwritable(path: Path, error: OSError) -> RigError:

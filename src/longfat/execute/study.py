@@ -9,39 +9,20 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from longfat.backends.protocol import Backend
 from longfat.errors import RigError
 from longfat.events import Event, EventSink, Kind, Level, discard
 from longfat.execute.attempt import Attempt, Outcome, attempt_run, death
+from longfat.execute.memory import jobs_in_memory
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
+from longfat.execute.workers import WorkerDied, open_workers
+from longfat.plan.model import PlannedRun
 from longfat.record.bundle import run_folder_name
 from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
-from longfat.runspec import RunSpec
 
 ATTEMPTS = 2  # a crash may be the machine's fault once; the second time it is a finding
 _SHOWN_REASONS = 5
-
-
-class PlannedRun(Protocol):
-    """What is read of a lock entry."""
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def scenario(self) -> str: ...
-    @property
-    def repetition(self) -> int: ...
-    @property
-    def spec(self) -> RunSpec: ...
-
-
-class Plan(Protocol):
-    """What is read of a plan."""
-
-    @property
-    def runs(self) -> Sequence[PlannedRun]: ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +35,7 @@ class Summary:
 
 
 def execute(
-    plan: Plan,
+    runs: Sequence[PlannedRun],
     backend: Backend,
     results: Results,
     *,
@@ -62,21 +43,27 @@ def execute(
     events: EventSink = discard,
     scheduler: str | None = None,
     disk_bytes: int = 0,
+    memory_bytes: int | None = None,
 ) -> Summary:
-    """Execute what is missing, in the plan's order, ``jobs`` runs at a time.
+    """Execute what is missing, in their order, ``jobs`` runs at a time.
 
-    ``disk_bytes`` is the estimate for the whole plan. A run that crashes is tried once more, then recorded as
-    failed; failed runs of an earlier start are tried again. Raises RigError, before anything starts, when the
-    backend refuses a run or the disk is too small, and at any time when the results cannot be written; what
-    is recorded stays. On an interrupt the workers are ended and no partial folder stays.
+    ``disk_bytes`` is the estimate for the whole plan. Where runs are guests on this machine, no more of them go on
+    than ``memory_bytes`` hold. A run that crashes is tried once more, then recorded as failed; failed runs of an
+    earlier start are tried again. Raises RigError, before anything starts, when the backend refuses a run, or disk
+    or memory is too small, and at any time when the results cannot be written; what is recorded stays. On an
+    interrupt the workers are ended and no partial folder stays.
     """
-    _ask(backend, plan)
+    _ask(backend, runs)
     remove_leftovers(results.raw, events)
-    missing, reused = _missing(plan, results, events)
+    missing, reused = _missing(runs, results, events)
     total = len(missing) + reused
     failed = 0
     if missing:
         _check_space(results, disk_bytes * len(missing) // total)
+        if memory_bytes is not None:
+            jobs, message = jobs_in_memory([attempt.spec for attempt in missing], jobs, memory_bytes)
+            if message:
+                events(Event(Kind.JOBS_LIMITED, message, Level.WARNING, {"jobs": jobs}))
         facts = {"total": len(missing), "reused": reused, "jobs": jobs}
         events(Event(Kind.RUNS_STARTED, f"{len(missing)} of {total} runs to execute", facts=facts))
         dispatch = _Dispatch(missing, backend, results, events)
@@ -114,9 +101,6 @@ class _Dispatch:
 
     def all(self, jobs: int, scheduler: str | None) -> int:
         """Execute everything; the number of runs that failed."""
-        # Dask takes a second to import: only who has something to execute pays for it.
-        from longfat.execute.workers import WorkerDied, open_workers
-
         raw = self.results.raw.resolve()
         with open_workers(jobs, scheduler) as workers:
             while self.waiting or len(workers):
@@ -156,27 +140,29 @@ class _Dispatch:
             self.events(Event(Kind.RUN_FAILED, message, Level.ERROR, facts))
 
 
-def _ask(backend: Backend, plan: Plan) -> None:
+def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> None:
     """Raise RigError with every reason why the backend cannot do the plan."""
-    if unable := backend.capabilities().reasons:
-        raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(unable))
-    specs = {run.run_id: run.spec for run in plan.runs}
-    pins = backend.pins()
-    if any(spec.pins != pins for spec in specs.values()):
-        raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
+    offered = backend.capabilities()
+    if offered.reasons:
+        raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(offered.reasons))
+    specs = {run.run_id: run.spec for run in runs}
     counts = Counter(reason for spec in specs.values() for reason in backend.refuses(spec))
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
         more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
         raise RigError(f"backend {backend.name!r} cannot do the plan:" + "".join(lines) + more)
+    pins = backend.pins()
+    possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
+    if any(spec.pins not in possible for spec in specs.values()):
+        raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
 
 
-def _missing(plan: Plan, results: Results, events: EventSink) -> tuple[list[Attempt], int]:
+def _missing(runs: Sequence[PlannedRun], results: Results, events: EventSink) -> tuple[list[Attempt], int]:
     """First attempts at the distinct runs without an ok record, in the plan's order; how many have one."""
     records = find_records(results.raw, events)
     missing: dict[str, Attempt] = {}
     reused = set()
-    for run in plan.runs:
+    for run in runs:
         record = records.get(run.run_id)
         if record is not None and record.status == "ok":
             reused.add(run.run_id)

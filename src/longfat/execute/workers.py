@@ -1,129 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker processes that runs are spread over, by Dask ``distributed``.
+"""The worker processes that runs are spread over: children of this process, or those of a Dask scheduler.
 
-Owns how the cluster is configured, used and closed; nothing else touches Dask. Must not know what a run is.
+Owns how they are started, called and ended. Calls and results go through a socket pair of each child, which has no
+name: nobody else on the machine can send a call. Must not know what a run is.
 """
 
 from __future__ import annotations
 
-import logging
-import signal
-import tempfile
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
-
-import dask
-from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin, as_completed
+from multiprocessing import Pipe
+from multiprocessing import connection as connections
+from typing import Any, Protocol
 
 from longfat.errors import RigError
 
-_CONNECT_SECONDS = 20
-_SETTINGS = {
-    # A task whose worker died is handed back at once: whether to try again is not the scheduler's decision.
-    "distributed.scheduler.allowed-failures": 0,
-    # One run to a worker; none waits behind another on a worker that may die.
-    "distributed.scheduler.worker-saturation": 1.0,
-    # Guests are processes of their own, outside the memory that a worker could account for.
-    "distributed.worker.memory.terminate": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.target": False,
-    # A machine that slept for an hour has not lost its workers.
-    "distributed.scheduler.worker-ttl": None,
-}
-# Dask's scheduler has an HTTP server even without its dashboard: on any free port, so that two can run.
-_NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-
-
-class IgnoreInterrupt(WorkerPlugin):
-    """Leaves Ctrl-C, which a terminal sends to all processes, to the one that commands the workers."""
-
-    name = "ignore-interrupt"
-
-    def setup(self, worker: Worker) -> None:
-        """Called in the worker's main thread when it starts."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+STOP_S = 10.0  # how long a worker may take to end what it started
+START = "import sys; sys.path[:] = sys.argv[3:]; from longfat.execute.worker import serve; serve(*sys.argv[1:3])"
 
 
 class WorkerDied(Exception):
     """The process that executed a call is gone, killed or out of memory."""
 
 
-class Workers:
-    """Calls of functions in other processes, each known by a tag. ``slots`` of them go on at once."""
+class Workers(Protocol):
+    """Calls of functions in other processes, each known by a tag."""
 
-    def __init__(self, client: Client, slots: int) -> None:
-        self.slots = slots
-        self._client = client
-        self._tags: dict[Future[Any], Any] = {}
-        self._completed = as_completed()
+    @property
+    def slots(self) -> int:
+        """How many calls may go on at once."""
 
     def __len__(self) -> int:
         """How many calls have been started and not yet been waited for."""
-        return len(self._tags)
 
     def start(self, tag: object, function: Callable[..., Any], *arguments: object) -> None:
         """Have a worker call ``function``, which must tolerate being called again."""
-        future = self._client.submit(function, *arguments, pure=False)
-        self._tags[future] = tag
-        self._completed.add(future)
 
     def wait(self) -> tuple[Any, Callable[[], Any]]:
         """Block until a call has ended: its tag, and a function that returns its result or raises its error.
 
         The error is WorkerDied when the worker process did not survive the call.
         """
-        future = next(self._completed)
-        return self._tags.pop(future), lambda: _result(future)
 
 
 @contextmanager
 def open_workers(jobs: int, scheduler: str | None) -> Iterator[Workers]:
-    """Start ``jobs`` processes on this machine's loopback address, or use those of an existing scheduler.
+    """``jobs`` processes on this machine, or those of an existing Dask scheduler.
 
     ``scheduler`` is an address such as ``tcp://host:8786``, whose workers must see the same file system and
-    have ``longfat`` installed. Local workers end, with the calls they are at, when the block ends. Raises
-    RigError when a scheduler does not answer or has no workers.
+    have ``longfat`` installed. Local workers end, with the calls they are at, when the block ends, and also when this
+    process does, however it ends. Raises RigError when a scheduler does not answer or has no workers.
     """
-    with tempfile.TemporaryDirectory(prefix="longfat-") as scratch, dask.config.set(_SETTINGS):
-        if scheduler is not None:
-            with _connect(scheduler) as client:
-                yield Workers(client, _slots(client, scheduler))
-            return
-        with (
-            LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                scheduler_kwargs=_NO_DASHBOARD,
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-                local_directory=scratch,
-                plugins=[IgnoreInterrupt()],
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield Workers(client, jobs)
+    if scheduler is not None:
+        # Dask takes a second to import: only who asks for it pays for it.
+        from longfat.execute.dask_workers import open_dask
 
-
-def _result(future: Future[Any]) -> Any:
+        with open_dask(scheduler) as workers:
+            yield workers
+        return
+    own = _Children(jobs)
     try:
-        return future.result()
-    except KilledWorker as error:
-        raise WorkerDied from error
+        yield own
+    finally:
+        own.close()
 
 
-def _connect(scheduler: str) -> Client:
-    try:
-        return Client(scheduler, timeout=_CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise RigError(f"the Dask scheduler does not answer: {error}", where=scheduler) from error
+class _Child:
+    """One worker process and this end of its socket pair."""
+
+    def __init__(self) -> None:
+        self.channel, other = Pipe()
+        try:
+            # A session of its own: Ctrl-C in a terminal is for the process that commands the workers.
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", START, str(other.fileno()), str(os.getpid()), *sys.path],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.channel.close()
+            raise RigError(f"a worker process cannot be started: {error.strerror}", where=sys.executable) from error
+        finally:
+            other.close()
+
+    def end(self) -> None:
+        """Wait until the process has ended, with what it started."""
+        self.channel.close()
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
-def _slots(client: Client, scheduler: str) -> int:
-    slots = sum(client.ncores().values())
-    if slots == 0:
-        raise RigError("the Dask scheduler has no workers", where=scheduler, hint="start some first")
-    return int(slots)
+class _Children:
+    """Workers that are processes of this one, started when there is something to do for them."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self._idle: list[_Child] = []
+        self._busy: list[tuple[_Child, object]] = []
+
+    def __len__(self) -> int:
+        return len(self._busy)
+
+    def start(self, tag: object, function: Callable[..., Any], *arguments: object) -> None:
+        child = self._idle.pop() if self._idle else _Child()
+        if child.process.poll() is not None:  # killed while it had nothing to do
+            child.end()
+            child = _Child()
+        self._busy.append((child, tag))
+        try:
+            child.channel.send((function, arguments))
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it died; ``wait`` finds that out
+
+    def wait(self) -> tuple[Any, Callable[[], Any]]:
+        ready = connections.wait([child.channel for child, _ in self._busy])
+        child, tag = next(entry for entry in self._busy if entry[0].channel in ready)
+        self._busy.remove((child, tag))
+        try:
+            result, error = child.channel.recv()
+        except (EOFError, ConnectionResetError):
+            child.process.kill()
+            child.end()
+            result, error = None, WorkerDied()
+        else:
+            self._idle.append(child)
+
+        def answer() -> Any:
+            if error is not None:
+                raise error
+            return result
+
+        return tag, answer
+
+    def close(self) -> None:
+        """End all processes; a call that one of them is at is ended as by Ctrl-C."""
+        children = [*self._idle, *(child for child, _ in self._busy)]
+        for child in children:
+            child.process.terminate()
+        for child in children:
+            child.end()

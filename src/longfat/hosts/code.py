@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import zipfile
 from pathlib import Path
 
+from longfat.identity import code_identity
+
 PACKAGE = Path(__file__).resolve().parents[1]
-MODULES = ("__init__.py", "runspec.py", "errors.py", "lab", "agent", "backends/__init__.py", "backends/host_kernel.py")
+LEAVES = ("__init__.py", "runspec.py", "network.py", "locks.py", "parent.py", "errors.py")
+MODULES = (*LEAVES, "lab", "agent", "backends/__init__.py", "backends/host_kernel.py")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 
 
@@ -24,11 +26,8 @@ def agent_code() -> bytes:
 
 
 def code_digest() -> str:
-    """SHA-256 (hex) over the sources in the archive."""
-    digest = hashlib.sha256()
-    for path in _sources():
-        digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    """The identity of the sources in the archive: SHA-256 (hex) over what they do."""
+    return code_identity(PACKAGE, _sources())
 
 
 def _sources() -> list[Path]:

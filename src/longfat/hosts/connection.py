@@ -6,7 +6,6 @@ Owns the processes of ssh and what is said over them. Must not know what a run i
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from typing import IO, Any
 from longfat.errors import RigError
 from longfat.hosts.inventory import Host
 from longfat.labs.folder import KEY, KNOWN_HOSTS
+from longfat.parent import end_with_parent
 
 BEAT_S = 5.0  # how often a host hears that the commanding machine is there
 CONNECT_S = 20
@@ -32,7 +32,6 @@ GREETING_S = 60.0  # an emulated machine takes seconds to start Python
 ANSWER_S = 120.0
 CHUNK = 1 << 16
 TAIL_LINES = 6
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # Reads the agent's code, whose length is on the first line, and becomes the agent. Nobody but root sees the folder.
 START = """\
@@ -55,8 +54,6 @@ KNOWN_FAULTS = (
     (r"timed out|refused|No route|unreachable|Could not resolve", "the host does not answer"),
 )
 
-_libc = ctypes.CDLL(None)
-
 
 class HostFailed(RigError):
     """A host is lost, or cannot do what it was asked; ``where`` is its name."""
@@ -75,7 +72,7 @@ class Connection:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            preexec_fn=lambda: _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
+            preexec_fn=lambda: end_with_parent(signal.SIGTERM),
             start_new_session=True,
         )
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.errors import RigError
-from longfat.lab.reports import flow_results, write_json
+from longfat.lab.reports import write_json, write_reports
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
@@ -35,7 +35,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
         write_json(folder / "achieved.json", achieved)
         write_json(folder / "counters.json", _union([_read(part / "counters.json") for part in parts.values()]))
         write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))
-        write_json(folder / "flows.json", flow_results(spec, folder))
+        write_reports(spec, folder)
         ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
         write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
     except (OSError, ValueError, KeyError) as error:

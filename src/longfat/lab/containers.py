@@ -8,26 +8,22 @@ their files; the laboratory's own tools (ip, tc, tcpdump) run outside, in the co
 
 from __future__ import annotations
 
-import ctypes
-import signal
 from pathlib import Path
-from subprocess import PIPE, STDOUT, Popen, run
+from subprocess import Popen
 from typing import IO, Any
 
 import docker
 from mininet.net import Mininet
 from mininet.node import Host
 
-from longfat.lab.namespaces import inside
+from longfat.lab.namespaces import Namespace
 from longfat.lab.sysctls import LaboratoryError
+from longfat.parent import end_with_parent
 from longfat.runspec import Node
 
 SOCKET = "unix:///run/docker.sock"
 USERLAND = Path("/lab/userland.tar")
 """The project's own userland, of which Docker is given an image when a host first needs it."""
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-_libc = ctypes.CDLL(None)
 
 
 class Docker(Host):  # type: ignore[misc]
@@ -60,12 +56,6 @@ class Docker(Host):  # type: ignore[misc]
             raise LaboratoryError(f"{self.name}: the container of image {self.dimage!r} ended; it must have cat")
         self.pid = state["Pid"]
 
-    def cmd(self, *command: Any, **_: object) -> str:
-        """Run one of the laboratory's tools in the container's network namespace; what it said."""
-        words = " ".join(str(word) for word in command).split()
-        with inside(self.pid):
-            return run(words, stdout=PIPE, stderr=STDOUT, text=True, check=False).stdout
-
     def terminate(self) -> None:
         """Remove the container at once."""
         self.held_input.close()
@@ -92,6 +82,7 @@ class Containers:
 
     def __init__(self, userland: str, late_us: int) -> None:
         self.late_us = late_us
+        self.wires = False
         self.client = docker.APIClient(base_url=SOCKET)
         self.userland = userland
 
@@ -109,7 +100,9 @@ class Containers:
         if image == self.userland and not self.client.images(image, quiet=True):
             repository, _, tag = image.partition(":")
             self.client.import_image_from_file(str(USERLAND), repository=repository, tag=tag)
-        return network.addDocker(node.name, dimage=image, network_mode="none", ip=None)
+        host = network.addDocker(node.name, dimage=image, network_mode="none", ip=None)
+        host.namespace = Namespace.of(host.pid)
+        return host
 
     def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]:
         """Start a program of the container in it; it ends with this process, as the container does.
@@ -118,8 +111,3 @@ class Containers:
         """
         enter = ["nsenter", f"--target={host.pid}", "--mount", "--uts", "--ipc", "--net", "--root", "--wd=/"]
         return Popen([*enter, "--", *command], stdout=output, stderr=output, preexec_fn=end_with_parent)
-
-
-def end_with_parent() -> None:
-    """In the child: end when the process that started it does."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

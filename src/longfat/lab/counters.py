@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from longfat.lab.namespaces import inside
 from longfat.lab.network import Network
+from longfat.lab.sysctls import read_file
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:
     """Protocol counters of a node's namespace: ``Group.Name`` to value."""
     counters: dict[str, int] = {}
-    with inside(network.pid(node)):
+    with network.inside(node):
         for table in ("snmp", "netstat"):
-            lines = Path("/proc/self/net", table).read_text().splitlines()
+            lines = read_file(f"/proc/self/net/{table}").splitlines()
             for names, values in zip(lines[::2], lines[1::2], strict=True):
                 group, *keys = names.split()
                 counters.update(

@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 
 RB_POWER_OFF = 0x4321FEDC  # linux/reboot.h
+MCL_FUTURE = 2  # asm-generic/mman.h
 LAB = Path("/lab")
 MOUNTS = (
     ("proc", "/proc", "proc", ""),
@@ -28,6 +29,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Mount what programs need, run the spec in the guest's lab folder, power off whatever happens."""
+    # Memory is filled as it is mapped, not page by page: each fault of a process in the guest costs as much as a call.
+    _libc.mlockall(MCL_FUTURE)
     try:
         for source, target, kind, options in MOUNTS:
             if target == "/dev/pts":
@@ -38,10 +41,15 @@ def main() -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.sync()
-        _libc.reboot(RB_POWER_OFF)
+        power_off()
+
+
+def power_off() -> None:
+    """Keep what was written, and end the guest."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.sync()
+    _libc.reboot(RB_POWER_OFF)
 
 
 def mount(source: str, target: str, kind: str, options: str) -> None:
@@ -54,6 +62,7 @@ def mount(source: str, target: str, kind: str, options: str) -> None:
 def execute() -> None:
     """Read /lab/spec.json, run it, leave the results in /lab/raw."""
     # Imported late: a fault in the laboratory's modules must still reach the console and power off.
+    from longfat.lab.network import Namespaces
     from longfat.lab.run import run
     from longfat.lab.sysctls import write_sysctl
     from longfat.runspec import RunSpec
@@ -64,15 +73,4 @@ def execute() -> None:
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
     scratch = Path("/tmp/run")
     scratch.mkdir()
-    run(spec, LAB / "raw", scratch)
-
-
-if __name__ == "__main__":
-    # The interpreter starts isolated and without site: name the three folders that are needed.
-    sys.path[:] = [
-        "/code",
-        "/usr/lib/python3.11",
-        "/usr/lib/python3.11/lib-dynload",
-        "/usr/lib/python3/dist-packages",
-    ]
-    main()
+    run(spec, LAB / "raw", scratch, Namespaces(wires=True))

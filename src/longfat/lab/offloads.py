@@ -18,19 +18,24 @@ def set_offloads(interface: str, wanted: Collection[str]) -> None:
 
     One that a card does not have is off. Raises OSError when the driver refuses.
     """
-    for name, (get, put) in COMMANDS.items():
-        if bool(_ethtool(interface, get, 0)) != (name in wanted):
-            _ethtool(interface, put, int(name in wanted))
+    with _channel() as channel:
+        for name, (get, put) in COMMANDS.items():
+            if bool(_ethtool(channel, interface, get, 0)) != (name in wanted):
+                _ethtool(channel, interface, put, int(name in wanted))
 
 
 def offloads_on(interface: str) -> list[str]:
     """Names of the offloads that are on, in the current network namespace."""
-    return [name for name, (get, _put) in COMMANDS.items() if _ethtool(interface, get, 0)]
+    with _channel() as channel:
+        return [name for name, (get, _put) in COMMANDS.items() if _ethtool(channel, interface, get, 0)]
 
 
-def _ethtool(interface: str, command: int, value: int) -> int:
+def _channel() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def _ethtool(channel: socket.socket, interface: str, command: int, value: int) -> int:
     data = array.array("I", [command, value])
     request = struct.pack("16sP", interface.encode(), data.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
-        fcntl.ioctl(channel, SIOCETHTOOL, request.ljust(40, b"\0"))
+    fcntl.ioctl(channel, SIOCETHTOOL, request.ljust(40, b"\0"))
     return data[1]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from longfat.lab import netlink
 
 RTM_GETQDISC = 38
 TCMSG = struct.Struct("=BxxxiIII")  # family, interface index, handle, parent, info
-TCA_KIND = 1
+TCA_KIND, TCA_OPTIONS = 1, 2
 TCA_STATS2 = 7
 TCA_STATS_BASIC = 1
 TCA_STATS_QUEUE = 3
@@ -24,7 +24,7 @@ COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,s
 
 @dataclass(frozen=True)
 class QdiscState:
-    """Length of a queue now and its counters since it was made."""
+    """Length of a queue now and its counters since it was made; ``options``: its settings, in the kernel's form."""
 
     interface_index: int
     handle: int
@@ -35,6 +35,8 @@ class QdiscState:
     sent_packets: int
     sent_bytes: int
     marked: int
+    parent: int
+    options: bytes
 
 
 def open_probe() -> socket.socket:
@@ -42,14 +44,26 @@ def open_probe() -> socket.socket:
     return netlink.open_socket(socket.NETLINK_ROUTE)
 
 
+def request() -> bytes:
+    """The body of the request for every qdisc of a namespace."""
+    return TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
+
+
 def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
     """The state of every qdisc of the channel's namespace."""
-    for message in netlink.dump(channel, RTM_GETQDISC, TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
-        _family, index, handle, _parent, _info = TCMSG.unpack_from(message, 0)
-        kind, basic, queue, own = "", (0, 0), (0, 0, 0), b""
+    return parse(netlink.dump(channel, RTM_GETQDISC, request()))
+
+
+def parse(messages: Iterable[bytes]) -> Iterator[QdiscState]:
+    """The qdiscs that the messages of a dump tell of."""
+    for message in messages:
+        _family, index, handle, parent, _info = TCMSG.unpack_from(message, 0)
+        kind, options, basic, queue, own = "", b"", (0, 0), (0, 0, 0), b""
         for attribute, payload in netlink.attributes(message, TCMSG.size):
             if attribute == TCA_KIND:
                 kind = payload.split(b"\0")[0].decode()
+            elif attribute == TCA_OPTIONS:
+                options = payload
             elif attribute == TCA_STATS2:
                 for inner, data in netlink.attributes(payload, 0):
                     if inner == TCA_STATS_BASIC:
@@ -59,7 +73,8 @@ def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
                     elif inner == TCA_STATS_APP:
                         own = data
         marked = RED_STATISTICS.unpack_from(own)[3] if kind == "red" else 0
-        yield QdiscState(index, handle, kind, queue[0], queue[1], queue[2], basic[1], basic[0], marked)
+        counted = queue[0], queue[1], queue[2], basic[1], basic[0], marked
+        yield QdiscState(index, handle, kind, *counted, parent, options)
 
 
 def row(t_us: int, node: str, interface: str, state: QdiscState) -> str:

@@ -72,6 +72,13 @@ def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
     return results
 
 
+def write_reports(spec: RunSpec, folder: Path) -> None:
+    """Write what the programs of all machines reported: flows.json, and web.json where the run has web traffic."""
+    write_json(folder / "flows.json", flow_results(spec, folder))
+    if spec.web:
+        write_json(folder / "web.json", web_results(spec, folder))
+
+
 def write_json(path: Path, data: object) -> None:
     """Write ``data`` as sorted, indented JSON."""
     path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from longfat.lab import netlink
@@ -65,11 +65,20 @@ def open_probe() -> socket.socket:
     return netlink.open_socket(NETLINK_SOCK_DIAG)
 
 
+def request() -> bytes:
+    """The body of the request for every connected IPv4 TCP socket of a namespace."""
+    extensions = (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_CONG - 1))
+    return REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, extensions, 0, ALL_BUT_LISTEN, b"")
+
+
 def read_sockets(channel: socket.socket) -> Iterator[TcpInfo]:
     """The state of every connected IPv4 TCP socket of the channel's namespace."""
-    extensions = (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_CONG - 1))
-    request = REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, extensions, 0, ALL_BUT_LISTEN, b"")
-    for message in netlink.dump(channel, SOCK_DIAG_BY_FAMILY, request):
+    return parse(netlink.dump(channel, SOCK_DIAG_BY_FAMILY, request()))
+
+
+def parse(messages: Iterable[bytes]) -> Iterator[TcpInfo]:
+    """The sockets that the messages of a dump tell of."""
+    for message in messages:
         source_port, destination_port = SOCKET_ID.unpack_from(message, ID_OFFSET)
         info, cca, values = b"", "", {}
         for kind, payload in netlink.attributes(message, MESSAGE_BYTES):

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from longfat.runspec import Flow
+from longfat.runspec import Flow, RunSpec
 
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
 TIMED_OUT = 124  # timeout(1) had to end its command
 _AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
 BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default is 128 KiB
+
+
+def ports(spec: RunSpec) -> dict[str, int]:
+    """The port that each flow is received at, by its name."""
+    return {flow.name: FIRST_PORT + k for k, flow in enumerate(spec.flows)}
 
 
 def server_command(flow: Flow, port: int) -> list[str]:

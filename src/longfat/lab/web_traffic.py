@@ -9,69 +9,74 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from longfat.lab import sockets, web
-from longfat.lab.namespaces import inside
-from longfat.lab.network import Network
 from longfat.lab.processes import finish, started
-from longfat.runspec import RunSpec, Web
+from longfat.lab.stage import Stage
+from longfat.runspec import Web
 
 
 class WebTraffic:
     """The web traffic of one run: its programs, and the congestion controls that its servers' sockets showed."""
 
-    def __init__(self, spec: RunSpec, folder: Path, scratch: Path) -> None:
-        self._spec = spec
-        self._folder = folder / "web"
-        self._scratch = scratch
-        self._ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(spec.web)}
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._web = stage.spec.web
+        self._ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
-        self._ccas: dict[str, set[str]] = {users.name: set() for users in spec.web}
+        self._ccas: dict[str, set[str]] = {users.name: set() for users in self._web}
 
-    def start_servers(self, network: Network, cleanup: ExitStack) -> None:
+    def prepare(self) -> None:
         """Make the files and start every server."""
-        if not self._spec.web:
+        if not self._web:
             return
-        self._folder.mkdir()
-        files = self._scratch / "web"
+        (self._stage.folder / "web").mkdir()
+        files = self._stage.scratch / "web"
         web.make_files(files)
-        for users in self._spec.web:
-            config = self._scratch / f"{users.name}.nginx"
-            config.write_text(web.server_config(users, self._ports[users.name], files, self._scratch))
-            output = cleanup.enter_context((self._folder / f"{users.name}.server.txt").open("wb"))
-            process = network.start(users.sender, web.server_command(config), output)
-            self._servers[users.name] = started(cleanup, process)
+        for users in self._web:
+            config = self._stage.scratch / f"{users.name}.nginx"
+            config.write_text(web.server_config(users, self._ports[users.name], files, self._stage.scratch))
+            output = self._stage.output(f"web/{users.name}.server.txt")
+            process = self._stage.network.start(users.sender, web.server_command(config), output)
+            self._servers[users.name] = started(self._stage.cleanup, process)
 
-    def start_users(self, network: Network, cleanup: ExitStack, users: Web, origin_ns: int) -> None:
-        """Start the users of one entry."""
-        order = self._scratch / f"{users.name}.order"
-        address = network.topology.address(users.sender)
-        told = web.users_order(users, self._spec.seed, address, self._ports[users.name], origin_ns)
-        order.write_text(json.dumps(told))
-        output = cleanup.enter_context((self._folder / f"{users.name}.users.json").open("wb"))
-        process = network.start(users.receiver, web.users_command(order), output)
-        self._users[users.name] = started(cleanup, process)
-
-    def look(self, network: Network, users: Web) -> None:
-        """Note the congestion controls of the server's connections."""
-        with inside(network.pid(users.sender)):
-            channel: socket.socket = sockets.open_probe()
-        with channel:
-            port = self._ports[users.name]
-            self._ccas[users.name] |= {info.cca for info in sockets.read_sockets(channel) if info.source_port == port}
+    def plan(self) -> None:
+        """Put the start of the users and the looks at the servers' sockets on the time line."""
+        for users in self._web:
+            self._stage.timeline.at(users.start_us, partial(self._start_users, users))
+            for t_us in web.looks_us(users):
+                self._stage.timeline.at(t_us, partial(self._look, users))
 
     def finish(self) -> None:
-        """Wait for the users, end the servers. Raises LaboratoryError when one of them failed."""
+        """Wait for the users, end the servers."""
         for name, process in self._users.items():
             finish(process, f"program of the users of {name}")
         for name, process in self._servers.items():
             process.terminate()
             finish(process, f"web server of {name}")
 
-    def achieved(self) -> list[dict[str, Any]]:
-        """What was seen of each entry, for achieved.json."""
-        return [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]
+    def achieved(self) -> dict[str, Any]:
+        """The congestion controls that were seen of each entry."""
+        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]} if self._web else {}
+
+    def _start_users(self, users: Web) -> None:
+        """Start the users of one entry."""
+        order = self._stage.scratch / f"{users.name}.order"
+        address = self._stage.network.topology.address(users.sender)
+        origin_ns = self._stage.timeline.origin_ns
+        told = web.users_order(users, self._stage.spec.seed, address, self._ports[users.name], origin_ns)
+        order.write_text(json.dumps(told))
+        output = self._stage.output(f"web/{users.name}.users.json")
+        process = self._stage.network.start(users.receiver, web.users_command(order), output)
+        self._users[users.name] = started(self._stage.cleanup, process)
+
+    def _look(self, users: Web) -> None:
+        """Note the congestion controls of the server's connections."""
+        with self._stage.network.inside(users.sender):
+            channel: socket.socket = sockets.open_probe()
+        with channel:
+            port = self._ports[users.name]
+            self._ccas[users.name] |= {info.cca for info in sockets.read_sockets(channel) if info.source_port == port}

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from longfat.errors import RigError, StudyError
 
 INFRA = Path(__file__).resolve().parents[3] / "infra"
 ENVIRONMENTS = INFRA / "terraform/environments"
-EXAMPLES: dict[str, Any] = {"string": "...", "number": 0, "bool": False, "any": None}
-OPTIONAL = object()
-TOKEN = re.compile(r"[A-Za-z_]\w*|[(){}=,]|\"[^\"]*\"|[^\s\w]")
 
 
 @dataclass(frozen=True)
@@ -48,12 +43,11 @@ KNOWN = {environment.name: environment for environment in _ALL}
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of an environment. ``example`` has the form of its value, without what is optional."""
+    """One variable of an environment; it is ``required`` where it has no default."""
 
     name: str
     description: str
     required: bool
-    example: Any
 
 
 def find_environment(name: str) -> Environment:
@@ -81,36 +75,5 @@ def variables_of(environment: Environment) -> tuple[Variable, ...]:
 
 def _variable(name: str, body: str) -> Variable:
     description = re.search(r'^  description = "(.*)"$', body, flags=re.MULTILINE)
-    form = re.search(r"^  type\s*= (.*?)(?=^  \w|^$|\Z)", body, flags=re.MULTILINE | re.DOTALL)
-    return Variable(
-        name,
-        description[1] if description else "",
-        not re.search(r"^  default\s*=", body, flags=re.MULTILINE),
-        _example(deque(TOKEN.findall(form[1]))) if form else None,
-    )
-
-
-def _example(tokens: deque[str]) -> Any:
-    """A value of the type that begins here (HCL's type expressions), which is taken away with its brackets."""
-    kind = tokens.popleft()
-    if kind in EXAMPLES:
-        return EXAMPLES[kind]
-    tokens.popleft()  # the opening parenthesis
-    value = _attributes(tokens) if kind == "object" else _example(tokens)
-    depth = 1
-    while depth:  # a default may stand before the closing one
-        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(tokens.popleft(), 0)
-    if kind == "optional":
-        return OPTIONAL
-    return {"object": value, "map": {"NAME": value}}.get(kind, [value])
-
-
-def _attributes(tokens: deque[str]) -> dict[str, Any]:
-    """The attributes of an object that are not optional, from its opening brace to its closing one."""
-    tokens.popleft()
-    found = {}
-    while (name := tokens.popleft()) != "}":
-        if name != ",":
-            tokens.popleft()  # the equals sign
-            found[name] = _example(tokens)
-    return {name: value for name, value in found.items() if value is not OPTIONAL}
+    has_default = re.search(r"^  default\s*=", body, flags=re.MULTILINE)
+    return Variable(name, description[1] if description else "", not has_default)

@@ -9,26 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from longfat.files import write_whole
+
 NOTES = "made.json"
-
-
-def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file so that a reader sees all of it or none."""
-    new = path.with_name(f".{path.name}.new")
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(content)
-    new.replace(path)
+OWNERS = 0o600  # a lab has keys and addresses
 
 
 def make_file(path: Path, content: bytes) -> None:
     """Write a file of the lab in ``path``'s folder, and note that it was made."""
     notes = _read(path.parent)
-    write_whole(path.parent / NOTES, _as_json(notes | {path.name: hashlib.sha256(content).hexdigest()}))
-    write_whole(path, content)
+    write_whole(path.parent / NOTES, _as_json(notes | {path.name: hashlib.sha256(content).hexdigest()}), OWNERS)
+    write_whole(path, content, OWNERS)
 
 
 def made_files(folder: Path) -> tuple[Path, ...]:

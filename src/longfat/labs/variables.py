@@ -26,7 +26,7 @@ def read_variables(path: Path, environment: Environment) -> dict[str, Any]:
             f"this file is missing; it says what a lab of environment {environment.name} is made from, at least:\n"
             + "\n".join(f"  {variable.name}: {variable.description}" for variable in required),
             where=str(path),
-            hint=f"infra/terraform/environments/{environment.name}/README.md; the form:\n{example(required)}",
+            hint=_where_to_read(environment),
         ) from None
     except json.JSONDecodeError as error:
         raise StudyError(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
@@ -45,18 +45,17 @@ def read_variables(path: Path, environment: Environment) -> dict[str, Any]:
         if name not in declared
     ]
     if problems:
-        missing = [variable for variable in required if variable.name not in values]
         raise StudyError(
             "the lab's variables are not complete or not known",
             problems=tuple(problems),
-            hint=f"the form:\n{example(missing)}" if missing else None,
+            hint=_where_to_read(environment),
         )
     return values
 
 
-def example(variables: list[Variable]) -> str:
-    """JSON text with these variables and values of the right form."""
-    return json.dumps({variable.name: variable.example for variable in variables}, indent=2)
+def _where_to_read(environment: Environment) -> str:
+    folder = f"infra/terraform/environments/{environment.name}"
+    return f"{folder}/README.md says what is needed, {folder}/variables.tf the form of each value"
 
 
 def _nearest(name: str, declared: dict[str, Variable]) -> str | None:

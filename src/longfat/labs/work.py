@@ -6,7 +6,6 @@ Owns the order of the steps, and what each leaves in the lab's folder. Must not 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ import yaml
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.errors import RigError, StudyError
+from longfat.files import write_whole
 from longfat.labs.environments import INFRA, Environment, find_environment
 from longfat.labs.folder import (
     ANSIBLE_INVENTORY,
@@ -38,11 +38,12 @@ from longfat.labs.folder import (
     lab_folder,
 )
 from longfat.labs.local import prepare_local
-from longfat.labs.made import NOTES, made_files, write_whole
+from longfat.labs.made import NOTES, OWNERS, made_files
 from longfat.labs.process import attend
 from longfat.labs.state import Standing, read_state
 from longfat.labs.terraform import Terraform, find_program
 from longfat.labs.variables import read_variables
+from longfat.locks import held
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
@@ -105,15 +106,12 @@ def alone(lab: Lab) -> Iterator[None]:
     if not lab.folder.exists():
         yield
         return
-    handle = os.open(lab.folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with ExitStack() as own:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            own.enter_context(held(lab.folder, wait=False, folder=True))
         except BlockingIOError:
             raise RigError(f"another command works on the lab {lab.name}", hint="wait for its end") from None
         yield
-    finally:
-        os.close(handle)
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
@@ -148,7 +146,7 @@ def no_plan_left(lab: Lab) -> Iterator[None]:
 
 def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
     """Write the inventory and, from it, known_hosts. Raises RigError when a host's key is not known."""
-    write_whole(lab.folder / INVENTORY, (json.dumps(inventory, indent=2) + "\n").encode())
+    write_whole(lab.folder / INVENTORY, json.dumps(inventory, indent=2) + "\n", OWNERS)
     program = ANSIBLE / "lab_inventory.py"
     done = subprocess.run(
         [sys.executable, program, lab.folder / INVENTORY, lab.folder],

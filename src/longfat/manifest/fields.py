@@ -8,8 +8,9 @@ files or look at other fields.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
+from longfat.catalog.kernels import KERNELS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
@@ -51,14 +53,18 @@ class Within:
     def __get_pydantic_core_schema__(
         self, source: type[Quantity], _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(lambda given: self._read(source, given))
+        bounds = source.parse(self.least), source.parse(self.most) if self.most else None
+        return core_schema.no_info_plain_validator_function(
+            lambda given: self._read(source, given, *bounds), metadata={"units": [*source.units]}
+        )
 
-    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: Any, _handler: Any) -> dict[str, Any]:
         bounds = f"from {self.least} to {self.most}" if self.most else f"{self.least} or more"
-        return {"type": "string", "description": bounds, "pattern": r"^[0-9.]+ ?[A-Za-z/%]+$"}
+        units = "|".join(schema["metadata"]["units"])
+        pattern = rf"^\s*\+?[0-9]{{1,15}}(\.[0-9]{{1,15}})?\s*({units})\s*$"
+        return {"type": "string", "description": bounds, "pattern": pattern}
 
-    def _read(self, kind: type[Quantity], given: object) -> Quantity:
-        example = f'write a number and a unit, such as "{kind.example}"; units: {", ".join(kind.units)}'
+    def _read(self, kind: type[Quantity], given: object, least: Quantity, most: Quantity | None) -> Quantity:
         if not isinstance(given, str):
             number = isinstance(given, int | float) and not isinstance(given, bool)
             text = (
@@ -66,14 +72,13 @@ class Within:
                 if number
                 else f"{shown(given)} is not {kind.dimension}"
             )
+            example = f'write a number and a unit, such as "{kind.example}"; units: {", ".join(kind.units)}'
             raise fault(text, example)
         try:
             quantity = kind.parse(given)
         except StudyError as error:
             raise fault(error.message, error.hint) from error
-        if quantity < kind.parse(self.least):
-            raise fault(f"{shown(given)} is out of range; allowed: {self._range()}")
-        if self.most and quantity > kind.parse(self.most):
+        if quantity < least or (most is not None and quantity > most):
             raise fault(f"{shown(given)} is out of range; allowed: {self._range()}")
         return quantity
 
@@ -81,22 +86,37 @@ class Within:
         return f"{self.least} to {self.most}" if self.most else f"{self.least} or more"
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """A check of a text, and the keys of JSON Schema that say the same."""
+
+    function: Callable[[str], str]
+    keys: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.function, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(schema), **self.keys}
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> _Check:
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
             raise fault(f"{shown(given)} is not {what}")
         return given
 
-    return AfterValidator(check)
+    # JSON Schema's expressions know no flags; what a text needs is one sign that is no space.
+    return _Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
 
 
-def _among(what: str, allowed: Any) -> AfterValidator:
+def _among(what: str, allowed: Any) -> _Check:
     def check(given: str) -> str:
         if given not in allowed:
             raise fault(*unknown(what, given, allowed))
         return given
 
-    return AfterValidator(check)
+    return _Check(check, {"enum": [*allowed]})
 
 
 def _surrounding(what: str) -> AfterValidator:
@@ -170,7 +190,9 @@ Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
-Percent = Annotated[float, BeforeValidator(_percent)]
+Percent = Annotated[
+    float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 100})
+]
 # A number or a word: which of them an algorithm's parameter takes is in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
@@ -183,12 +205,22 @@ Text = Annotated[str, _matching(re.compile(r"(?s).*\S.*"), "a text; it is empty"
 FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
 
 CcaName = Annotated[str, _among("congestion control", CCAS)]
+KernelName = Annotated[str, _among("kernel", KERNELS)]
 StackName = Annotated[str, _among("stack", STACKS)]
 OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]
 WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
-SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
+SysctlName = Annotated[str, _Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
 SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 NodeName = Annotated[str, _surrounding("node")]
 FlowName = Annotated[str, _surrounding("flow")]
 AlgorithmName = Annotated[str, _surrounding("algorithm")]
+
+
+def _format_2(given: object) -> object:
+    if given == 1:
+        raise fault("1 is the former format", "turn the folder into this one with `longfat convert FOLDER`")
+    return given
+
+
+Format2 = Annotated[Literal[2], BeforeValidator(_format_2)]

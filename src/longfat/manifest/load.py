@@ -6,14 +6,17 @@ Owns the order of the checks. It must not look at anything but the one file it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from longfat.errors import StudyError
+from longfat.manifest.axes import Sweep
 from longfat.manifest.explain import explain
+from longfat.manifest.formulas import Formula, FormulaError
+from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
     TOPOLOGIES,
@@ -22,25 +25,14 @@ from longfat.manifest.models import (
     Experiment,
     Header,
     Hosts,
-    Sweep,
     end_hosts,
 )
-from longfat.manifest.names import Finding, Path, key_text
+from longfat.manifest.names import Finding, Path, shown, unknown
+from longfat.manifest.points import Surroundings, concrete, reference_findings
 from longfat.manifest.profiles import Factors, profile_findings
-from longfat.manifest.source import read_source
-from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment
-from longfat.manifest.sweep import (
-    SWEPT_SECTIONS,
-    Cell,
-    Level,
-    exclusion_of,
-    factor_levels,
-    grid,
-    reference_findings,
-    replaced,
-    sweep_findings,
-    swept_references,
-)
+from longfat.manifest.source import Source, read_source
+from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
+from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.manifest.thinning import Profile, Profiles
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -54,6 +46,7 @@ def load_study(path: FilePath) -> Study:
     source = read_source(path)
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
+    _refuse_format_1(source, path)
     study, findings = _checked(source.file, source.data)
     problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings])]
     if problems or study is None:
@@ -69,12 +62,21 @@ def load_header(path: FilePath) -> Header:
     Raises StudyError when it cannot be read or the header has problems.
     """
     source = read_source(path)
+    _refuse_format_1(source, path)
     given = source.data if isinstance(source.data, dict) else {}
     header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
     if header is None:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
     return header
+
+
+def _refuse_format_1(source: Source, path: FilePath) -> None:
+    """Raise StudyError for a study of the former format: all else that is wrong with it would be noise."""
+    if isinstance(source.data, dict) and source.data.get("format") == 1:
+        message = "format 1 is that of earlier versions; this one reads format 2"
+        problem = source.problem(Finding(("format",), message, f"`longfat convert {path.parent}` rewrites it"))
+        raise StudyError("the study is of format 1", problems=(problem,))
 
 
 def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
@@ -85,15 +87,24 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     if not isinstance(raws, list) or not raws:
         message = "is required here: a list of at least one experiment"
         return None, [*findings, Finding(("experiments",), message)]
-    findings += _repeated(raws, "id", "experiment", "experiments")
+    findings += _repeated(raws, "id", "experiment", ("experiments",))
+    entries, found = inherited(raws, data.get("defaults"))
+    findings += found
+    named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
     around = _Around(data)
+    findings += around.findings
     swept = []
-    for index, raw in enumerate(raws):
-        experiment, found = _swept(raw, around)
-        findings += [finding.below("experiments", index) for finding in found]
+    for index, placed in enumerate(entries):
+        if placed is None:
+            _, found = _validated(Experiment, raws[index], {})
+            findings += [finding.below("experiments", index) for finding in found]
+            continue
+        findings += [*_pair_findings(placed, named)]
+        experiment, found = _swept(placed, around)
+        findings += found
         if experiment:
             swept.append(experiment)
-    factors = {raw["id"]: _factors(raw) for raw in raws if isinstance(raw, dict) and isinstance(raw.get("id"), str)}
+    factors = {name: _factors(placed.data) for name, placed in named.items()}
     profiles = data.get("profiles")
     for name in Profiles.model_fields:
         raw_profile = profiles.get(name) if isinstance(profiles, dict) else None
@@ -122,10 +133,24 @@ class _Around:
         parts = {name: _validated(Algorithm, entry, {})[0] for name, entry in entries.items()}
         self.algorithms = {name: part for name, part in parts.items() if part}
         self.hosts = _validated(Hosts, data.get("hosts", {}), {})[0] or Hosts()
+        paths, stacks = _records(data, "paths"), _records(data, "stacks")
+        self.findings = [
+            Finding(("stacks", name), "is the name of a path too; a record has a name of its own")
+            for name in stacks
+            if name in paths
+        ]
+        self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they cannot be told."""
         return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
+
+
+def _records(data: Mapping[str, Any], section: str) -> Records:
+    """The named records of a section, as far as they are mappings, with their places."""
+    raw = data.get(section)
+    entries = raw.items() if isinstance(raw, dict) else ()
+    return {name: ((section, name), fields) for name, fields in entries if isinstance(fields, dict)}
 
 
 def _flow_names(flows: Any) -> list[str] | None:
@@ -163,90 +188,109 @@ def _validated(
         return None, explain(error, raw, within or model)
 
 
-def _repeated(raws: list[Any], key: str, what: str, section: str) -> list[Finding]:
+def _repeated(raws: list[Any], key: str, what: str, section: Path) -> list[Finding]:
     """Entries of a list that have the name of an earlier one."""
     found: list[Finding] = []
     seen: set[str] = set()
     for index, raw in enumerate(raws):
         name = raw.get(key) if isinstance(raw, dict) else None
         if isinstance(name, str) and name in seen:
-            found.append(Finding((section, index, key), f"{what} {name!r} is given twice; names are unique"))
+            found.append(Finding((*section, index, key), f"{what} {name!r} is given twice; names are unique"))
         if isinstance(name, str):
             seen.add(name)
     return found
 
 
-def _swept(raw: Any, around: _Around) -> tuple[SweptExperiment | None, list[Finding]]:
-    """An experiment at all points of its sweep, or None with what is wrong; paths are its own."""
-    _, findings = _validated(Experiment, raw, around.context(raw) if isinstance(raw, dict) else {})
-    if not isinstance(raw, dict):
-        return None, findings
-    open_paths = {path for path, _ in swept_references(raw)}
-    findings = [finding for finding in findings if not _waits(finding, open_paths)]
+def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
+    """An experiment that pairs with one that is not there, or that has no draws of its own to share."""
+    partner = placed.data.get("pairs_with")
+    if not isinstance(partner, str):
+        return
+    place = placed.place(("pairs_with",))
+    if partner not in named:
+        yield Finding(place, *unknown("experiment", partner, named))
+    elif further := named[partner].data.get("pairs_with"):
+        message = f"{partner!r} has no draws of its own; it pairs with {shown(further)}"
+        yield Finding(place, message, "let both pair with the same experiment")
+
+
+def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, list[Finding]]:
+    """An experiment at all points of its sweep, or None with what is wrong; the places are the document's."""
+    raw = placed.data
+    sweep, found = _validated(Sweep, raw.get("sweep", {}), {})
+    if sweep is None:
+        found = [finding.below("sweep") for finding in found]
+        return None, [*_found(found, placed), *_points(placed, Sweep(), {}, [], around)[2]]
+    formulas, found = _formulas(sweep)
     for section, what in (("flows", "flow"), ("web", "web traffic"), ("udp", "UDP traffic")):
         if isinstance(raw.get(section), list):
-            findings += _repeated(raw[section], "name", what, section)
-    sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})
-    if sweep is None:
-        return None, findings
-    levels = factor_levels(sweep)
-    found = [*sweep_findings(sweep), *reference_findings(raw, list(levels))]
+            found += _repeated(raw[section], "name", what, (section,))
+    wrong = sweep_findings(sweep)
+    found += [*wrong, *reference_findings(raw, sweep, formulas)]
+    levels = factor_levels(sweep, around.surroundings.records)
     # A sweep that cannot be expanded still shows what is wrong with each single value of its factors.
-    cells = grid(sweep) if not sweep_findings(sweep) else _single_cells(levels)
-    points, excluded, wrong = _points(raw, sweep, cells, around)
-    findings = list(dict.fromkeys([*findings, *found, *wrong]))
+    cells = grid(sweep, levels) if not wrong else _single_cells(levels)
+    points, excluded, faults = _points(placed, sweep, formulas, cells, around)
+    findings = list(dict.fromkeys([*_found(found, placed), *faults]))
     if findings or not points:
         return None, findings
     first = points[0].experiment
+    factors = {name: tuple(level.value for level in row) for name, row in levels.items()}
     swept = SweptExperiment(
-        first.id, first.artifacts, first.repetitions, _factors(raw) or {}, tuple(points), tuple(excluded)
+        first.id, first.artifacts, first.repetitions, factors, tuple(points), tuple(excluded), dict(sweep.derived)
     )
     return swept, []
 
 
+def _found(findings: list[Finding], placed: Placed) -> list[Finding]:
+    return [Finding(placed.place(finding.path), finding.message, finding.hint) for finding in findings]
+
+
+def _formulas(sweep: Sweep) -> tuple[dict[str, Formula], list[Finding]]:
+    """The formulas of a sweep that can be read, and what is wrong with the others."""
+    formulas, found = {}, []
+    for name, text in sweep.derived.items():
+        try:
+            formulas[name] = Formula(text)
+        except FormulaError as error:
+            found.append(Finding(("sweep", "derived", name), error.message, error.hint))
+    return formulas, found
+
+
 def _single_cells(levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
-    return [{name: level} for name, row in levels.items() for level in row] or [{}]
-
-
-def _waits(finding: Finding, open_paths: set[Path]) -> bool:
-    """Whether a finding is about a value that only the sweep will give."""
-    return finding.path[:1] in [(section,) for section in SWEPT_SECTIONS] and finding.path in open_paths
+    return [{name: level} for name, row in levels.items() for level in row]
 
 
 def _points(
-    raw: dict[str, Any], sweep: Sweep, cells: list[Cell], around: _Around
+    placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cells: list[Cell], around: _Around
 ) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
-    """The experiment at every cell; findings about a factor's value point to where it is listed."""
+    """The experiment at every cell; findings about a factor's value point to where that stands.
+
+    Before them it is checked with all references waiting, so that what is wrong shows whatever the sweep is.
+    """
     points: list[Point] = []
     excluded: list[ExcludedPoint] = []
     findings: dict[Finding, None] = {}
-    open_paths = dict(swept_references(raw))
+
+    def check(cell: Cell) -> Experiment | None:
+        at = concrete(placed, sweep, formulas, cell, around.surroundings)
+        experiment, found = _validated(Experiment, at.data, around.context(at.data))
+        if experiment:
+            found = experiment_findings(experiment, around.algorithms, around.hosts)
+        waiting = (at.placed(finding) for finding in found)
+        findings.update(dict.fromkeys([*at.findings, *(finding for finding in waiting if finding)]))
+        return experiment
+
+    if cells != [{}]:
+        check({})
     for cell in cells:
         factors = {name: level.value for name, level in cell.items()}
         exclusion = exclusion_of(cell, sweep)
         if exclusion:
             excluded.append(ExcludedPoint(factors, exclusion.reason))
             continue
-        concrete = replaced(raw, cell)
-        experiment, found = _validated(Experiment, concrete, around.context(concrete))
+        experiment = check(cell)
         if experiment:
-            found = experiment_findings(experiment, around.algorithms, around.hosts)
             labels = {name: str(level.given) for name, level in cell.items()}
             points.append(Point(factors, labels, experiment))
-        for finding in found:
-            placed = _placed(finding, open_paths, cell)
-            if placed:
-                findings[placed] = None
     return points, excluded, list(findings)
-
-
-def _placed(finding: Finding, open_paths: Mapping[Path, str], cell: Cell) -> Finding | None:
-    """The finding where the user can mend it: at the factor's value when a factor brought it about."""
-    for length in range(len(finding.path), 0, -1):
-        text = open_paths.get(finding.path[:length])
-        if text is not None:
-            level = cell.get(text[2:-1])
-            if level is None:
-                return None
-            return Finding(level.path, f"as {key_text(finding.path)}: {finding.message}", finding.hint)
-    return finding

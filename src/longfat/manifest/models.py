@@ -15,6 +15,7 @@ from pydantic_core import InitErrorDetails
 
 from longfat.catalog.ccas import CCAS, Value, plain
 from longfat.manifest import fields as f
+from longfat.manifest.axes import Sweep
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import nearest, shown, unknown
 from longfat.manifest.thinning import Profiles
@@ -308,39 +309,32 @@ class Drop(Closed):
     at: f.Delay = Field(description="the first data packet after this time is the one")
 
 
-class Exclusion(Closed):
-    """Points of a sweep that are left out, with the reason."""
-
-    when: dict[f.FactorName, f.FactorValue] = Field(min_length=1, description="factor values that must all match")
-    reason: f.Text = Field(description="why, for the report")
-
-
-class Sweep(Closed):
-    """The points at which an experiment is run: the product of all lists, and of the zipped rows."""
-
-    product: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="every combination")
-    zipped: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(
-        default={},
-        alias="zip",
-        description="lists of equal length, side by side; one that nothing refers to names the rows",
-    )
-    exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
-
-
 class Experiment(Closed):
     """One experiment of the study at one point of its sweep, every reference replaced."""
 
     id: f.ExperimentId = Field(description="name, unique in the study")
+    like: f.ExperimentId | None = Field(
+        default=None,
+        description="an earlier experiment of which it takes every key that it does not give; `topology`, `hosts` and "
+        "`probes` are laid over that one's key by key",
+    )
     artifacts: tuple[f.Name, ...] = Field(min_length=1, description="figures and tables it yields")
-    topology: Topology = Field(description="the network")
+    path: f.Name | None = Field(default=None, description="the network, by its name in `paths`")
+    topology: Topology = Field(
+        description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
+    )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
     flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; it or `web` is required")
     web: tuple[Web, ...] = Field(default=(), description="the web traffic")
     udp: tuple[Udp, ...] = Field(default=(), description="the UDP traffic")
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
+    pairs_with: f.ExperimentId | None = Field(
+        default=None, description="experiment whose random draws it takes, repetition by repetition (default: its own)"
+    )
     probes: Probes = Field(default=Probes(), description="what is observed")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
+    kernel: f.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
     memory: f.Memory | None = Field(
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
@@ -360,6 +354,28 @@ class Experiment(Closed):
         return (*self.every_flow, *self.web)
 
 
+class FlowDefaults(Closed):
+    """Keys that every flow of every experiment has unless it gives its own."""
+
+    sender: f.Text | None = Field(default=None, alias="from", description="host that sends")
+    receiver: f.Text | None = Field(default=None, alias="to", description="host that receives")
+    window: f.Window | None = Field(default=None, description="socket buffer of both ends")
+    duration: f.Length | None = Field(default=None, description="time for which it sends")
+    start_jitter: f.Delay | None = Field(default=None, description="largest random addition to `start`")
+    transfer: f.Transfer | None = Field(default=None, description="what a connection carries before another follows")
+
+
+class Defaults(Closed):
+    """Keys that every experiment has unless it gives its own; no references."""
+
+    flow: FlowDefaults = Field(default=FlowDefaults(), description="keys of every flow")
+    path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
+    repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
+    probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
+    kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
+    memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
+
+
 def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
     if entry.count is None:
         yield entry
@@ -377,14 +393,26 @@ def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
 class Header(Closed):
     """What a study says beside its experiments."""
 
-    format: Literal[1] = Field(description="version of this format")
+    format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     title: f.Text = Field(description="one line")
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
+    kernel: f.KernelName | None = Field(
+        default=None, description="kernel under every host, a name of `kernels/` (default linux-6.12)"
+    )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
+    paths: dict[f.Name, Topology] = Field(default={}, description="networks by name, for `path` of experiments")
+    stacks: dict[f.Name, dict[f.FactorName, f.FactorValue]] = Field(
+        default={},
+        description="records by name, with fields of any names, for factors: `${factor.field}` is a field of the "
+        "record that the factor names",
+    )
+    defaults: Defaults = Field(
+        default=Defaults(), description="keys of all experiments, over which those of an experiment are laid"
+    )
     profiles: Profiles = Field(default=Profiles(), description="thinned versions")
 
 

@@ -38,6 +38,7 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
         factors=swept.factors,
         points=tuple(Point(point.factors, point.labels, _shortened(point.experiment, rule)) for point in points),
         excluded=tuple(point for point in swept.excluded if _kept(point.factors, rule.keep)),
+        derived=swept.derived,
     )
 
 
@@ -68,10 +69,11 @@ def _shortened(experiment: Experiment, rule: Thinning) -> Experiment:
 
 def _times(traffic: Flow | Web | Udp, rule: Thinning) -> dict[str, Duration]:
     part = rule.starts or _WHOLE
-    return {
+    times = {
         "start": Duration(traffic.start.value * part.value // _WHOLE.value),
         "duration": min(traffic.duration, rule.duration or traffic.duration),
     }
+    return {key: time for key, time in times.items() if getattr(traffic, key) != time}
 
 
 def profile_findings(

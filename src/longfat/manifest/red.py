@@ -7,16 +7,16 @@ Owns that conversion and what a kernel cannot hold of it.
 from __future__ import annotations
 
 from longfat.manifest.models import Red
+from longfat.network import frame_bytes
 from longfat.runspec import Egress, Queue, Scalar
 from longfat.units import Rate
 
-_ETHERNET_HEADER_BYTES = 14
 _AVERAGE_BITS = 32  # red_check_params() in include/net/red.h: thresholds times 2^W must fit
 
 
 def red_queue(queue: Red, rate: Rate, mtu_bytes: int) -> Queue:
     """The queue as ``tc`` takes it; a packet is as long as the shaper around it counts it."""
-    frame = mtu_bytes + _ETHERNET_HEADER_BYTES + Egress().framing_bytes
+    frame = frame_bytes(mtu_bytes, Egress())
     # The formula of tc-red(8), rounded up: what is rounded down may have no weight at all.
     burst = queue.burst or -(-(2 * queue.min + queue.max) // 3)
     parameters: dict[str, Scalar] = {

@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import models, thinning
+from longfat.manifest import axes, models, thinning
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 _INTRODUCTION = """\
@@ -24,18 +24,71 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m longfat.manifest.reference > docs/manifest.md -->
 
-A study is one `study.yaml`. Every key stands below; any other is an error. All errors of a file are
+A study is one `study.yaml`. Every key is listed below; any other is an error. All errors of a file are
 reported at once, each with line, key, what was given and what is allowed. YAML is used without aliases,
-tags and merge keys.
+tags and merge keys. `longfat check` also warns of what is allowed and hardly meant: the queue of a switch that
+cannot fill, because the hosts before it send no faster and have the longer queue.
+
+`longfat new NAME` makes a study to begin with; [the tutorial](study-tutorial.md) goes on from it. `longfat plan NAME`
+prints what varies, what is fixed, what is excluded and why, and what it costs; with `--expanded`, every point in full.
+`longfat convert FOLDER` rewrites a study of format 1.
 
 A value with a dimension is a text with its unit; a bare number is refused, and so is a value that would
-have to be rounded. `${factor}` stands for one whole value in `topology`, `hosts`, `flows`, `web`, `udp`, `probes` or
-`drops` of an experiment; each factor of a sweep must be used. Factor values that are quantities become
-plain numbers in base units in the lock.
+have to be rounded. Factor values that are quantities become plain numbers in base units in the lock.
 
 Node names follow from the topology: senders are `client1`, `client2`, ...; a single receiver is `server`,
 several are `server1`, `server2`, ... A profile only thins: it never adds a repetition or lengthens a flow.
 `paper` is the manifest as written.
+
+## Nothing twice
+
+```yaml
+algorithms: {reno: {cca: reno}}
+paths:
+  short: {kind: dumbbell, rate: 100 Mbit/s, rtt: 10 ms, senders: 1}
+  long: {kind: dumbbell, rate: 100 Mbit/s, rtt: 170 ms, senders: 1}
+stacks:
+  reno: {streams: 1, txqueuelen: 100}
+  p-tcp: {streams: 16, txqueuelen: 2000}
+defaults:
+  repetitions: 3
+  flow: {from: client1, to: server, duration: 60 s}
+experiments:
+  - id: alone
+    artifacts: [fig-1]
+    path: "${path}"
+    topology: {bottleneck_queue: {limit: "${quarter}"}}
+    hosts: {txqueuelen: "${stack.txqueuelen}"}
+    flows: [{name: flow, algorithm: reno, streams: "${stack.streams}"}]
+    sweep:
+      product: {path: [short, long], stack: [reno, p-tcp]}
+      derived: {quarter: round(path.rate * path.rtt / packet / 4)}
+  - id: reverse
+    like: alone
+    artifacts: [fig-2]
+    topology: {reverse_queue: {limit: "${quarter}"}}
+```
+
+**Paths.** `path` names a network of `paths`. `topology` beside it has only the keys in which the experiment
+differs; keys in a mapping such as `bottleneck_queue` are laid over one by one, unless it has a `kind` of its
+own. Without `path`, `topology` is whole.
+
+**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `flows`, `web`, `udp`,
+`probes`, `drops` or `kernel` of an experiment. Each factor of a sweep must be used. A factor's value may be the
+name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
+Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
+the name alone. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
+only the fields that something refers to.
+
+**Derived values.** A formula has numbers, quantities such as `10 ms`, names, `+ - * /`, parentheses, `min`, `max`,
+`round` (halves up), `floor` and `ceil`. Its names are factors, fields such as `path.rate`, the formulas above it,
+and `packet`, the MTU of the experiment's links. Units are checked: a rate times a time is a size, a size over a
+size is a number. The result is exact: a quantity that is no whole number of base units is an error. `path` is
+the path as it is named, without what `topology` lays over it. Derived values are no factors of the dataset.
+
+**Inheritance.** `like` names an earlier experiment. Every key is taken from it but those given; `topology`, `hosts`
+and `probes` are laid over it key by key, `sweep: {}` or `drops: []` takes nothing. `defaults` stand below all
+experiments in the same way, and `defaults.flow` below every flow.
 """
 
 _PARAMETERS = """\
@@ -60,6 +113,8 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("paper", models.Paper),
     ("algorithms.NAME", models.Algorithm),
     ("hosts", models.Hosts),
+    ("defaults", models.Defaults),
+    ("defaults.flow", models.FlowDefaults),
     ("experiments[]", models.Experiment),
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
@@ -69,8 +124,9 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("flows[]", models.Flow),
     ("web[]", models.Web),
     ("udp[]", models.Udp),
-    ("sweep", models.Sweep),
-    ("sweep.exclude[]", models.Exclusion),
+    ("sweep", axes.Sweep),
+    ("sweep.product.FACTOR[]: record", axes.Record),
+    ("sweep.exclude[]", axes.Exclusion),
     ("probes", models.Probes),
     ("drops[]", models.Drop),
     ("profiles", thinning.Profiles),

@@ -1,22 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of a manifest, for editors. It must not be stricter than the loader."""
+"""The JSON Schema of a manifest, for editors. It must not be stricter than the loader.
+
+What it cannot say, the loader does: names that stand elsewhere in the file, bounds and rounding of quantities, and
+whatever depends on more than one key.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
+from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
 from longfat.units import Quantity
 
-_REFERENCE = {"type": "string", "pattern": r"^\$\{[a-z][a-z0-9_]*\}$", "description": "value of a factor"}
-_SWEPT = ("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Flow", "Web", "Algorithm", "Probes", "Drop")
+_REFERENCE = {
+    "type": "string",
+    "pattern": r"^\$\{[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\}$",
+    "description": "value of a factor, of a field of the record that a factor names, or of a formula",
+}
+_SWEPT = ("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Flow", "Web", "Udp", "Algorithm", "Probes", "Drop")
+_TOPOLOGIES = ("Direct", "Delay", "Dumbbell")
+_QUEUES = ("Pfifo", "Red")
 
 
 class ManifestSchema(GenerateJsonSchema):
-    """pydantic's generator, with defaults worded as in a manifest."""
+    """pydantic's generator, with defaults worded as in a manifest, and free keys that keep their values' schema."""
 
     def encode_default(self, dft: Any) -> Any:
         """Quantities as text, models by the keys that were set."""
@@ -26,23 +40,91 @@ class ManifestSchema(GenerateJsonSchema):
             return dft.model_dump(exclude_unset=True)
         return super().encode_default(dft)
 
+    def dict_schema(self, schema: core_schema.DictSchema) -> dict[str, Any]:
+        """A mapping of free keys: ``additionalProperties`` for the values, ``propertyNames`` for the keys."""
+        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
+        values = self.generate_inner(schema["values_schema"]) if "values_schema" in schema else {}
+        names = {key: keys[key] for key in ("pattern", "enum") if key in keys}
+        result: dict[str, Any] = {"type": "object", "additionalProperties": values or True}
+        result |= {"propertyNames": names} if names else {}
+        return result | ({"minProperties": schema["min_length"]} if schema.get("min_length") else {})
+
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be ``${factor}``."""
+    """JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
     schema: dict[str, Any] = Document.model_json_schema(schema_generator=ManifestSchema)
     schema["$schema"] = ManifestSchema.schema_dialect
-    schema["$defs"]["Reference"] = _REFERENCE
+    parts = schema["$defs"]
+    parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
+    parts["Algorithm"]["additionalProperties"] = True
     for name in _SWEPT:
-        properties = schema["$defs"][name].get("properties", {})
-        for key, value in properties.items():
-            properties[key] = _or_reference(value)
-        if isinstance(schema["$defs"][name].get("additionalProperties"), dict):
-            extra = schema["$defs"][name]["additionalProperties"]
-            schema["$defs"][name]["additionalProperties"] = _or_reference(extra)
+        parts[name]["properties"] = {key: _swept(value) for key, value in parts[name].get("properties", {}).items()}
+    parts["Reference"] = _REFERENCE
+    parts["Overlay"] = _overlay(parts, _TOPOLOGIES)
+    parts["QueueOverlay"] = _overlay(parts, _QUEUES)
+    queue = parts["Overlay"]["properties"]["bottleneck_queue"]
+    parts["Overlay"]["properties"]["bottleneck_queue"] = {"anyOf": [queue, {"$ref": "#/$defs/QueueOverlay"}]}
+    # A flow takes from `defaults`, an experiment from `defaults` and from another, what they do not give themselves.
+    parts["Flow"]["required"] = ["name", "algorithm"]
+    _open_experiment(parts["Experiment"])
+    parts["Sweep"]["properties"]["product"]["additionalProperties"]["uniqueItems"] = True
+    for zipped in [parts["Sweep"]["properties"]["product"], *_mappings(parts["Sweep"]["properties"]["zip"])]:
+        zipped["additionalProperties"]["minItems"] = 1
     return schema
 
 
-def _or_reference(value: dict[str, Any]) -> dict[str, Any]:
-    """The same property, or a reference to a factor; description and default stay outermost."""
+def _swept(value: dict[str, Any]) -> dict[str, Any]:
+    """The same property, or a reference, in it or in place of it; description and default stay outermost."""
+    value = deepcopy(value)
     outer: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "title") if key in value}
+    for node in [value, *value.get("anyOf", ()), *value.get("oneOf", ())]:
+        for inner in ("items", "additionalProperties"):
+            if isinstance(node.get(inner), dict):
+                node[inner] = {"anyOf": [node[inner], {"$ref": "#/$defs/Reference"}]}
+        if "oneOf" in node:  # a reference that stands for a `kind` would match several
+            node["anyOf"] = [*node.pop("oneOf"), *node.get("anyOf", ())]
+            node.pop("discriminator", None)
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}
+
+
+def _overlay(parts: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """An object with any of the keys of several others, but for ``kind``: what is laid over one of them."""
+    keys: dict[str, list[Any]] = {}
+    for name in names:
+        for key, value in parts[name]["properties"].items():
+            if key != "kind" and value not in keys.setdefault(key, []):
+                keys[key].append(value)
+    properties = {key: values[0] if len(values) == 1 else {"anyOf": values} for key, values in keys.items()}
+    properties.pop("kind", None)
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _open_experiment(experiment: dict[str, Any]) -> None:
+    properties = experiment["properties"]
+    properties["kernel"] = _swept(properties["kernel"])
+    properties["path"] = _swept(properties["path"])
+    topology = properties["topology"]
+    description = topology.pop("description")
+    whole = {"anyOf": topology.pop("oneOf")}
+    properties["topology"] = {"anyOf": [whole, {"$ref": "#/$defs/Overlay"}], "description": description}
+    experiment["required"] = ["id"]
+    experiment["anyOf"] = [{"required": ["artifacts"]}, {"required": ["like"]}]
+
+
+def _parameters(cca: Cca) -> dict[str, Any]:
+    """The parameters that an algorithm of one congestion control may have."""
+    properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.parameters.items()}
+    allowed = {"properties": {"cca": {}, **properties}, "additionalProperties": False}
+    return {"if": {"properties": {"cca": {"const": cca.name}}, "required": ["cca"]}, "then": allowed}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    if parameter.words:
+        return {"enum": [*parameter.words]}
+    least, most = (float(bound) / parameter.per_unit for bound in (parameter.minimum, parameter.maximum))
+    return {"type": "number", "minimum": least, "maximum": most}
+
+
+def _mappings(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """The mappings of factors among the alternatives of ``zip``."""
+    return [option.get("items", option) for option in [*node.get("anyOf", ()), *node.get("oneOf", ())]]

@@ -7,7 +7,7 @@ Owns the shape that planning reads. Values are typed and concrete; nothing of YA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from longfat.manifest.models import Algorithm, Experiment, Header, Hosts
 from longfat.runspec import Scalar
@@ -40,7 +40,10 @@ class ExcludedPoint:
 
 @dataclass(frozen=True)
 class SweptExperiment:
-    """An experiment with all points of its sweep. ``factors`` lists each factor's values in base units."""
+    """An experiment with all points of its sweep.
+
+    ``factors`` lists each factor's values in base units, ``derived`` the formulas of what follows from them.
+    """
 
     id: str
     artifacts: tuple[str, ...]
@@ -48,6 +51,7 @@ class SweptExperiment:
     factors: Mapping[str, Sequence[Scalar]]
     points: tuple[Point, ...]
     excluded: tuple[ExcludedPoint, ...]
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def flows(self) -> tuple[str, ...]:

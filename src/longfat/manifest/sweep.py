@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a sweep, and the replacement of ``${factor}`` by their values.
+"""The points of a sweep, and the checks of what a sweep is in itself.
 
-Owns expansion of product, zip and exclusion. It works on plain data and must not judge whether a value
-fits the place where it is used: the models do.
+Owns expansion of product, zips and exclusion. It must not judge whether a value fits the place where it is used: the
+models do.
 """
 
 from __future__ import annotations
@@ -10,30 +10,36 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from longfat.errors import StudyError
-from longfat.manifest.fields import REFERENCE
-from longfat.manifest.models import Exclusion, Sweep
+from longfat.manifest.axes import Exclusion, Record, Sweep
 from longfat.manifest.names import Finding, Path, nearest, unknown
 from longfat.runspec import Scalar
 from longfat.units import read_quantity
 
-SWEPT_SECTIONS = ("topology", "hosts", "flows", "web", "udp", "probes", "drops")
 MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days
 
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a factor: in base units, as given, and where it stands in the experiment."""
+    """One value of a factor: in base units, as given, where it stands, and the fields of the record that it names.
+
+    ``path`` and ``fields_path`` are places: those of the value in the experiment's sweep, and of the record in the
+    document where it is not in the sweep itself.
+    """
 
     value: Scalar
     given: Scalar
     path: Path
+    fields: Mapping[str, Any] | None = field(default=None, compare=False)
+    fields_path: Path | None = None
 
 
 Cell = dict[str, Level]
+Records = Mapping[str, tuple[Path, Mapping[str, Any]]]
+"""All named records with their places in the document."""
 
 
 def base_value(given: Scalar) -> Scalar:
@@ -52,24 +58,28 @@ def same(one: Scalar, other: Scalar) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-def factor_levels(sweep: Sweep) -> dict[str, tuple[Level, ...]]:
-    """The values of every factor, in the manifest's order."""
+def factor_levels(sweep: Sweep, records: Records | None = None) -> dict[str, tuple[Level, ...]]:
+    """The values of every factor, in the manifest's order, with the records that they name."""
     return {
-        name: tuple(
-            Level(base_value(given), given, ("sweep", group, name, index)) for index, given in enumerate(values)
-        )
-        for group, factors in (("product", sweep.product), ("zip", sweep.zipped))
+        name: tuple(_level(given, ("sweep", *group, name, index), records or {}) for index, given in enumerate(values))
+        for group, factors in sweep.groups
         for name, values in factors.items()
     }
 
 
-def grid(sweep: Sweep) -> list[Cell]:
+def _level(given: Scalar | Record, path: Path, records: Records) -> Level:
+    if isinstance(given, Record):
+        return Level(given.name, given.name, path, given.fields)
+    place, fields = records.get(given, (None, None)) if isinstance(given, str) else (None, None)
+    return Level(base_value(given), given, path, fields, place)
+
+
+def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
     """All points before exclusion; one empty point when nothing is varied."""
-    levels = factor_levels(sweep)
     axes: list[list[Cell]] = [[{name: level} for level in levels[name]] for name in sweep.product]
-    if sweep.zipped:
-        rows = zip(*(levels[name] for name in sweep.zipped), strict=True)
-        axes.append([dict(zip(sweep.zipped, row, strict=True)) for row in rows])
+    for _, names in sweep.zips:
+        rows = zip(*(levels[name] for name in names), strict=True)
+        axes.append([dict(zip(names, row, strict=True)) for row in rows])
     return [
         {name: level for cell in combination for name, level in cell.items()}
         for combination in itertools.product(*axes)
@@ -85,59 +95,48 @@ def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
     return all(name in cell and same(cell[name].value, base_value(given)) for name, given in when.items())
 
 
-def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text in plain data that holds ``${...}``, with its path."""
-    if isinstance(raw, dict):
-        for key, value in raw.items():
-            yield from references(value, (*path, key))
-    elif isinstance(raw, list):
-        for index, value in enumerate(raw):
-            yield from references(value, (*path, index))
-    elif isinstance(raw, str) and "${" in raw:
-        yield path, raw
-
-
-def swept_references(raw: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    """The references of an experiment in the sections where they may stand."""
-    return [found for section in SWEPT_SECTIONS for found in references(raw.get(section), (section,))]
-
-
-def replaced(raw: Any, cell: Cell) -> Any:
-    """A copy of plain data in which every reference to a factor of ``cell`` has its value as given."""
-    if isinstance(raw, dict):
-        return {key: value if key == "sweep" else replaced(value, cell) for key, value in raw.items()}
-    if isinstance(raw, list):
-        return [replaced(value, cell) for value in raw]
-    match = REFERENCE.fullmatch(raw) if isinstance(raw, str) else None
-    return cell[match.group(1)].given if match and match.group(1) in cell else raw
-
-
 def sweep_findings(sweep: Sweep) -> list[Finding]:
     """What is wrong with a sweep in itself; when nothing is, ``grid`` can expand it."""
-    found = [
-        Finding(("sweep", "zip", name), f"{name!r} is in product too; a factor stands in one of them")
-        for name in sweep.zipped
-        if name in sweep.product
-    ]
-    for group, factors in (("product", sweep.product), ("zip", sweep.zipped)):
+    found = [*_double_factors(sweep), *_shape_findings(sweep)]
+    levels = factor_levels(sweep)
+    found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
+    return found or [*_repeated_rows(sweep, levels), *_vain_exclusions(sweep, levels)]
+
+
+def _double_factors(sweep: Sweep) -> Iterator[Finding]:
+    """Names that stand in two places of a sweep."""
+    taken = dict.fromkeys(sweep.product, "product")
+    for group, factors in sweep.zips:
+        for name in factors:
+            if name in taken:
+                message = f"{name!r} is in {taken[name]} too; a factor stands in one of them"
+                yield Finding(("sweep", *group, name), message)
+            taken.setdefault(name, "another zip")
+    for name in sweep.derived:
+        if name in taken:
+            yield Finding(("sweep", "derived", name), f"{name!r} is a factor too; a name has one meaning")
+
+
+def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
+    """Lists without a value, zips of unequal length, and more points than anybody means."""
+    points = math.prod(len(values) for values in sweep.product.values())
+    for group, factors in sweep.groups:
         for name, values in factors.items():
             if not values:
                 message = "has no values, so the sweep yields nothing; give at least one"
-                found.append(Finding(("sweep", group, name), message))
-    lengths = {name: len(values) for name, values in sweep.zipped.items()}
-    if len(set(lengths.values())) > 1:
-        listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        found.append(Finding(("sweep", "zip"), f"lists of unequal length: {listing}; they go side by side"))
-    points = math.prod(len(values) for values in sweep.product.values()) * max([1, *lengths.values()])
+                yield Finding(("sweep", *group, name), message)
+    for group, factors in sweep.zips:
+        lengths = {name: len(values) for name, values in factors.items()}
+        if len(set(lengths.values())) > 1:
+            listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            yield Finding(("sweep", *group), f"lists of unequal length: {listing}; they go side by side")
+        points *= max([1, *lengths.values()])
     if points > MAX_POINTS:
-        found.append(Finding(("sweep",), f"yields {points} points; allowed: up to {MAX_POINTS}"))
-    found += [*_repeated_values(sweep), *_unknown_values(sweep)]
-    return found or [*_repeated_rows(sweep), *_vain_exclusions(sweep)]
+        yield Finding(("sweep",), f"yields {points} points; allowed: up to {MAX_POINTS}")
 
 
-def _repeated_values(sweep: Sweep) -> list[Finding]:
+def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
     """Values of a product factor that are given twice."""
-    levels = factor_levels(sweep)
     return [
         Finding(level.path, f"{level.given!r} is given twice; each value stands once")
         for name in sweep.product
@@ -146,20 +145,17 @@ def _repeated_values(sweep: Sweep) -> list[Finding]:
     ]
 
 
-def _repeated_rows(sweep: Sweep) -> list[Finding]:
-    """Rows of the zip that are given twice."""
-    levels = factor_levels(sweep)
-    rows = list(zip(*(levels[name] for name in sweep.zipped), strict=True))
-    return [
-        Finding(row[0].path, f"row {index + 1} of zip is given twice; each row stands once")
-        for index, row in enumerate(rows)
-        if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index])
-    ]
+def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
+    """Rows of a zip that are given twice."""
+    for _, names in sweep.zips:
+        rows = list(zip(*(levels[name] for name in names), strict=True))
+        for index, row in enumerate(rows):
+            if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index]):
+                yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row stands once")
 
 
-def _unknown_values(sweep: Sweep) -> list[Finding]:
+def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
     """Factors and values of exclusions that the sweep does not have."""
-    levels = factor_levels(sweep)
     return [
         fault.below("sweep", "exclude", index, "when")
         for index, exclusion in enumerate(sweep.exclude)
@@ -168,9 +164,9 @@ def _unknown_values(sweep: Sweep) -> list[Finding]:
     ]
 
 
-def _vain_exclusions(sweep: Sweep) -> list[Finding]:
+def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
     """Exclusions that match no point, and a sweep that has none left."""
-    cells = grid(sweep)
+    cells = grid(sweep, levels)
     found = [
         Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "mend it or leave it out")
         for index, exclusion in enumerate(sweep.exclude)
@@ -190,28 +186,3 @@ def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]
     texts = [str(level.given) for level in levels[name]]
     message = f"{name} never is {given!r}; its values: {', '.join(texts)}"
     return Finding((name,), message, nearest(given, texts))
-
-
-def reference_findings(raw: Mapping[str, Any], factors: list[str]) -> list[Finding]:
-    """References that name no factor or are part of a longer text, and factors that nothing refers to.
-
-    A zipped factor beside others that are used may stand for nothing but the name of its row.
-    """
-    found, used = [], set()
-    for path, text in swept_references(raw):
-        match = REFERENCE.fullmatch(text)
-        if not match:
-            hint = "make the whole value a factor"
-            message = f"{text!r} is not a reference; ${{factor}} stands for a whole value"
-            found.append(Finding(path, message, hint))
-        elif match.group(1) not in factors:
-            found.append(Finding(path, *unknown("factor", match.group(1), factors)))
-        used.update(REFERENCE.findall(text))
-    for name in factors:
-        sweep = raw["sweep"]
-        zipped = sweep.get("zip", {})
-        if name not in used and not (name in zipped and used & set(zipped)):
-            group = "product" if name in sweep.get("product", {}) else "zip"
-            message = f"factor {name!r} is never used; write ${{{name}}} where its value belongs"
-            found.append(Finding(("sweep", group, name), message))
-    return found

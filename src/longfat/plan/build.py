@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from longfat.catalog.stacks import SIMULATORS, STACKS
+from longfat.backends.protocol import BEYOND_KERNELS, needed
+from longfat.backends.registry import lacking, traits_of
+from longfat.catalog.stacks import STACKS
 from longfat.errors import Problem, StudyError
 from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
@@ -31,14 +34,16 @@ def build_plan(
     seed: int | None = None,
     only: Sequence[str] = (),
     pins: Mapping[str, str],
+    kernels: Mapping[str, str] = MappingProxyType({}),
     manifest_sha256: str = "",
     claims_sha256: str = "",
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
-    What no kernel can do is left out, with the reason, unless the backend is a simulator that can.
+    What no kernel can do is left out, with the reason, unless the backend that the pins name can.
     ``only`` names artifacts or experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
-    the digests of kernel, image and laboratory code. Raises StudyError for unknown names, all at once.
+    the digests of kernel, image and laboratory code, ``kernels`` those of named kernels. A run whose kernel is named
+    without being there pins the name. Raises StudyError for unknown names, all at once.
     """
     stack = stack or study.header.stack
     _check_names(study, profile, stack, only)
@@ -52,10 +57,12 @@ def build_plan(
     for swept in chosen:
         excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
         for point in swept.points:
-            scenario = resolve(point.experiment, study, STACKS[stack], pins)
-            lacking = () if pins.get("backend") in (None, *SIMULATORS) else scenario.beyond_kernels
-            excluded += [Excluded(swept.id, point.factors, reason) for reason in lacking[:1]]
-            runs += [] if lacking else _repetitions(swept, point, scenario, seed)
+            own_pins = _with_kernel(pins, kernels, point.experiment.kernel or study.header.kernel)
+            scenario = resolve(point.experiment, study, STACKS[stack], own_pins)
+            if reason := _beyond(scenario, pins.get("backend")):
+                excluded.append(Excluded(swept.id, point.factors, reason))
+            else:
+                runs += _repetitions(swept, point, scenario, seed)
     return Plan(
         study=study.name,
         profile=profile,
@@ -67,6 +74,15 @@ def build_plan(
         runs=_ordered(runs, seed),
         excluded=tuple(excluded),
     )
+
+
+def _beyond(scenario: RunSpec, backend: str | None) -> str | None:
+    """Why a run that no kernel can do is not for the backend; None where it is, or none is named."""
+    if backend is None:
+        return None
+    missing = BEYOND_KERNELS - traits_of(backend).can
+    reasons = (lacking(backend, feature, words) for feature, words in needed(scenario).items() if feature in missing)
+    return next(reasons, None)
 
 
 def scenario_slug(experiment: str, labels: Mapping[str, str]) -> str:
@@ -82,6 +98,10 @@ def _plain(text: str) -> str:
     """Lower case without spaces; ``bit/s`` loses its slash and a ``%`` is spelt out."""
     text = text.lower().replace("bit/s", "bit").replace("%", "pct").replace(" ", "")
     return re.sub(r"[^a-z0-9.+_-]", "-", text) or "-"
+
+
+def _with_kernel(pins: Mapping[str, str], kernels: Mapping[str, str], name: str | None) -> Mapping[str, str]:
+    return pins if name is None else {**pins, "kernel": kernels.get(name, name)}
 
 
 def _check_names(study: Study, profile: str, stack: str, only: Sequence[str]) -> None:

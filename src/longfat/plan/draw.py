@@ -22,5 +22,8 @@ def seed_of(*parts: str | int) -> int:
 
 
 def uniform(largest: int, *parts: str | int) -> int:
-    """A whole number from 0 to ``largest``, both included; 256 bits leave no bias worth naming."""
-    return int(digest(*parts), 16) % (largest + 1)
+    """A whole number from 0 to ``largest``, both included; 256 bits leave no bias worth naming.
+
+    The same parts give the same place in any range: where the range is wider, the number is larger in proportion.
+    """
+    return int(digest(*parts), 16) * (largest + 1) >> 256

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longfat.catalog.stacks import REAL_TIME_BACKENDS
+from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
+from longfat.network import smallest_mtu_bytes
 from longfat.plan.model import Plan
 from longfat.runspec import Flow, RunSpec, Web
 
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
-FIXED_SECONDS = 0.6  # boot, topology and teardown
+FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_WEB_REQUEST = 3e-3  # programs and connection of a web user's request, its packets apart
 SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
-# On a backend in real time: what a run takes besides the time of its flows.
-REAL_TIME_SECONDS = {"containernet": 2.0, "hosts": 6.0, "mininet": 2.0}
 
 # What the files of a run hold; text is counted as it is written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
@@ -50,8 +49,9 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
     specs = {run.run_id: run.spec for run in plan.runs}
-    if (backend := plan.pins.get("backend")) in REAL_TIME_BACKENDS:
-        seconds, jobs = [REAL_TIME_SECONDS[backend] + spec.end_us / 1e6 for spec in specs.values()], 1
+    traits = traits_of(plan.pins.get("backend", DEFAULT_BACKEND))
+    if traits.clock == "real":
+        seconds, jobs = [traits.setup_s + spec.end_us / 1e6 for spec in specs.values()], 1
     else:
         seconds = [run_seconds(spec) for spec in specs.values()]
     # Never shorter than the longest run: a run is not divided among cores.
@@ -62,7 +62,7 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
 def run_seconds(spec: RunSpec) -> float:
     """Seconds of wall time of one run on one core, in virtual time."""
     bottleneck_bits = _bottleneck_bps(spec) * spec.end_us / 1e6
-    most = bottleneck_bits / 8 / _mtu(spec)
+    most = bottleneck_bits / 8 / smallest_mtu_bytes(spec)
     packets = min(
         most, sum(_packets(flow, spec) for flow in spec.flows) + sum(_web_packets(web, spec) for web in spec.web)
     )
@@ -70,7 +70,7 @@ def run_seconds(spec: RunSpec) -> float:
     # All topologies are chains: a flow crosses every router.
     hops = 1 + sum(node.role == "router" for node in spec.nodes)
     requests = sum(_seconds(web) * WEB_MODELS[web.model].requests_per_s for web in spec.web)
-    datagrams = sum(one.mean_bps * one.duration_us / 8e6 / _mtu(spec) for one in spec.udp)
+    datagrams = sum(one.mean_bps * one.duration_us / 8e6 / smallest_mtu_bytes(spec) for one in spec.udp)
     seconds = datagrams * SECONDS_PER_DATAGRAM
     seconds += FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
     return seconds + requests * SECONDS_PER_WEB_REQUEST
@@ -96,12 +96,12 @@ def _packets(flow: Flow, spec: RunSpec) -> float:
     if flow.window_bytes and round_trip_us:
         window_bits = 8 * LINUX_DOUBLING * flow.window_bytes * flow.streams
         bps = min(bps, window_bits * 1e6 / round_trip_us)
-    return bps * flow.duration_us / 1e6 / 8 / _mtu(spec)
+    return bps * flow.duration_us / 1e6 / 8 / smallest_mtu_bytes(spec)
 
 
 def _web_packets(web: Web, spec: RunSpec) -> float:
     """Data packets that all users of a web traffic ask for."""
-    return _seconds(web) * WEB_MODELS[web.model].bytes_per_s / _mtu(spec)
+    return _seconds(web) * WEB_MODELS[web.model].bytes_per_s / smallest_mtu_bytes(spec)
 
 
 def _seconds(web: Web) -> float:
@@ -123,7 +123,3 @@ def _bottleneck_bps(spec: RunSpec) -> int:
     routers = {node.name for node in spec.nodes if node.role == "router"}
     ends = [end for link in spec.links for end in (link.a, link.b) if end.node in routers]
     return min((end.egress.rate_bps for end in ends if end.egress.rate_bps is not None), default=_slowest_bps(spec))
-
-
-def _mtu(spec: RunSpec) -> int:
-    return min(link.mtu_bytes for link in spec.links)

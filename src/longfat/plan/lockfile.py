@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from longfat.errors import RecordError, StudyError
+from longfat.files import write_whole
 from longfat.plan.model import Plan
 
 
@@ -19,17 +18,7 @@ def write_lock(plan: Plan, path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(plan.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, plan.to_json())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "choose a folder that can be written with --results"
@@ -46,7 +35,7 @@ def read_lock(path: Path) -> Plan:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StudyError(
-            f"the lock cannot be read: {reason}", where=str(path), hint="make one with `longfat plan STUDY`"
+            f"the lock cannot be read: {reason}", where=str(path), hint="make one with `longfat run STUDY`"
         ) from error
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not ASCII text") from error
@@ -62,5 +51,5 @@ def read_lock(path: Path) -> Plan:
 
 
 def _damaged(path: Path, reason: str) -> RecordError:
-    hint = "delete it and make it again with `longfat plan STUDY`; runs on disk are kept"
+    hint = "delete it and make it again with `longfat run STUDY`; runs on disk are kept"
     return RecordError(f"the lock is damaged, or of another version of Longfat: {reason}", where=str(path), hint=hint)

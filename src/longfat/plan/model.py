@@ -7,6 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from longfat.identity import KernelSource
 from longfat.runspec import RunSpec, Scalar, canonical_json
 
 LOCK_FORMAT = 1
@@ -16,7 +17,7 @@ LOCK_FORMAT = 1
 class PlannedRun:
     """One entry of the lock: a repetition (from 1) of a scenario. Quantities in ``factors`` are base units.
 
-    Entries of two experiments that need the same run share its ``run_id``.
+    Entries of two experiments that draw alike and need the same run share its ``run_id``.
     """
 
     run_id: str
@@ -39,7 +40,10 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a study under one profile and one stack, in the order of their execution."""
+    """All runs of a study under one profile and one stack, in the order of their execution.
+
+    ``kernels`` says what each kernel that runs pin was built of, by its digest, where the project built it.
+    """
 
     study: str
     profile: str
@@ -50,6 +54,7 @@ class Plan:
     pins: dict[str, str]
     runs: tuple[PlannedRun, ...]
     excluded: tuple[Excluded, ...] = field(default=())
+    kernels: dict[str, KernelSource] = field(default_factory=dict)
     format: int = LOCK_FORMAT
 
     def to_json(self) -> str:
@@ -63,7 +68,12 @@ class Plan:
             raise ValueError(f"format {data['format']!r}, and this version reads {LOCK_FORMAT}")
         runs = tuple(_planned_run(run) for run in data["runs"])
         excluded = tuple(Excluded(**point) for point in data["excluded"])
-        return cls(**{**data, "runs": runs, "excluded": excluded})
+        kernels = {digest: KernelSource(**source) for digest, source in data["kernels"].items()}
+        return cls(**{**data, "runs": runs, "excluded": excluded, "kernels": kernels})
+
+    def source_of(self, run: PlannedRun) -> KernelSource | None:
+        """What the kernel of a run was built of, where the project built it."""
+        return self.kernels.get(run.spec.pins.get("kernel", ""))
 
 
 def _planned_run(data: dict[str, Any]) -> PlannedRun:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from longfat.backends.protocol import Traits
+from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.catalog.stacks import FOREIGN_BACKENDS, RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
-from longfat.errors import StudyError
+from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.models import Flow as FlowModel
 from longfat.manifest.models import Udp as UdpModel
@@ -20,7 +21,7 @@ from longfat.manifest.models import Web as WebModel
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links, roles
-from longfat.runspec import Flow, Link, Node, Role, RunSpec, Udp, Web
+from longfat.runspec import Flow, Node, Role, RunSpec, Udp, Web
 from longfat.runspec import Probes as RunProbes
 from longfat.units import Duration
 
@@ -28,13 +29,18 @@ _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
-    """The run of a scenario before repetition: seed 0 and no jitter in the starts."""
+    """The run of a scenario before repetition: seed 0 and no jitter in the starts.
+
+    It is planned for the backend that the pins name, or for the default one.
+    """
+    traits = traits_of(pins.get("backend", DEFAULT_BACKEND))
     hosts = host_settings(study.header.hosts, experiment.hosts)
     flows = tuple(_flow(flow, study, hosts) for flow in experiment.every_flow)
-    named = roles(experiment.topology).items()
+    delay_node = traits.clock == "real"
+    named = roles(experiment.topology, delay_node=delay_node).items()
     return RunSpec(
-        nodes=tuple(_node(name, role, experiment, study, stack, hosts, pins) for name, role in named),
-        links=checked(links(experiment.topology, hosts, experiment.drops)),
+        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named),
+        links=links(experiment.topology, hosts, experiment.drops, delay_node=delay_node),
         flows=flows,
         probes=_probes(experiment.probes),
         seed=0,
@@ -46,13 +52,17 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
-    """One repetition: its own seed, and starts moved by their jitter.
+    """One repetition: its seed, and starts moved by their jitter.
 
-    The seed comes from the study's seed, the repetition and everything that the scenario is, but neither
-    its name nor the pins: two experiments that need the same run share it, and a new kernel changes no start.
+    The seed comes from the study's seed, the experiment and the repetition, and from nothing that the scenario is:
+    runs that are to be compared meet the same randomness (common random numbers), and repetition k stays what it is
+    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts
+    here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
+
+    Two experiments with the same settings have runs of their own, unless one ``pairs_with`` the other: then they
+    draw alike, and a run that both need is one run.
     """
-    identity = dataclasses.replace(scenario, pins={}).to_json()
-    seed = seed_of(study_seed, identity, repetition)
+    seed = seed_of(study_seed, experiment.pairs_with or experiment.id, repetition)
     flows = tuple(
         dataclasses.replace(flow, start_us=flow.start_us + uniform(model.start_jitter.value, seed, flow.name))
         for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
@@ -67,12 +77,12 @@ def _node(
     study: Study,
     stack: Stack,
     hosts: HostSettings,
-    pins: Mapping[str, str],
+    traits: Traits,
 ) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
     if role == "router":
         return Node(name, role, dict(_ROUTER_SYSCTLS))
-    own_kernel = pins.get("backend") not in FOREIGN_BACKENDS
+    own_kernel = traits.kernel == "own"
     sysctls = {**stack.sysctls, **hosts.sysctls}
     for one in experiment.traffic:
         if one.sender == name:
@@ -134,12 +144,3 @@ def _probes(probes: Probes) -> RunProbes:
 
 def _us(interval: Duration | None) -> int | None:
     return interval.value if interval else None
-
-
-def checked(every: tuple[Link, ...]) -> tuple[Link, ...]:
-    """The links as they are. Raises StudyError when an interface has both a rate and a delay."""
-    for link in every:
-        for end in (link.a, link.b):
-            if end.egress.rate_bps is not None and end.egress.delay_us:
-                raise StudyError(f"the egress of {end.node!r} has a rate and a delay; an interface has one of them")
-    return every

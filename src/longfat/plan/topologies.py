@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of a manifest as explicit nodes and links with what every interface does.
 
-Owns the placing of rate, queue, delay and drops. An interface has a rate or a delay, never both: a delay
-element's limit counts packets under way as well as waiting ones, so the two would disturb each other.
+Owns the placing of rate, queue, delay and drops. A link has its rate and its delay where the backend's links can have
+both. Elsewhere a node of its own delays, as an interface there has a rate or a delay, never both: the limit of a qdisc
+that delays counts packets under way as well as waiting ones, so the two would disturb each other.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, Pfifo, Red, end_hosts
 from longfat.manifest.red import red_queue
@@ -19,20 +22,58 @@ AnyTopology = Direct | Delay | Dumbbell
 _SMALLEST_FRAME_BITS = 84 * 8
 
 
-def roles(topology: AnyTopology) -> dict[str, Role]:
+def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
     """The nodes with their roles: senders, routers, receivers."""
     senders, receivers = _end_hosts(topology)
-    routers = {"direct": (), "delay": ("delay",), "dumbbell": ("switch", "delay")}[topology.kind]
     result: dict[str, Role] = dict.fromkeys(senders, "sender")
-    result.update(dict.fromkeys(routers, "router"))
-    if isinstance(topology, Dumbbell) and topology.reverse_queue:
+    if isinstance(topology, Dumbbell):
+        result["switch"] = "router"
+    if delay_node and not isinstance(topology, Direct):
+        result["delay"] = "router"
+    if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
         result["switch2"] = "router"
     result.update(dict.fromkeys(receivers, "receiver"))
     return result
 
 
-def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
-    """The links from the senders to the receivers; ``a`` is the end nearer to the senders."""
+def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *, delay_node: bool) -> tuple[Link, ...]:
+    """The links from the senders to the receivers; ``a`` is the end nearer to the senders.
+
+    With ``delay_node`` a node does all the delaying, and no link has a rate and a delay.
+    """
+    return _with_delay_node(topology, hosts, drops) if delay_node else _with_delays(topology, hosts, drops)
+
+
+def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
+    """Links that have rate and delay; what a study drops deliberately is lost on the longest of them."""
+    mtu = hosts.mtu.value
+    shaped = Egress(_host_rate(topology).value, queue=Queue("pfifo", hosts.local_queue))
+    forward_us, reverse_us = _split(topology)
+    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    senders, receivers = _end_hosts(topology)
+    if not isinstance(topology, Dumbbell):
+        there = replace(shaped, delay_us=forward_us, drops=planned)
+        return (Link(Interface("client1", there), Interface("server", replace(shaped, delay_us=reverse_us)), mtu),)
+    inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
+    queue = _bottleneck_queue(topology.bottleneck_queue, topology.rate, mtu)
+    port = Interface("switch", Egress(topology.rate.value, queue=queue, delay_us=forward_us, drops=planned))
+    if not topology.reverse_queue and len(receivers) == 1:
+        (further_us,) = _further_us(topology, 1)
+        port = replace(port, egress=replace(port.egress, delay_us=forward_us + further_us))
+        back = Interface(receivers[0], replace(shaped, delay_us=reverse_us))
+        return (*inward, Link(port, back, mtu))
+    back = Interface("switch2", Egress(delay_us=reverse_us))
+    if topology.reverse_queue:
+        queue = Queue("pfifo", topology.reverse_queue.limit)
+        back = Interface("switch2", Egress(topology.rate.value, queue=queue, delay_us=reverse_us))
+    outward = [
+        Link(Interface("switch2", Egress(delay_us=further_us)), Interface(name, shaped), mtu)
+        for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
+    ]
+    return (*inward, Link(port, back, mtu), *outward)
+
+
+def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
     mtu = hosts.mtu.value
     shaped = Egress(_host_rate(topology).value, queue=Queue("pfifo", hosts.local_queue))
     if isinstance(topology, Direct):
@@ -78,9 +119,11 @@ def _host_rate(topology: AnyTopology) -> Rate:
     return (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
 
 
-def _split(topology: Delay | Dumbbell) -> tuple[int, int]:
+def _split(topology: AnyTopology) -> tuple[int, int]:
     """Microseconds of delay towards the receivers and towards the senders."""
     rtt = topology.rtt.value
+    if isinstance(topology, Direct):
+        return rtt // 2, rtt - rtt // 2
     if topology.delay_placement == "forward":
         return rtt, 0
     if topology.delay_placement == "reverse":

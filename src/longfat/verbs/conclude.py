@@ -13,18 +13,22 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from longfat.analysis.front import write_front
-from longfat.analysis.judge import Evidence, Verdict, judge
-from longfat.analysis.notebook import run_notebook
-from longfat.analysis.opened import draw_all
-from longfat.analysis.reference import ReferenceMatch, compare, write_reference
-from longfat.analysis.report import write_report
-from longfat.catalog.stacks import FOREIGN_BACKENDS
+from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
 from longfat.execute.results import open_results
+from longfat.manifest.load import load_study
+from longfat.manifest.models import Header
+from longfat.relations.claims import claim_nouns, counted_claims
+from longfat.relations.evaluate import Evidence
+from longfat.relations.judge import Verdict, judge
+from longfat.report.front import write_front
+from longfat.report.notebook import run_notebook
+from longfat.report.opened import draw_all
+from longfat.report.reference import ReferenceMatch, compare, write_reference
+from longfat.report.report import write_report
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
-from longfat.verbs.study import Choices, find_study, load_all, repository_root, study_name
+from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, study_name
 
 ANY_KERNEL = ("pair",)
 """The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
@@ -48,7 +52,7 @@ def analyse(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         verdicts = _analyse(results.path, folder, events)
-    print_verdicts(verdicts, console)
+    print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
     return True
 
 
@@ -79,7 +83,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
         stage(events, "writing the report")
         path = write_report(results.path, folder)
         match = compare(results.path, folder)
-    print_verdicts(verdicts, console)
+    print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
     print_match(match, console)
     _print_pages(path, console)
     return valid
@@ -87,7 +91,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
 
 def smoke(machine: Machine, console: Console) -> bool:
     """Reproduce the smoke study; without the project's kernel what any can do. Whether every run is valid."""
-    if machine.backend in FOREIGN_BACKENDS:
+    if traits_of(machine.backend).kernel != "own":
         return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console)
     return reproduce("_smoke", Choices(), machine, console)
 
@@ -101,16 +105,24 @@ def reference(name: str, given: Path | None, console: Console) -> bool:
     return True
 
 
-def print_verdicts(verdicts: list[Verdict], console: Console) -> None:
-    """Print a table of the claims and a line that counts their verdicts."""
-    table = Table(Column("claim", overflow="fold"), "verdict", "paper", "measured", title="verdicts")
+def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) -> None:
+    """Print a table of the claims and a line that counts their verdicts, or that there are none."""
+    noun = claim_nouns(header)[0]
+    if not verdicts:
+        console.print(f"the study states no {noun}", highlight=False)
+        return
+    columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured")]
+    if header.paper:
+        columns.insert(2, Column("paper"))
+    table = Table(*columns, title="verdicts")
     for verdict in verdicts:
         word = Text(verdict.verdict.replace("_", " "), style=_COLOURS[verdict.verdict])
-        table.add_row(Text(verdict.claim), word, Text(verdict.paper), Text(_measured(verdict)))
+        stated = [Text(verdict.paper)] if header.paper else []
+        table.add_row(Text(verdict.claim), word, *stated, Text(_measured(verdict)))
     console.print(table)
     counts = ((word, sum(verdict.verdict == word for verdict in verdicts)) for word in _COLOURS)
     summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts)
-    console.print(f"{len(verdicts)} claims: {summary}", highlight=False)
+    console.print(f"{counted_claims(len(verdicts), header)}: {summary}", highlight=False)
 
 
 def print_match(match: ReferenceMatch, console: Console) -> None:

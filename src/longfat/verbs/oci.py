@@ -13,4 +13,4 @@ from longfat.builds.oci import OciBuild, build_oci
 def build(console: Console) -> OciBuild:
     """The archive in the cache folder, built now unless it is there. Raises RigError."""
     backend = open_virtual(say=console.print)
-    return build_oci(backend.kernel, build_image(), backend.root, say=console.print)
+    return build_oci(backend.kernel.path, build_image(), backend.root, say=console.print)

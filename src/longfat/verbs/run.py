@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,14 +13,19 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.backends.registry import open_backend, require_backend
-from longfat.catalog.stacks import FOREIGN_BACKENDS, REAL_TIME_BACKENDS
+from longfat.backends.protocol import Feature
+from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
+from longfat.canary import REFERENCE, doubts
+from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import StudyError
-from longfat.events import Event, EventSink, Kind, broadcast, log_to
+from longfat.events import Event, EventSink, Kind, Level, broadcast, log_to
+from longfat.execute.memory import available_bytes
 from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
+from longfat.identity import KernelSource
 from longfat.labs.folder import lab_folder
+from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.lockfile import write_lock
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve, study_name
@@ -30,7 +35,7 @@ from longfat.verbs.study import Choices, find_study, job_count, repository_root,
 class Machine:
     """What the command line says of the machine: none of it can change a run's identity but ``backend``."""
 
-    backend: str = "virtual"
+    backend: str = DEFAULT_BACKEND
     jobs: int | None = None
     results: Path | None = None
     scheduler: str | None = None
@@ -38,20 +43,21 @@ class Machine:
 
     def settings(self) -> dict[str, Any]:
         """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
-        if self.backend == "hosts":
+        if traits_of(self.backend).lab:
             return {"lab": self.lab and lab_folder(self.lab)}
         if self.lab is not None:
-            raise StudyError(f"backend {self.backend!r} uses no lab", where="--lab", hint="--backend hosts does")
+            users = ", ".join(backends_that(lambda traits: traits.lab))
+            raise StudyError(f"backend {self.backend!r} uses no lab", where="--lab", hint=f"--backend {users} does")
         return {}
 
 
-def results_path(study: Path, given: Path | None, backend: str = "virtual") -> Path:
+def results_path(study: Path, given: Path | None, backend: str = DEFAULT_BACKEND) -> Path:
     """The results folder: as given, else ``results/STUDY`` under the repository root.
 
     Runs in real time or without the project's kernel are never mixed with others: theirs is
     ``results/STUDY-BACKEND``.
     """
-    suffix = f"-{backend}" if backend in FOREIGN_BACKENDS | REAL_TIME_BACKENDS else ""
+    suffix = "" if traits_of(backend).own_world else f"-{backend}"
     return given or repository_root() / "results" / f"{study_name(study)}{suffix}"
 
 
@@ -77,22 +83,41 @@ def run_study(folder: Path, choices: Choices, machine: Machine, results: Results
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
     settings = machine.settings()
-    resolve(folder, choices, {"backend": machine.backend})
+    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    traits = traits_of(machine.backend)
+    if Feature.KERNELS in traits.can:
+        settings["kernels"] = kernels
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
-    plan = resolve(folder, choices, backend.pins())
-    jobs = min(job_count(machine.jobs), backend.capabilities().at_once or sys.maxsize)
+    offered = backend.capabilities()
+    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
+    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
+        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
+    jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     write_lock(plan, results.lock)
     disk_bytes = estimate(plan, jobs).disk_bytes
     return execute(
-        plan,
+        plan.runs,
         backend,
         results,
         jobs=jobs,
         events=events,
         scheduler=machine.scheduler,
         disk_bytes=disk_bytes,
+        memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
     )
+
+
+def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
+    """The plan with what the kernels of its runs were built of."""
+    used = {run.spec.pins.get("kernel") for run in plan.runs}
+    return dataclasses.replace(plan, kernels={digest: sources[digest] for digest in sources if digest in used})
+
+
+def named_kernels(plan: Plan) -> tuple[str, ...]:
+    """The kernels that the runs of a plan need which was made without digests; the default one first."""
+    names = {run.spec.pins.get("kernel", DEFAULT_KERNEL) for run in plan.runs}
+    return tuple(sorted(names or {DEFAULT_KERNEL}, key=lambda name: (name != DEFAULT_KERNEL, name)))
 
 
 def stage(events: EventSink, message: str) -> None:

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a study, and the verbs that need nothing but its files: ``check`` and ``plan``.
-
-Must write nothing and build nothing.
-"""
+"""Finds, loads and checks a study, and resolves its plan. Must write nothing and build nothing."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
-from rich.table import Table
 
-from longfat.backends.registry import require_backend
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
+from longfat.manifest.warn import study_warnings
 from longfat.plan import Plan, build_plan
-from longfat.plan.estimate import estimate
 
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
@@ -68,8 +65,10 @@ def job_count(jobs: int | None) -> int:
     return jobs or len(os.sched_getaffinity(0))
 
 
-def resolve(folder: Path, choices: Choices, pins: dict[str, str]) -> Plan:
-    """Load the study and resolve its plan for a backend with these pins. Raises StudyError."""
+def resolve(
+    folder: Path, choices: Choices, pins: dict[str, str], kernels: Mapping[str, str] = MappingProxyType({})
+) -> Plan:
+    """Load the study and resolve its plan for a backend with these pins, and these kernels. Raises StudyError."""
     return build_plan(
         load_study(folder / MANIFEST),
         profile=choices.profile,
@@ -77,65 +76,52 @@ def resolve(folder: Path, choices: Choices, pins: dict[str, str]) -> Plan:
         seed=choices.seed,
         only=choices.only,
         pins=pins,
+        kernels=kernels,
         manifest_sha256=_digest(folder / MANIFEST),
         claims_sha256=_digest(folder / CLAIMS),
     )
 
 
 def load_all(folder: Path) -> str:
-    """Load manifest, claims and figures, and say what there is of each.
+    """Load manifest, claims and figures, and say what there is of each; claims and figures may be absent.
 
     Raises StudyError with all problems of the manifest, or with all of claims and figures.
     """
     # Claims and figures need numpy, which a plan does not: the import waits until they are asked for.
-    from longfat.analysis.claims import load_claims
-    from longfat.analysis.figures import FIGURES, load_figures
+    from longfat.figures.document import read_figures
+    from longfat.relations.claims import counted_claims, read_claims
 
     study = load_study(folder / MANIFEST)
     claims = figures = 0
     problems: list[Problem] = []
     try:
-        claims = len(load_claims(folder / CLAIMS))
+        claims = len(read_claims(folder, study))
     except StudyError as error:
         problems += _problems(error)
     try:
-        figures = len(load_figures(folder / FIGURES).figures)
+        figures = len(read_figures(folder, study).figures)
     except StudyError as error:
         problems += _problems(error)
     if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
-    return f"{study.name}: {len(study.experiments)} experiments, {claims} claims, {figures} figures"
+        raise StudyError(f"claims and figures have {_count(len(problems), 'problem')}", problems=tuple(problems))
+    experiments = _count(len(study.experiments), "experiment")
+    return f"{study.name}: {experiments}, {counted_claims(claims, study.header)}, {_count(figures, 'figure')}"
 
 
 def check(name: str, console: Console) -> bool:
-    """Load manifest, claims and figures; raises StudyError with their problems."""
-    console.print(f"{load_all(find_study(name))}, no problems", highlight=False)
-    return True
-
-
-def show_plan(name: str, choices: Choices, backend: str, jobs: int | None, console: Console) -> bool:
-    """Print how many runs there are and what they will take; no kernel or image is needed for it."""
-    require_backend(backend)
+    """Load manifest, claims and figures, and print what is doubtful; raises StudyError with their problems."""
     folder = find_study(name)
-    plan = resolve(folder, choices, {"backend": backend})
-    jobs = job_count(jobs)
-    expected = estimate(plan, jobs)
-    table = Table("what", "value", title=f"{study_name(folder)}, profile {choices.profile}")
-    for what, value in (
-        ("runs", str(expected.runs)),
-        ("distinct runs", str(expected.distinct_runs)),
-        ("scenarios excluded", str(len(plan.excluded))),
-        ("experiments", ", ".join(dict.fromkeys(run.experiment for run in plan.runs))),
-        (f"estimated time with {jobs} jobs", f"{expected.wall_seconds / 60:.1f} min"),
-        ("estimated disk", f"{expected.disk_bytes / 1e6:.0f} MB"),
-    ):
-        table.add_row(what, value)
-    console.print(table)
-    for excluded in plan.excluded:
-        factors = ", ".join(f"{key}={value}" for key, value in excluded.factors.items())
-        console.print(f"excluded: {excluded.experiment} ({factors}): {excluded.reason}", markup=False)
+    content = load_all(folder)
+    warnings = study_warnings(folder / MANIFEST, load_study(folder / MANIFEST))
+    count = f", {_count(len(warnings), 'warning')}" if warnings else ""
+    console.print(f"{content}, no problems{count}", highlight=False)
+    for warning in warnings:
+        console.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     return True
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _problems(error: StudyError) -> tuple[Problem, ...]:

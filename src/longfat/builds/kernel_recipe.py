@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a named kernel is made of: its folder ``kernels/NAME``, and the fragments that all kernels share.
+
+Owns the layout of ``kernels/`` and a kernel's identity. Must not build anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.builds.kernel_source import Source
+from longfat.builds.kernel_targets import GUEST, Target
+from longfat.errors import RigError
+
+KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A kernel by its name, below ``kernels_folder``."""
+
+    name: str
+    kernels_folder: Path = KERNELS_FOLDER
+
+    @property
+    def folder(self) -> Path:
+        """Where source, series, patches and its own fragments are."""
+        return self.kernels_folder / self.name
+
+    def settings(self) -> dict[str, str]:
+        """What ``source.toml`` says: of the source, and of the guest's command line."""
+        return tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8"))
+
+    def command_line(self) -> tuple[str, ...]:
+        """The words that this kernel wants on a guest's command line besides those of every kernel."""
+        return tuple(self.settings().get("command_line", "").split())
+
+    def patches(self) -> list[Path]:
+        """The patches in the order of the series file. Raises RigError when one is missing."""
+        names = (self.folder / "series").read_text(encoding="utf-8").split()
+        paths = [self.folder / "patches" / name for name in names]
+        missing = [path.name for path in paths if not path.is_file()]
+        if missing:
+            raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(self.folder))
+        return paths
+
+    def fragments(self, target: Target = GUEST) -> list[Path]:
+        """The configuration fragments by name: those of every kernel, and its own for the target.
+
+        Raises RigError when it has none for the target.
+        """
+        own = sorted((self.folder / "config" / target.name).glob("*.config"))
+        if not own:
+            raise RigError(f"the kernel {self.name} has no configuration for {target.name}", where=str(self.folder))
+        return sorted([*(self.kernels_folder / "config").glob("*.config"), *own], key=lambda path: path.name)
+
+    def digest(self, source: Source, target: Target = GUEST) -> str:
+        """SHA-256 over source, patches, the target's configuration and command line: the kernel's identity."""
+        digest = hashlib.sha256(source.sha256.encode())
+        for path in [*self.patches(), *self.fragments(target)]:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        if target is GUEST:
+            digest.update(" ".join(self.command_line()).encode())
+        return digest.hexdigest()
+
+    def ccas(self) -> frozenset[str]:
+        """Kernel names of the congestion controls that the guest's configuration has; reno is always there."""
+        text = "".join(path.read_text(encoding="utf-8") for path in self.fragments())
+        options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", text, re.M)
+        names = {"HSTCP": "highspeed"}
+        return frozenset({"reno"} | {names.get(option, option.lower()) for option in options if option != "ADVANCED"})

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests' roots in the cache folder: the image with the laboratory's code, checked at each use.
+
+Owns the layout of ``<cache>/roots/<image>-<code>/``: ``root/`` with hard links to the image's files and, in ``code/``,
+files of its own; ``root.json`` with the digest of these, outside of what a guest can reach. Must not know what the
+code is: the caller puts it there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from longfat.builds.image import ImageBuild, composed_roots
+from longfat.builds.listing import content_digest, listing_digest, tree_digest
+from longfat.errors import RigError
+from longfat.locks import held
+from longfat.store import keep
+
+FORMAT = 1
+CODE = "code"
+LOCK = ".lock"  # of all roots
+
+
+def open_root(
+    image: ImageBuild,
+    code_digest: str,
+    add_code: Callable[[Path], None],
+    say: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """The root of this image and this code: from the cache folder, or composed now (about a second).
+
+    ``add_code`` fills ``code/`` of the root it is given. Every use compares names, sizes and times of the image's files
+    with what the image was built with, and all bytes below ``code/`` with what was put there (some 50 ms). A damaged
+    root is composed anew, and ``say`` is told. Raises RigError when that is not possible.
+    """
+    folder = image.path.parents[2] / "roots" / f"{image.digest[:16]}-{code_digest[:16]}"
+
+    def right(root: Path) -> bool:
+        return root_fault(root, image) is None
+
+    def make(new: Path) -> None:
+        for left in folder.parent.glob(".partial-*"):  # of other code too, by processes that were killed
+            if left != new.parent:
+                shutil.rmtree(left, ignore_errors=True)
+        if folder.exists():
+            say(f"the composed root is damaged ({root_fault(folder, image)}); it is composed anew: {folder}")
+        _compose(new, image, add_code)
+
+    return keep(folder, make, "the composed root", "10 MB", right=right, lock=folder.parent / LOCK) / "root"
+
+
+def root_fault(folder: Path, image: ImageBuild) -> str | None:
+    """What is wrong with the root in ``folder``, or None. The content of the image's files is not read."""
+    try:
+        facts = json.loads((folder / "root.json").read_text(encoding="utf-8"))
+        if facts["format"] != FORMAT:
+            return f"root.json is of format {facts['format']!r}, not {FORMAT}"
+        code_sha256 = str(facts["code_sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"root.json cannot be read ({error!r})"
+    if listing_digest(folder / "root", left_out=CODE) != image.listing_sha256:
+        return "files of the image were changed, added or removed"
+    if tree_digest(folder / "root" / CODE) != code_sha256:
+        return "the laboratory's code was changed"
+    return None
+
+
+def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
+    """Read every file of every root composed of ``image``, and remove the roots that are damaged; ``say`` is told.
+
+    The next start composes what it needs. Raises RigError when a damaged root cannot be removed.
+    """
+    known: dict[tuple[int, int], str] = {}
+    for folder in composed_roots(image.path.parents[1], image.digest):
+        fault = root_fault(folder, image)
+        if fault is None and content_digest(folder / "root", left_out=CODE, known=known) != image.content_sha256:
+            fault = "a file of the image does not have the content it was built with"
+        if fault is None:
+            continue
+        try:
+            with held(folder.parent / LOCK):
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise RigError(
+                f"the composed root is damaged: {fault}", where=str(folder), hint=f"rm -r {folder}"
+            ) from error
+        say(f"the composed root was damaged ({fault}) and is removed; the next start makes another: {folder}")
+
+
+def _compose(new: Path, image: ImageBuild, add_code: Callable[[Path], None]) -> None:
+    new.mkdir()
+    shutil.copytree(image.path, new / "root", symlinks=True, copy_function=os.link)
+    add_code(new / "root")
+    facts = {"format": FORMAT, "code_sha256": tree_digest(new / "root" / CODE)}
+    (new / "root.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
+    if fault := root_fault(new, image):
+        raise RigError(f"the root that was composed is not right: {fault}", where=str(new))

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims and figures of format 1 as those of format 2, looked up in the study that is converted already."""
+
+from __future__ import annotations
+
+from longfat.convert.claims import converted_claims
+from longfat.convert.figures import converted_figures
+
+__all__ = ["converted_claims", "converted_figures"]

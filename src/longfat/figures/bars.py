@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars: the mean of a metric for each value of a factor, by series, with spread and n.
+
+Owns what the bars stand for and how they look.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from pydantic import Field
+
+from longfat.figures import style
+from longfat.figures.base import (
+    AxisText,
+    Figure,
+    Sources,
+    TermText,
+    among,
+    axis,
+    chosen,
+    experiment_of,
+    factor_findings,
+    term_findings,
+    value_findings,
+)
+from longfat.figures.parts import FigureData, Labels, ascending, counted, label_axes, legend, series_order, tick
+from longfat.manifest import fields as f
+from longfat.manifest.names import Finding
+from longfat.manifest.study import Study, SweptExperiment
+from longfat.manifest.sweep import base_value
+from longfat.metrics import METRICS
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import Selection, measure, significant
+from longfat.metrics.statistics import Summary, percent_gain
+from longfat.relations.syntax import parse_term
+
+FLOW = "flow"  # stands where a factor's name may: one series for each flow of the runs
+SUM = "sum"  # the row of stacked flows that stands for all of them
+CROWD = 20  # more values of x than this leave no room for a label each
+_NONE = math.nan  # a whisker that is not drawn
+_ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
+
+
+class Bars(Figure):
+    """Mean of a metric for each value of a factor, a series for each value of another or for each flow."""
+
+    artifact: f.Name = Field(alias="bars")
+    of: TermText
+    x: AxisText = Field(description="a factor, with the unit of its axis: `window in MiB`")
+    series: f.FactorName | None = Field(None, description="a factor, or `flow`; without it there is one series")
+    names: dict[str, f.Text] = Field({}, description="what the legend calls a flow or a value of the series")
+    stacked: f.Switch = Field(False, description="lay the flows on each other, so that their sum shows")
+    style: Literal["bars", "lines"] = Field("bars", description="bars, or points joined by a line for each series")
+    over: f.FactorValue | None = Field(None, description="draw the percent gain of the other series over this one")
+    highlight: f.FactorValue | None = Field(None, description="the value of x whose bars stand out")
+    labels: Labels | None = Field(None, description="default: the factor and the metric, with their units")
+
+    @property
+    def factor(self) -> str:
+        """The factor along x."""
+        return axis(self.x)[0]
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of x, if it has one."""
+        return axis(self.x)[1]
+
+    @property
+    def metric(self) -> str:
+        """The metric's name."""
+        return parse_term(self.of).metric
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other."""
+        if self.series == FLOW and any(item.name == FLOW for item in parse_term(self.of).items):
+            yield Finding(("of",), "is one flow, and series flow draws every flow; leave one out")
+        if self.series == self.factor:
+            yield Finding(("series",), f"{self.series!r} is already x")
+        for key in ("over", "names"):
+            if self.series is None and key in self.model_fields_set:
+                yield Finding((key,), "needs series")
+        if self.stacked and (self.series != FLOW or self.metric != "goodput"):
+            yield Finding(("stacked",), "needs series flow and the metric goodput: only flows add up")
+        if self.stacked and self.style == "lines":
+            yield Finding(("stacked",), "does not go with style lines")
+        if self.stacked and self.over is not None:
+            yield Finding(("stacked",), "does not go with over")
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What in it is not in the study."""
+        found = list(term_findings(self.of, "of", study))
+        yield from found
+        if not found:
+            yield from self._factors(experiment_of(chosen(self.of, study), study))
+
+    def _factors(self, experiment: SweptExperiment) -> Iterator[Finding]:
+        yield from factor_findings(self.factor, ("x",), experiment)
+        if self.highlight is not None:
+            yield from value_findings(self.factor, self.highlight, ("highlight",), experiment)
+        if self.series == FLOW:
+            yield from among("flow", self.names, ("names",), experiment.flows)
+            if self.over is not None and self.over not in experiment.flows:
+                yield from among("flow", [str(self.over)], ("over",), experiment.flows, below=False)
+        elif self.series is not None:
+            yield from factor_findings(self.series, ("series",), experiment)
+            if self.over is not None:
+                yield from value_findings(self.series, self.over, ("over",), experiment)
+            values = [str(value) for value in experiment.factors.get(self.series, ())]
+            if values:
+                yield from among(self.series, self.names, ("names",), values)
+
+    def experiments(self, study: Study) -> tuple[str, ...]:
+        """The one whose runs it shows."""
+        return (chosen(self.of, study).experiment,)
+
+    def data(self, sources: Sources) -> FigureData:
+        """Mean, standard deviation, n and 95 % interval for each x and series that has a valid run."""
+        return bars_data(self, sources)
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw the data's rows."""
+        draw_bars(canvas, self, data)
+
+    @property
+    def axes_labels(self) -> Labels:
+        """The labels of both axes."""
+        if self.labels:
+            return self.labels
+        metric = METRICS[self.metric]
+        y = (
+            "gain (%)"
+            if self.over is not None
+            else f"{metric.meaning} ({metric.unit})"
+            if metric.unit
+            else metric.meaning
+        )
+        name = self.factor.replace("_", " ")
+        return Labels(x=f"{name} ({self.unit})" if self.unit else name, y=y)
+
+
+class Bar(NamedTuple):
+    """A row of the data: one bar, or the sum of stacked ones."""
+
+    x: Any
+    series: Any
+    n: int
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+
+
+def bars_data(spec: Bars, sources: Sources) -> FigureData:
+    """Mean, standard deviation, n and 95 % interval for each x and series that has a valid run."""
+    dataset, x_factor = sources.grounds.dataset, spec.factor
+    selection = chosen(spec.of, sources.study)
+    factors = {name for name in (x_factor, spec.series) if name not in (None, FLOW)}
+    runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
+    xs = sorted({run.factors[x_factor] for run in runs}, key=ascending)
+    series: list[tuple[Any, Selection]] = [(None, selection)]
+    if spec.series == FLOW:
+        flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
+        series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _named_first(sorted(flows), spec)]
+        series += [(SUM, selection)] if spec.stacked else []
+    elif spec.series:
+        # The lock is shuffled: series stand in an order of their own.
+        values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
+        series = [(value, selection.narrowed(spec.series, value)) for value in values]
+    found: dict[tuple[Any, Any], Summary] = {}
+    for name, one in series:
+        for x in xs:
+            try:
+                found[name, x] = measure(dataset, one.narrowed(x_factor, x), least=1)
+            except NoValue:
+                continue
+    if spec.over is not None:
+        bars = _gains(found, base_value(spec.over))
+    else:
+        bars = [
+            _bar(x, name, one.n, one.mean, one.sd, one.low, one.high) for (name, x), one in found.items()
+        ]  # fmt: skip
+    what = ("n", "mean", "sd", "interval_low", "interval_high")
+    if spec.series is None:
+        return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars))
+    return FigureData((x_factor, spec.series, *what), tuple(tuple(bar) for bar in bars))
+
+
+def draw_bars(figure: Canvas, spec: Bars, data: FigureData) -> None:
+    """Draw the data's rows."""
+    axes = figure.add_subplot()
+    bars = [Bar(*row) if spec.series else Bar(row[0], None, *row[1:]) for row in data.rows]
+    xs = sorted({bar.x for bar in bars}, key=ascending)
+    names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not spec.stacked))
+    looks = dict(zip(names, _colours(names, spec), strict=True))
+    chosen = None if spec.highlight is None else base_value(spec.highlight)
+    if spec.stacked:
+        _stack(axes, spec, bars, xs, looks)
+    elif spec.style == "lines":
+        _lines(axes, spec, bars, xs, looks)
+    else:
+        width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
+        for place, name in enumerate(names):
+            own = [bar for bar in bars if bar.series == name]
+            at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
+            shades = [_shade(looks[name], bar.x, chosen) for bar in own]
+            axes.bar(at, [bar.mean for bar in own], width * 0.92, color=shades, yerr=_reach(own, spec), **_ERROR)
+            if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
+                for x, bar in zip(at, own, strict=True):
+                    axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
+    _ticks(axes, spec, xs, chosen)
+    label_axes(axes, spec.axes_labels)
+    spec.mark([axes])
+    legend(
+        figure,
+        _note(spec, bars, chosen, len(xs) <= CROWD),
+        {_called(name, spec): colour for name, colour in looks.items() if spec.series and spec.style == "bars"},
+    )
+
+
+def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
+    mean, sd, low, high = (value and significant(value) for value in numbers)
+    return Bar(x, name, n, mean or 0.0, sd, low, high)
+
+
+def _gains(found: dict[tuple[Any, Any], Summary], over: Any) -> list[Bar]:
+    """Percent by which each other series exceeds one, where both were measured at the same x."""
+    bars = []
+    for (name, x), one in found.items():
+        base = found.get((over, x))
+        if name == over or base is None or base.mean <= 0:
+            continue
+        try:
+            gain = percent_gain(one, base)
+            bars.append(_bar(x, name, gain.n, gain.mean, None, gain.low, gain.high))
+        except ValueError:  # the interval of what is divided by reaches zero: a mean without an interval
+            bars.append(_bar(x, name, min(one.n, base.n), 100 * (one.mean / base.mean - 1), None, None, None))
+    return bars
+
+
+def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
+    """The flows on each other; whiskers are those of the lowest and of the sum."""
+    chosen = None if spec.highlight is None else base_value(spec.highlight)
+    width = 0.6 if len(xs) <= CROWD else 0.9
+    ground = dict.fromkeys(xs, 0.0)
+    for place, (name, colour) in enumerate(looks.items()):
+        own = [bar for bar in bars if bar.series == name]
+        shades = [_shade(colour, bar.x, chosen) for bar in own]
+        under = [ground[bar.x] for bar in own]
+        axes.bar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], width, under, color=shades)
+        if place == 0:
+            _whiskers(axes, own, xs)
+        for bar in own:
+            ground[bar.x] += bar.mean
+    if len(looks) > 1:
+        _whiskers(axes, [bar for bar in bars if bar.series == SUM], xs)
+
+
+def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
+    """A point with its whisker for each bar, joined along x; series that share a colour differ in their dashes."""
+    for place, (name, colour) in enumerate(looks.items()):
+        own = [bar for bar in bars if bar.series == name]
+        marker = style.look(str(name), place)[1]
+        dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
+        points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
+        points |= {"capsize": 2, "label": _called(name, spec) if spec.series else None}
+        axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
+    if spec.over is None:
+        axes.set_ylim(0, 1.1 * max(bar.mean + (bar.sd or 0) for bar in bars) or None)
+
+
+def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
+    at = [xs.index(bar.x) for bar in bars]
+    spread = [_NONE if bar.sd is None else bar.sd for bar in bars]
+    axes.errorbar(at, [bar.mean for bar in bars], spread, fmt="none", ecolor=style.INK, elinewidth=0.8, capsize=2)
+
+
+def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
+    """How far the whiskers go down and up: a standard deviation, or the interval of a gain."""
+    if spec.over is None:
+        return [[_NONE if bar.sd is None else bar.sd for bar in bars]] * 2
+    down = [_NONE if bar.low is None else bar.mean - bar.low for bar in bars]
+    return [down, [_NONE if bar.high is None else bar.high - bar.mean for bar in bars]]
+
+
+def _ticks(axes: Axes, spec: Bars, xs: Sequence[Any], chosen: Any) -> None:
+    """A label for each x, or in a crowd for every k-th, the highlighted one among them."""
+    step = math.ceil(len(xs) / CROWD) if xs else 1
+    start = xs.index(chosen) % step if chosen in xs else 0
+    labelled = list(xs)[start::step]
+    axes.set_xticks([xs.index(x) for x in labelled], [tick(x, spec.unit) for x in labelled])
+    axes.set_xlim(-0.7, len(xs) - 0.3)
+    axes.grid(axis="x", visible=False)
+    if spec.over is not None:
+        axes.axhline(0, color=style.INK, lw=0.8)
+
+
+def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
+    what = METRICS[spec.metric].meaning
+    counts = {bar.n for bar in bars}
+    on_bars = ", on each bar" if roomy and not spec.stacked and spec.style == "bars" else ""
+    n = counted(counts, on_bars)
+    if spec.over is not None:
+        text = f"gain in {what} over {_called(base_value(spec.over), spec)}; {n}"
+        text += "; whiskers: 95 % interval" if any(bar.low != bar.high for bar in bars) else ""
+        text += "; no whisker where its divisor's interval reaches zero" if any(bar.low is None for bar in bars) else ""
+    elif max(counts) == 1:
+        text = f"{what}; n = 1, one run has no deviation"
+    else:
+        text = f"{what}: mean, standard deviation, {n}"
+        text += "; whiskers: of the lowest flow and of the sum" if spec.stacked else ""
+    return text + (f"; in full colour: {tick(chosen, spec.unit)}" if chosen is not None else "")
+
+
+def _named_first(values: Sequence[Any], spec: Bars) -> list[Any]:
+    """Flows or values of the series in the order of their names in the legend, then the others as they are."""
+    order = {name: place for place, name in enumerate(spec.names)}
+    return sorted(values, key=lambda value: order.get(str(value), len(order)))
+
+
+def _called(name: Any, spec: Bars) -> str:
+    return spec.names.get(str(name), tick(name))
+
+
+def _colours(names: Sequence[Any], spec: Bars) -> list[str]:
+    if spec.series == FLOW:
+        return style.flow_colours([_called(name, spec) for name in names])
+    return [style.look(str(name), place)[0] for place, name in enumerate(names)] if spec.series else [style.SINGLE]
+
+
+def _shade(colour: str, x: Any, chosen: Any) -> str:
+    return colour if chosen is None or x == chosen else style.pale(colour)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every kind of figure is: its keys, what it takes from a study, and the registry of kinds.
+
+A kind is one module of this package: a subclass of Figure whose first key is the kind's own name. It says what is wrong
+with it, gives its data as a table and draws that. Must not know the other kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from longfat.figures.parts import UNITS, FigureData, Stated, marks
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.names import Finding, Path, unknown
+from longfat.manifest.study import Study, SweptExperiment
+from longfat.manifest.sweep import base_value
+from longfat.metrics.quantities import Selection
+from longfat.plan.model import Plan
+from longfat.relations.bind import Scope, check_term, selection_of
+from longfat.relations.evaluate import Grounds
+from longfat.relations.syntax import RelationError, Term, parse_items, parse_term
+from longfat.runspec import Scalar
+
+_AXIS = re.compile(r"(\w+)(?: in (\S+))?")
+
+
+def _syntax(given: str) -> str:
+    return _parsed(given, lambda text: parse_term(text))
+
+
+def _items(given: str) -> str:
+    return _parsed(given, lambda text: parse_items(text))
+
+
+def _parsed(given: str, parser: Callable[[str], object]) -> str:
+    try:
+        parser(given)
+    except RelationError as error:
+        raise f.fault(f"column {error.column} of {given!r}: {error.message}", error.hint) from error
+    return given
+
+
+# A metric over chosen runs, such as `goodput[delay-9000, flow=stream1]`.
+TermText = Annotated[f.Text, AfterValidator(_syntax)]
+# Chosen runs, such as `delay-9000, standard, window=1 MiB`: what stands in a metric's brackets.
+RunsText = Annotated[f.Text, AfterValidator(_items)]
+
+
+def _axis(given: str) -> str:
+    match = _AXIS.fullmatch(given)
+    if not match:
+        raise f.fault(f"{given!r} is no axis; write FACTOR or FACTOR in UNIT")
+    if match[2] and match[2] not in UNITS:
+        raise f.fault(*unknown("unit", match[2], UNITS))
+    return given
+
+
+AxisText = Annotated[f.Text, AfterValidator(_axis)]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What figures are drawn from: a study with its dataset, and the plan that was run."""
+
+    grounds: Grounds
+    plan: Plan
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+        return self.grounds.study
+
+
+KINDS: dict[str, type[Figure]] = {}
+OWN = ("title", "paper", "hypothesis", "part_of", "like")  # keys that a figure takes from no other
+
+
+StatedText = Annotated[Stated, BeforeValidator(lambda given: {"text": given} if isinstance(given, str) else given)]
+
+
+class Figure(Closed):
+    """What every figure has. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
+
+    kind: ClassVar[str]
+    artifact: f.Name
+    part_of: f.Name | None = Field(None, description="the paper's artifact that it shows a part of")
+    like: f.Name | None = Field(
+        None, description="an earlier figure of its kind, from which it takes what it does not give"
+    )
+    title: f.Text = Field(description="one line in our own words")
+    paper: StatedText | None = Field(
+        None, description="what the paper states of it, a text, or a text with marks; required where there is a paper"
+    )
+    hypothesis: StatedText | None = Field(
+        None, description="instead of `paper`: what the study expects, in the same form"
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        alias = cls.model_fields["artifact"].alias
+        assert alias is not None and alias not in KINDS, "each kind has a name of its own"
+        cls.kind = alias
+        KINDS[alias] = cls
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other, with places below the figure."""
+        yield from ()
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What in it is not in the study, with places below the figure."""
+        yield from ()
+
+    def data(self, sources: Sources) -> FigureData:
+        """What it shows, as a table; without rows where there is no valid run."""
+        raise NotImplementedError
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw data that has rows."""
+        raise NotImplementedError
+
+    def mark(self, panels: Sequence[Axes]) -> None:
+        """Draw the numbers that are stated of it into all axes."""
+        if self.paper:
+            marks(panels, self.paper, "stated by the paper")
+        if self.hypothesis:
+            marks(panels, self.hypothesis, "by hypothesis")
+
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """Inches that the drawing needs."""
+        return 3.9
+
+    def experiments(self, study: Study) -> tuple[str, ...]:
+        """The ids of the experiments whose runs it shows."""
+        return ()
+
+
+def chosen(text: str, study: Study) -> Selection:
+    """The runs, flow and parameters of a term. Raises RelationError."""
+    return selection_of(parse_term(text), Scope(study))
+
+
+def chosen_runs(text: str, study: Study) -> Selection:
+    """The runs and the flow, if one is named, of a text of runs. Raises RelationError."""
+    return selection_of(_goodput(text), Scope(study))
+
+
+def term_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
+    """What in a term is not in the study."""
+    yield from _found(parse_term(text), text, key, study, 0)
+
+
+def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
+    """What in a text of runs is not in the study."""
+    yield from _found(_goodput(text), text, key, study, len("runs["))
+
+
+def _goodput(text: str) -> Term:
+    """Runs are those of a metric that takes a flow and nothing else."""
+    return Term("goodput", parse_items(text), 1)
+
+
+def _found(term: Term, text: str, key: str, study: Study, before: int) -> Iterator[Finding]:
+    try:
+        check_term(term, Scope(study))
+    except RelationError as error:
+        yield Finding((key,), f"column {max(error.column - before, 1)} of {text!r}: {error.message}", error.hint)
+
+
+def experiment_of(selection: Selection, study: Study) -> SweptExperiment:
+    """The selection's experiment."""
+    return next(experiment for experiment in study.experiments if experiment.id == selection.experiment)
+
+
+def axis(text: str) -> tuple[str, str | None]:
+    """Factor and unit of an axis."""
+    match = _AXIS.fullmatch(text)
+    assert match is not None
+    return match[1], match[2]
+
+
+def factor_findings(name: str, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A finding when the experiment has no such factor."""
+    if name not in experiment.factors:
+        yield Finding(path, *unknown("factor", name, experiment.factors))
+
+
+def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A finding when a factor of the experiment does not have the value."""
+    values = experiment.factors.get(factor, ())
+    if values and base_value(value) not in values:
+        yield Finding(path, *unknown(factor, value, map(str, values)))
+
+
+def among(what: str, given: Iterable[str], path: Path, allowed: Sequence[str], below: bool = True) -> Iterator[Finding]:
+    """A finding for each name that is not allowed, at its key ``below`` the place or at the place itself."""
+    for name in given:
+        if name not in allowed:
+            yield Finding((*path, name) if below else path, *unknown(what, name, allowed))

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which figures and tables a study draws: figures.yaml, checked against the study with all problems at once.
+
+Owns the document. Each kind of figure is a module of this package.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
+
+from longfat.errors import StudyError
+from longfat.figures import KINDS, Figure
+from longfat.figures.base import OWN
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.document import load_document
+from longfat.manifest.load import load_study
+from longfat.manifest.names import Finding, unknown
+from longfat.manifest.source import read_source
+from longfat.manifest.study import Study
+from longfat.metrics.registry import load_own_metrics
+
+FIGURES = "figures.yaml"
+BEYOND = ("sensitivity-", "extra-")  # how ids of figures begin that the paper does not have
+
+
+def _one_kind(given: Any) -> Any:
+    if isinstance(given, Figure):
+        return given
+    if not isinstance(given, Mapping):
+        raise f.fault(f"{given!r} is not a mapping of keys to values")
+    kinds = [kind for kind in KINDS if kind in given]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none"
+        example = "such as `bars: fig-1`"
+        message = f"needs one kind of figure with its artifact, {example}; found: {found}; allowed: {', '.join(KINDS)}"
+        raise f.fault(message)
+    return given
+
+
+def _kind_of(given: Any) -> str:
+    return f"<{given.kind if isinstance(given, Figure) else next(kind for kind in KINDS if kind in given)}>"
+
+
+def _inherited(given: Any) -> Any:
+    """Each figure as plain data with what it takes from the one that it is ``like``."""
+    if not isinstance(given, list):
+        return given
+    known: dict[tuple[str, str], Mapping[str, Any]] = {}
+    figures: list[Any] = []
+    for figure in given:
+        kind = next((kind for kind in KINDS if kind in figure), None) if isinstance(figure, Mapping) else None
+        if kind is not None:
+            base = known.get((kind, str(figure.get("like"))), {})
+            if "like" in figure and not base:
+                alike = [artifact for of_kind, artifact in known if of_kind == kind]
+                message, hint = unknown(f"earlier figure of kind {kind}", figure["like"], alike)
+                raise f.fault(f"{figure[kind]}: {message}", hint)
+            figure = {key: value for key, value in base.items() if key not in OWN} | dict(figure)
+            known[kind, str(figure[kind])] = figure
+        figures.append(figure)
+    return figures
+
+
+_UNION: Any = functools.reduce(operator.or_, (Annotated[kind, Tag(f"<{name}>")] for name, kind in KINDS.items()))
+AnyFigure = Annotated[_UNION, Discriminator(_kind_of), BeforeValidator(_one_kind)]
+
+
+class Coverage(Closed):
+    """How many artifacts and claims the paper has, so that the report can say how many are here."""
+
+    artifacts: f.Count
+    claims: f.Count
+
+
+class FiguresDocument(Closed):
+    """The whole of figures.yaml."""
+
+    format: f.Format2 = Field(description="version of this format")
+    study: f.Name = Field(description="name of the study")
+    paper: Coverage | None = Field(default=None, description="size of the paper's catalogue")
+    figures: Annotated[tuple[AnyFigure, ...], BeforeValidator(_inherited)] = Field(
+        default=(), description="the figures, in the order of the report"
+    )
+
+    def figure(self, artifact: str) -> Figure:
+        """The figure of an artifact. Raises StudyError when there is none."""
+        for figure in self.figures:
+            if isinstance(figure, Figure) and figure.artifact == artifact:
+                return figure
+        message, hint = unknown("artifact", artifact, [figure.artifact for figure in self.figures])
+        raise StudyError(message, where=FIGURES, hint=hint)
+
+
+def beyond_the_paper(artifact: str | None) -> bool:
+    """Whether an id is of a figure that asks what the paper does not."""
+    return artifact is not None and artifact.startswith(BEYOND)
+
+
+def load_figures(path: FilePath, study: Study | None = None) -> FiguresDocument:
+    """Read and check a ``figures.yaml``, against its study, by default that of the ``study.yaml`` in the same folder.
+
+    Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
+    """
+    known = study or load_study(path.with_name("study.yaml"))
+    load_own_metrics(path.parent)
+
+    def check(document: FiguresDocument) -> Iterator[Finding]:
+        if document.study != known.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {known.name!r}")
+        if document.paper and not known.header.paper:
+            yield Finding(("paper",), "the study has no paper whose figures and claims could be counted")
+        seen: set[str] = set()
+        for index, figure in enumerate(document.figures):
+            place = ("figures", index)
+            if figure.artifact in seen:
+                message = f"figure {figure.artifact!r} is given twice; names are unique"
+                yield Finding((*place, figure.kind), message)
+            seen.add(figure.artifact)
+            if known.header.paper and not figure.paper:
+                message = f"figure {figure.artifact!r} does not say what the paper states"
+                yield Finding((*place, figure.kind), message, "give `paper`; only a study without a paper has none")
+            if figure.paper and figure.hypothesis:
+                yield Finding((*place, "hypothesis"), "give `paper` or `hypothesis`, not both")
+            yield from (finding.below(*place) for finding in figure.faults())
+            yield from (finding.below(*place) for finding in figure.findings(known))
+
+    return load_document(path, FiguresDocument, "figures", "artifact", check, {"folder": str(path.parent)})
+
+
+def read_figures(folder: FilePath, study: Study) -> FiguresDocument:
+    """The figures of a study's folder; none where it has no figures.yaml. Raises StudyError on faulty ones."""
+    path = folder / FIGURES
+    return load_figures(path, study) if path.exists() else FiguresDocument(format=2, study=study.name)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The size of the paper's catalogue, if it is stated, and which of its artifacts each figure shows."""
+
+    size: Coverage | None
+    shows: Mapping[str, str]
+
+    def shown(self, figures: Iterable[str]) -> int:
+        """How many of the paper's artifacts the figures of these ids show; what the paper does not have counts not."""
+        return len({self.shows[figure] for figure in figures if figure in self.shows})
+
+
+def load_catalogue(path: FilePath) -> Catalogue:
+    """What a ``figures.yaml`` says of the paper's catalogue, nothing where there is none.
+
+    How the figures are drawn is not looked at.
+    Raises StudyError when it cannot be read.
+    """
+    if not path.exists():
+        return Catalogue(None, {})
+    data = read_source(path).data
+    try:
+        figures = [(_artifact(figure), figure.get("part_of")) for figure in data["figures"]]
+        size = Coverage.model_validate(data["paper"]) if "paper" in data else None
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise StudyError(f"the catalogue cannot be read: {error!r}", where=str(path)) from error
+    return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)})
+
+
+def _artifact(figure: Mapping[str, str]) -> str:
+    """The artifact of a figure as plain data, which stands under the name of its kind. Raises KeyError."""
+    return next(figure[kind] for kind in KINDS if kind in figure) if set(KINDS) & set(figure) else figure["kind"]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws a figure of figures.yaml from the dataset, and saves it with its data beside it.
+
+Owns the files. No metric is defined here. Uncertainty and n are always
+shown; what the paper states is drawn as a dashed line where it is a number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from longfat.errors import RigError
+from longfat.figures import Figure as Spec
+from longfat.figures import style
+from longfat.figures.base import Sources
+from longfat.figures.parts import WIDTH, FigureData, empty, title
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawn artifact with its data."""
+
+    artifact: str
+    figure: Figure
+    data: FigureData
+
+    def _repr_png_(self) -> bytes:
+        return _image(self.figure, "png")
+
+
+def draw(sources: Sources, spec: Spec) -> Drawing:
+    """Draw one artifact; where there is no valid run the figure says so."""
+    data = spec.data(sources)
+    with matplotlib.rc_context(style.SETTINGS):
+        figure = Figure(layout="constrained", figsize=(WIDTH, spec.height(data, sources)))
+        FigureCanvasAgg(figure)
+        title(figure, f"{spec.artifact}: {spec.title}")
+        if data.rows:
+            spec.draw(figure, data, sources)
+        else:
+            # Without data the axes have no scale on which the paper's marks could stand.
+            empty(figure, _reason(sources, spec))
+        return Drawing(spec.artifact, figure, data)
+
+
+def _reason(sources: Sources, spec: Spec) -> str:
+    """Why a figure is empty."""
+    planned = {run.experiment for run in sources.plan.runs}
+    if any(experiment not in planned for experiment in spec.experiments(sources.study)):
+        return f"no run in this plan (profile {sources.plan.profile})"
+    return "no valid run"
+
+
+def save(drawing: Drawing, folder: Path) -> None:
+    """Write ``<artifact>.png``, ``.svg`` and ``.csv``; equal drawings give equal bytes.
+
+    Raises RigError when the folder cannot be written.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([drawing.data.columns, *drawing.data.rows])
+    files = {
+        "png": _image(drawing.figure, "png"),
+        "svg": _image(drawing.figure, "svg"),
+        "csv": text.getvalue().encode(),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, content in files.items():
+            draft = folder / f".{drawing.artifact}.{kind}-{os.getpid()}"
+            draft.write_bytes(content)
+            draft.replace(folder / f"{drawing.artifact}.{kind}")
+    except OSError as error:
+        raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
+
+
+def drawn(results: Path) -> list[str]:
+    """The figures that were drawn with data: those without have but a heading in their CSV file.
+
+    Raises RigError when a file cannot be read.
+    """
+    files = sorted((results / "figures").glob("*.csv"))
+    try:
+        return [path.stem for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 1]
+    except OSError as error:
+        raise RigError(f"the figures cannot be read: {error}", where=str(results)) from error
+
+
+def _image(figure: Figure, kind: str) -> bytes:
+    """The figure's bytes, without date and version of the program."""
+    nothing: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    stream = io.BytesIO()
+    with matplotlib.rc_context(style.SETTINGS):
+        figure.savefig(stream, format=kind, metadata=nothing)
+    return stream.getvalue()

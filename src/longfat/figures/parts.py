@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every drawn figure is made of: its data, its title, the paper's numbers, the legend with its note.
+
+Owns the parts that the kinds of figures share. Knows no dataset.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.transforms import Bbox
+from pydantic import Field
+
+from longfat.figures import style
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.units import Duration, Rate, Size
+
+WIDTH = 7.2  # inches
+_TITLE = 84  # characters of a title in one line
+_HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
+_TABLE = 92  # characters across a table in its usual size; a wider one is set smaller
+_TABLE_FONT = 9.0
+_LINE = 0.24  # height of a line of a table in inches
+_NEAR = 0.05  # lines that are nearer, as a share of the largest value, leave no room for both labels
+
+
+UNITS = {**Size.units, **Duration.units, **Rate.units}
+
+
+class Mark(Closed):
+    """A number that is stated, drawn as a line: across at a value of y, or upright at a value of x."""
+
+    value: f.Number = Field(description="in the unit of its axis")
+    label: f.Text = Field(description="what it is")
+    axis: Literal["y", "x"] = Field("y", description="the axis that the value is read on")
+
+
+class Stated(Closed):
+    """What the paper states of a figure, or what the author of a study expects of it."""
+
+    text: f.Text = Field(description="in our own words; 'no number stated' where there is none")
+    marks: tuple[Mark, ...] = Field((), description="numbers to draw beside the measurement")
+
+
+class Labels(Closed):
+    """Axis labels, each with its unit."""
+
+    x: f.Text
+    y: f.Text
+
+
+def in_unit(value: float, unit: str | None) -> float:
+    """A number of base units in the unit of an axis."""
+    return value / UNITS[unit] if unit else value
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """What a figure shows, as a table: the text of its CSV file."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def ascending(value: Any) -> tuple[bool, Any]:
+    """Sorts values of a factor: numbers by size, then texts by alphabet."""
+    return isinstance(value, str), value
+
+
+def series_order(value: Any) -> tuple[Any, ...]:
+    """Sorts the values of a series: numbers by size, then algorithms in the order of the style."""
+    return (True, *style.order(value)) if isinstance(value, str) else (False, value)
+
+
+def tick(value: Any, unit: str | None = None) -> str:
+    """A factor's value at an axis or in a legend."""
+    return f"{in_unit(value, unit):.10g}" if isinstance(value, int | float) else str(value)
+
+
+def title(figure: Figure, text: str) -> None:
+    """The figure's title, at its left edge; a long one is wrapped."""
+    figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=style.SETTINGS["axes.titlesize"])
+
+
+def empty(figure: Figure, why: str) -> None:
+    """Axes that say why there is nothing on them."""
+    axes = figure.add_subplot(xticks=[], yticks=[])
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
+
+
+def label_axes(axes: Axes, labels: Labels) -> None:
+    """Both axes with their units."""
+    axes.set_xlabel(labels.x)
+    axes.set_ylabel(labels.y)
+
+
+def table(axes: Axes, data: FigureData) -> None:
+    """The data itself, as a table: columns as wide as their texts, headings wrapped."""
+    axes.axis("off")
+    headings = _headings(data)
+    text = _text(data)
+    lengths = _lengths(headings, text)
+    widths = [length / sum(lengths) for length in lengths]
+    drawn = axes.table(text, colLabels=headings, colWidths=widths, cellLoc="center", bbox=Bbox.unit())
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(_TABLE_FONT * min(1.0, _TABLE / sum(lengths)))
+    highest = max(heading.count("\n") for heading in headings)
+    for (row, _), cell in drawn.get_celld().items():
+        cell.set_height(1.25 + 0.75 * highest if row == 0 else 1.25)
+        cell.set_edgecolor("#d5dae0")
+        cell.set_facecolor(style.GROUND if row == 0 else "white")
+
+
+def table_height(data: FigureData) -> float:
+    """Inches that the table and its title need."""
+    lines = 1.25 * (len(data.rows) + 1) + 0.75 * max(heading.count("\n") for heading in _headings(data))
+    return _LINE * lines + 0.4
+
+
+def _headings(data: FigureData) -> list[str]:
+    """The headings, wrapped such that the table fits if it can."""
+    for width in _HEADINGS:
+        headings = ["\n".join(textwrap.wrap(heading, width, break_long_words=False)) for heading in data.columns]
+        if sum(_lengths(headings, _text(data))) <= _TABLE:
+            break
+    return headings
+
+
+def _text(data: FigureData) -> list[list[str]]:
+    return [["" if cell is None else str(cell) for cell in row] for row in data.rows]
+
+
+def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int]:
+    """Characters that each column needs across, with the space beside them."""
+    columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
+    return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
+
+
+def legend(figure: Figure, note: str | None, colours: Mapping[str, str] | None = None) -> None:
+    """One legend below all axes: each label once, then the ``colours`` by label, under a note on what is drawn."""
+    found: dict[str, Any] = {label: Patch(color=colour) for label, colour in (colours or {}).items()}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found or note:
+        place: Any = {"loc": "outside lower center", "ncols": min(4, max(1, len(found)))}
+        figure.legend(list(found.values()), list(found), title=note, title_fontsize=7, **place)
+
+
+def counted(counts: Collection[int], elsewhere: str = "") -> str:
+    """How many repetitions a mean rests on."""
+    low, high = min(counts), max(counts)
+    return f"n = {low}" if low == high else f"n = {low} to {high}{elsewhere}"
+
+
+def marks(panels: Sequence[Axes], stated: Stated, name: str) -> None:
+    """Stated numbers as dashed lines in all axes; the label of a value of y stands right of the last.
+
+    ``name`` is what the legend calls them.
+    """
+    for mark in stated.marks:
+        for axes in panels:
+            line = axes.axhline if mark.axis == "y" else axes.axvline
+            first = mark is stated.marks[0] and axes is panels[0]
+            line(mark.value, label=name if first else None, **style.PAPER_MARK)
+            if mark.axis == "x":
+                turned: Any = {"rotation": 90, "ha": "right", "va": "bottom"}
+                place = axes.get_xaxis_transform()
+                axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL)
+            elif axes is panels[-1]:
+                place = axes.get_yaxis_transform()
+                side = label_side(mark.value, [other.value for other in stated.marks if other.axis == "y"])
+                axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL)
+
+
+def label_side(value: float, all_values: Sequence[float]) -> str:
+    """Where the label of a line stands: away from the label of one so near that both would overlap."""
+    near = [other for other in all_values if 0 < abs(other - value) < _NEAR * max(map(abs, all_values))]
+    if not near:
+        return "center"
+    return "top" if value < min(near) else "bottom" if value > max(near) else "center"

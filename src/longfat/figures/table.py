@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: of texts, numbers and computed or measured cells; or a table of the paper, ours beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from matplotlib.figure import Figure as Canvas
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
+
+from longfat.figures.base import Figure, Sources
+from longfat.figures.parts import FigureData, table, table_height
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.names import Finding
+from longfat.manifest.study import Study
+from longfat.metrics.data import NoValue
+from longfat.relations.bind import check_expression
+from longfat.relations.evaluate import evaluated
+from longfat.relations.syntax import Formula, RelationError, parse_expression
+from longfat.relations.tables import Cell as PaperCell
+from longfat.relations.tables import TableError, read_cells
+
+NO_VALUE = "-"
+SMALL = 1e-4  # a number below it is easier to read as a power of ten
+
+
+class Expression(Closed):
+    """A cell that is measured, or computed by a formula."""
+
+    of: f.Text = Field(description="an expression of the language of relations")
+    digits: Annotated[int, Field(strict=True, ge=0, le=9)] | None = Field(
+        None, description="digits behind the point (default: 1, of a formula 2)"
+    )
+
+
+Cell = Annotated[
+    Annotated[Expression, Tag("<expression>")] | Annotated[f.FactorValue, Tag("<value>")],
+    Discriminator(lambda given: "<expression>" if isinstance(given, dict | Expression) else "<value>"),
+]
+
+
+class Table(Figure):
+    """A table whose cells are written, computed or measured."""
+
+    artifact: f.Name = Field(alias="table")
+    columns: tuple[f.Text, ...] = Field(min_length=1)
+    rows: tuple[tuple[Cell, ...], ...] = Field(min_length=1)
+
+    def faults(self) -> Iterator[Finding]:
+        """Rows that are not as long as the headings."""
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                message = f"has {len(row)} cells, the table has {len(self.columns)} columns"
+                yield Finding(("rows", number), message)
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What in its expressions is not in the study."""
+        for i, row in enumerate(self.rows):
+            for j, cell in enumerate(row):
+                if isinstance(cell, Expression):
+                    yield from _findings(cell.of, ("rows", i, j, "of"), study)
+
+    def data(self, sources: Sources) -> FigureData:
+        """The table with its expressions evaluated."""
+        rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.rows)
+        return FigureData(self.columns, rows)
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """The data as a table."""
+        table(canvas.add_subplot(), data)
+
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """As high as its rows."""
+        return table_height(data) if data.rows else 1.2
+
+
+def _beside(given: str, info: ValidationInfo) -> str:
+    """The path of a file beside the document, whose folder is in the context."""
+    folder = (info.context or {}).get("folder")
+    return str(FilePath(folder) / given) if folder else given
+
+
+class PaperTable(Figure):
+    """A table of the paper from its CSV file, with what was measured beside each cell.
+
+    A row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
+    """
+
+    artifact: f.Name = Field(alias="cells")
+    file: Annotated[f.Text, AfterValidator(_beside)] = Field(description="CSV file beside figures.yaml")
+    of: f.Text = Field(description="the expression of a cell; `${COLUMN}` stands for what its row has there")
+    rows: f.Text = Field("${setting}", description="what names a row; `${COLUMN}` as in `of`")
+
+    @cached_property
+    def cells(self) -> tuple[PaperCell, ...]:
+        """The cells of the file. Raises TableError."""
+        return tuple(cell for cells in read_cells(FilePath(self.file)).values() for cell in cells)
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What is wrong with the file, and what in its expressions is not in the study."""
+        try:
+            for cell in self.cells:
+                yield from _findings(cell.filled(self.of), ("of",), study)
+                cell.filled(self.rows)
+        except TableError as error:
+            yield Finding(("file",), str(error))
+
+    def data(self, sources: Sources) -> FigureData:
+        """Ours and the paper's, side by side."""
+        names = list(dict.fromkeys(_column(cell) for cell in self.cells))
+        rows: dict[str, dict[str, PaperCell]] = {}
+        for cell in self.cells:
+            rows.setdefault(cell.filled(self.rows), {})[_column(cell)] = cell
+        shown = []
+        for title, cells in rows.items():
+            shown.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
+        headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
+        return FigureData(("", *headings), tuple(shown))
+
+    def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
+        if cell is None:
+            return "", ""
+        digits = len(cell.columns["value"].partition(".")[2])
+        ours = _shown(Expression(of=cell.filled(self.of), digits=digits), sources)
+        return str(ours), cell.printed
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """The data as a table."""
+        table(canvas.add_subplot(), data)
+
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """As high as its rows."""
+        return table_height(data) if data.rows else 1.2
+
+
+def _column(cell: PaperCell) -> str:
+    """The heading of the column in which a cell stands."""
+    return cell.columns.get("cell", "here")
+
+
+def _findings(text: str, place: tuple[str | int, ...], study: Study) -> Iterator[Finding]:
+    try:
+        check_expression(parse_expression(text), study)
+    except RelationError as error:
+        yield Finding(place, f"column {error.column} of {text!r}: {error.message}", error.hint)
+
+
+def _shown(cell: Any, sources: Sources) -> object:
+    """What stands in a cell; of a metric the mean, its deviation and n, or a dash where there is no value."""
+    if not isinstance(cell, Expression):
+        return cell
+    expression = parse_expression(cell.of)
+    digits = cell.digits if cell.digits is not None else 2 if isinstance(expression, Formula) else 1
+    try:
+        found = evaluated(expression, sources.grounds, least=1)
+    except (NoValue, ValueError):
+        return NO_VALUE
+    spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, digits)} (n = {found.n})"
+    return f"{_number(found.mean, digits)}{spread}"
+
+
+def _number(value: float, digits: int) -> str:
+    """So many digits behind the point; a number too small for them has as many that count."""
+    if value == 0 or abs(value) >= 10**-digits:
+        return f"{value:.{digits}f}"
+    if abs(value) >= SMALL:
+        return f"{value:.{max(digits, 1)}g}"
+    return f"{value:.{digits}e}"

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves over time: outstanding data, rates or windows, a single run to a curve.
+
+Owns the choice of the run that a curve shows and how curves look. The papers' time plots are single runs too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from pydantic import Field
+
+from longfat.dataset.load import Dataset, Run, Series
+from longfat.figures import style
+from longfat.figures.base import (
+    Figure,
+    RunsText,
+    Sources,
+    among,
+    chosen_runs,
+    experiment_of,
+    factor_findings,
+    runs_findings,
+)
+from longfat.figures.parts import FigureData, Labels, label_axes, legend, series_order, tick
+from longfat.manifest import fields as f
+from longfat.manifest.names import Finding
+from longfat.manifest.study import Study, SweptExperiment
+from longfat.metrics.data import Array, NoValue, RunData, Span
+from longfat.metrics.quantities import Selection
+from longfat.metrics.together import rates_mbps, seen
+from longfat.units import Duration
+
+CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
+_COLUMNS = {
+    ("outstanding", None): ("outstanding_bytes", 1.0),
+    ("cwnd", None): ("cwnd_segments", 1.0),
+    ("ssthresh", None): ("ssthresh_segments", 1.0),
+    ("dwnd", None): ("dwnd_segments", 1.0),
+    ("goodput", None): ("goodput_mbps", 1.0),
+    ("rtt", None): ("rtt_ms", 1e-3),
+    ("throughput", None): ("throughput_bytes_per_s", 1.0),
+    ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
+    ("throughput", "Mb/s"): ("throughput_mbps", 8e-6),
+}
+_LABELS = {
+    ("outstanding", None): "outstanding data (bytes)",
+    ("cwnd", None): "congestion window (segments)",
+    ("ssthresh", None): "ssthresh (segments)",
+    ("dwnd", None): "delay window (segments)",
+    ("goodput", None): "goodput (Mb/s)",
+    ("rtt", None): "RTT (ms)",
+    ("throughput", None): "throughput (bytes/s)",
+    ("throughput", "bytes/s"): "throughput (bytes/s)",
+    ("throughput", "Mb/s"): "throughput (Mb/s)",
+}
+_WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
+_UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
+_SECOND_US = 1e6
+
+
+class TimeSeries(Figure):
+    """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
+
+    Outstanding data and throughput are read from captures, RTTs are those of pings, and all else comes from the samples
+    of the sending sockets. Of a flow with several connections a window is that of the first, and goodput that of all.
+    Goodput may be of UDP traffic too: that of whole packets at its receiver.
+    """
+
+    artifact: f.Name = Field(alias="timeseries")
+    runs: RunsText = Field(description="the runs, and the flow: `slow-start, standard, flow=stream1`")
+    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "goodput", "rtt"] = Field(
+        "outstanding", description="what is drawn over time"
+    )
+    also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
+    interval: f.Interval | None = Field(None, description="of goodput: what each point is the mean of (default 1 s)")
+    unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
+    series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
+    panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")
+    flows: dict[f.Name, f.Text] = Field({}, description="several flows, with what the legend calls them")
+    algorithm: f.Name = Field("standard", description="whose colour a single curve has")
+    since: f.Delay = Duration(0)
+    until: f.Delay | None = None
+    labels: Labels | None = Field(None, description="default: time, and what is drawn with its unit")
+
+    def faults(self) -> Iterator[Finding]:
+        """What its keys do not allow beside each other."""
+        if self.unit and self.what != "throughput":
+            yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
+        if self.interval and self.what != "goodput":
+            yield Finding(("interval",), "belongs to goodput")
+        if self.also and (self.what != "cwnd" or self.series or self.flows):
+            yield Finding(("also",), "belongs to cwnd, without series and flows: both are told apart by colour")
+        if self.flows and self.series:
+            yield Finding(("flows",), "does not go with series: both are told apart by colour")
+        if self.until is not None and self.since >= self.until:
+            yield Finding(("until",), f"the window from {self.since} to {self.until} is empty")
+
+    @property
+    def captured(self) -> bool:
+        """Whether it is read from captures."""
+        return self.what in ("outstanding", "throughput")
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What in it is not in the study."""
+        found = list(runs_findings(self.runs, "runs", study))
+        if not found:
+            selection = chosen_runs(self.runs, study)
+            found = list(self._of_experiment(selection, experiment_of(selection, study)))
+        yield from found
+
+    def _of_experiment(self, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+        found: list[Finding] = []
+        for key in ("series", "panels"):
+            if name := getattr(self, key):
+                found += factor_findings(name, (key,), experiment)
+        flows = (*experiment.flows, *(experiment.udp if self.what == "goodput" else ()))
+        found += among("flow", self.flows, ("flows",), flows)
+        if selection.flow and self.flows:
+            found.append(Finding(("runs",), "names a flow, which does not go with flows"))
+        if not found:
+            sampled = _captured if self.captured else _pinged if self.what == "rtt" else _sampled
+            found += sampled(self, selection, experiment)
+            found += _ambiguous(self, selection, experiment)
+        yield from found
+
+    def experiments(self, study: Study) -> tuple[str, ...]:
+        """The one whose runs it shows."""
+        return (chosen_runs(self.runs, study).experiment,)
+
+    def data(self, sources: Sources) -> FigureData:
+        """Time in seconds and the value of every valid repetition, thinned to the curve's envelope."""
+        return curve_data(self, sources)
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw of each curve the lowest repetition among the data's rows."""
+        draw_curves(canvas, self, data)
+
+    @property
+    def axes_labels(self) -> Labels:
+        """The labels of both axes."""
+        return self.labels or Labels(x="time (s)", y=_LABELS[self.what, self.unit])
+
+
+def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+    """Flows that no run captures: outstanding data and throughput are read from captures."""
+    captured = experiment.points[0].experiment.probes.capture
+    captured_flow = partial(among, "captured flow", allowed=captured)
+    yield from captured_flow([selection.flow] if selection.flow else [], ("runs",), below=False)
+    yield from captured_flow(spec.flows, ("flows",))
+    if not selection.flow and not spec.flows and len(captured) != 1:
+        counted = ", ".join(captured) or "none"
+        yield Finding(("runs",), f"has to name a flow: captured flows of the experiment are {counted}")
+
+
+def _pinged(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+    """RTTs of an experiment without pings."""
+    if experiment.points[0].experiment.probes.ping is None:
+        yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
+
+
+def _sampled(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A flow that is not named: windows and goodput are read from the sending sockets."""
+    flows = experiment.flows
+    if not selection.flow and not spec.flows and len(flows) != 1:
+        yield Finding(("runs",), f"has to name a flow: flows of the experiment are {', '.join(flows)}")
+
+
+def _ambiguous(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+    """A curve that stands for several points of the sweep."""
+    held = [name for name in (spec.panels, spec.series) if name]
+    points = [
+        point
+        for point in experiment.points
+        if all(condition.holds(point.factors.get(name)) for name, condition in selection.where)
+    ]
+    most = max(Counter(tuple(point.factors[name] for name in held) for point in points).values())
+    if most > 1:
+        message = f"{most} points of the sweep would be one curve"
+        yield Finding(("runs",), message, "narrow them down with a condition, series or panels")
+
+
+def curve_data(spec: TimeSeries, sources: Sources) -> FigureData:
+    """Time in seconds and the value of every valid repetition, thinned to the curve's envelope."""
+    dataset, selection = sources.grounds.dataset, chosen_runs(spec.runs, sources.study)
+    held = list(dict.fromkeys(name for name in (spec.panels, spec.series) if name))
+    column, factor = _COLUMNS[spec.what, spec.unit]
+    rows: list[tuple[Any, ...]] = []
+    runs = [run for run in selection.chosen(dataset) if run.status == "ok" and set(held) <= run.factors.keys()]
+    drawn = (spec.what, *spec.also)
+    for run in sorted(runs, key=lambda run: ([series_order(run.factors[name]) for name in held], run.repetition)):
+        for flow, what in itertools.product(spec.flows or (selection.flow,), drawn):
+            thin = envelope(_cut(_series(dataset, run, flow, what, spec), spec), CURVE_BINS)
+            fixed = (run.scenario, run.repetition, *(run.factors[name] for name in held), *([flow] if flow else []))
+            rows += [
+                (*fixed, *([what] if spec.also else []), round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
+                for t, value in zip(thin.t_us, thin.values, strict=True)
+            ]
+    flow_column = ("flow",) if spec.flows or selection.flow else ()
+    values = ("window", "t_s", "segments") if spec.also else ("t_s", column)
+    return FigureData(("scenario", "repetition", *held, *flow_column, *values), tuple(rows))
+
+
+def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:
+    """Draw of each curve the lowest repetition among the data's rows."""
+    curves = _curves(spec, data)
+    panels = list(dict.fromkeys(panel for panel, _ in curves))
+    keys = list(dict.fromkeys(key for _, key in curves))
+    looks = dict(zip(keys, _colours(keys, spec), strict=True))
+    drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for (panel, key), runs in curves.items():
+        t_s, values = zip(*runs[min(runs)], strict=True)
+        axes = drawn[panels.index(panel)]
+        axes.plot(t_s, values, lw=0.8, color=looks[key], label=_label(key, spec, data))
+    for axes, panel in zip(drawn, panels, strict=True):
+        axes.set_xlabel(spec.axes_labels.x)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        if spec.panels:
+            axes.locator_params(axis="x", nbins=4)
+            axes.set_title(f"{spec.panels.replace('_', ' ')} = {tick(panel)}", fontsize=9)
+    label_axes(drawn[0], spec.axes_labels)
+    spec.mark(list(drawn))
+    drawn[0].set_ylim(bottom=0)  # after the marks: from here on the axis no longer follows what is drawn
+    legend(figure, _note(curves))
+
+
+def envelope(series: Series, bins: int) -> Series:
+    """First, smallest, largest and last point of each of ``bins`` equal intervals: the curve as it looks."""
+    count = len(series.t_us)
+    if count <= 4 * bins:
+        return series
+    edges = np.linspace(series.t_us[0], series.t_us[-1], bins + 1)[1:-1]
+    starts = np.unique(np.concatenate(([0], np.searchsorted(series.t_us, edges))))
+    ends = np.append(starts[1:], count)
+    kept: set[int] = set()
+    for start, end in zip(starts, ends, strict=True):
+        if end > start:
+            part = series.values[start:end]
+            kept |= {int(start), int(start + part.argmin()), int(start + part.argmax()), int(end - 1)}
+    chosen = np.array(sorted(kept))
+    return Series(series.t_us[chosen], series.values[chosen])
+
+
+_Points = dict[int, list[tuple[float, float]]]  # by repetition
+
+
+def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeSeries) -> Series:
+    if what == "goodput":
+        return _goodput(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
+    if what == "rtt":
+        return dataset.pings(run.run_id)
+    if spec.captured:
+        return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
+    table = dataset.sockets(run.run_id, flow)
+    times, values = (table[name].astype(np.float64) for name in ("t_us", f"{what}_segments"))
+    known = (table["stream"] == 0) & ~np.isnan(values) & ((what != "ssthresh") | (values < _UNSET))
+    return Series(times[known], values[known])
+
+
+def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
+    """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
+    rows = [row for row in dataset.flows[run.run_id] if flow in (None, row["flow"])]
+    if not rows:
+        return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
+    (row,) = rows
+    connections = list(RunData(dataset, run).streams(flow).values())
+    span = seen(connections, Span(row["start_us"], row["end_us"]))
+    try:
+        rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
+    except NoValue:  # it lasted less than an interval
+        rates = np.zeros(0)
+    middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
+    return Series(middles, rates)
+
+
+def _arrived(sums: Series, interval_us: float) -> Series:
+    """Mb/s of UDP traffic in each interval from the start of the run, where nothing had arrived, to the last sample."""
+    times, values = (np.concatenate(([0.0], column)) for column in (sums.t_us, sums.values))
+    edges: Array = interval_us * np.arange(times[-1] // interval_us + 1, dtype=np.float64)
+    arrived = np.interp(edges, times, values)
+    return Series(edges[:-1] + interval_us / 2, 8 * np.diff(arrived) / interval_us)
+
+
+def _cut(series: Series, spec: TimeSeries) -> Series:
+    until = np.inf if spec.until is None else spec.until.value
+    inside = (series.t_us >= spec.since.value) & (series.t_us <= until)
+    return Series(series.t_us[inside], series.values[inside])
+
+
+def _curves(spec: TimeSeries, data: FigureData) -> dict[tuple[Any, Any], _Points]:
+    """Points of each repetition by panel and by what tells curves apart: a factor's value, a flow, a window."""
+    places = {name: data.columns.index(name) for name in data.columns}
+    apart = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
+    curves: dict[tuple[Any, Any], _Points] = {}
+    for row in data.rows:
+        panel = row[places[spec.panels]] if spec.panels else None
+        key = row[places[apart]] if apart else None
+        curves.setdefault((panel, key), {}).setdefault(row[1], []).append(row[-2:])
+    return curves
+
+
+def _colours(keys: Sequence[Any], spec: TimeSeries) -> list[str]:
+    if spec.flows:
+        return style.flow_colours([spec.flows[key] for key in keys])
+    if spec.series:
+        return [style.look(str(key), place)[0] for place, key in enumerate(keys)]
+    if spec.also:
+        return style.flow_colours([_WINDOWS[key] for key in keys])
+    return [style.look(spec.algorithm)[0]]
+
+
+def _label(key: Any, spec: TimeSeries, data: FigureData) -> str:
+    if spec.flows:
+        return spec.flows[key]
+    if spec.series:
+        return tick(key)
+    if spec.also:
+        return _WINDOWS[key]
+    return spec.algorithm if spec.panels else str(data.rows[0][0])
+
+
+def _note(curves: dict[tuple[Any, Any], _Points]) -> str:
+    """Which of the repetitions is drawn."""
+    drawn = {(min(runs), len(runs)) for runs in curves.values()}
+    each = "a single run" if len(curves) == 1 else "each curve a single run"
+    if len(drawn) == 1:
+        ((lowest, count),) = drawn
+        return f"{each}: {'the only one' if count == 1 else f'repetition {lowest}, of {count} that are valid'}"
+    most = max(len(runs) for runs in curves.values())
+    return f"{each}: the lowest of up to {most} valid repetitions"

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network of an experiment as a drawing: hosts, routers, what each interface does, and who sends to whom.
+
+Owns the layout, from the senders on the left to the receivers on the right. Everything is read from the plan.
+"""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from pydantic import Field
+
+from longfat.figures import style
+from longfat.figures.base import Figure, Sources
+from longfat.figures.parts import WIDTH, FigureData, ascending
+from longfat.manifest import fields as f
+from longfat.manifest.names import Finding, unknown
+from longfat.manifest.study import Study
+from longfat.network import Port, ports
+from longfat.plan.model import Plan, PlannedRun
+from longfat.runspec import Flow, RunSpec, Web
+
+COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
+_BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
+_BOX_LETTERS = 26  # of its small text in one line
+_ROUTER = (0.74, 0.5)
+_ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
+_GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of what stands there
+_BEHIND: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+_SMALL: Any = {"fontsize": 6.5, "color": style.SOFT, "linespacing": 1.25}
+
+
+class Topology(Figure):
+    """The network of an experiment: its hosts, its routers, and what each interface does."""
+
+    artifact: f.Name = Field(alias="topology")
+    experiment: f.ExperimentId
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """What in it is not in the study."""
+        known = [experiment.id for experiment in study.experiments]
+        if self.experiment not in known:
+            yield Finding(("experiment",), *unknown("experiment", self.experiment, known))
+
+    def experiments(self, study: Study) -> tuple[str, ...]:
+        """The one whose network it shows."""
+        return (self.experiment,)
+
+    def data(self, sources: Sources) -> FigureData:
+        """A row for each interface; where a factor varies a number the cell says from what to what."""
+        return topology_data(sources.plan, self)
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw nodes, links and flows."""
+        draw_topology(canvas, sources.plan, self)
+
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """Inches that the drawing needs."""
+        return topology_height(sources.plan, self)
+
+
+def topology_data(plan: Plan, spec: Topology) -> FigureData:
+    """A row for each interface; where a factor varies a number the cell says from what to what."""
+    runs = _runs(plan, spec)
+    if not runs:
+        return FigureData(COLUMNS, ())
+    roles = {node.name: node.role for node in runs[0].spec.nodes}
+    rows = []
+    for same in zip(*(ports(run.spec) for run in runs), strict=True):
+        port = same[0]
+        numbers = (
+            _span(same, lambda one: one.egress.rate_bps),
+            _span(same, lambda one: one.egress.delay_us),
+            port.egress.queue.kind,
+            _span(same, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes),
+            _span(same, lambda one: one.mtu_bytes),
+            len(port.egress.drops),
+        )
+        rows.append((port.node, roles[port.node], port.name, port.peer, *numbers))
+    return FigureData(COLUMNS, tuple(rows))
+
+
+def topology_height(plan: Plan, spec: Topology) -> float:
+    """Inches that the drawing needs."""
+    runs = _runs(plan, spec)
+    if not runs:
+        return 2.0
+    deepest = max(list(_columns(runs[0].spec).values()).count(column) for column in _columns(runs[0].spec).values())
+    return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.traffic) + 2 * _MARGIN
+
+
+def draw_topology(figure: Canvas, plan: Plan, spec: Topology) -> None:
+    """Draw nodes, links and flows."""
+    runs = _runs(plan, spec)
+    network = runs[0].spec
+    axes = figure.add_subplot()
+    axes.axis("off")
+    columns = _columns(network)
+    deepest = max(list(columns.values()).count(column) for column in columns.values())
+    flows_height = _FLOW_ROW * len(network.traffic)
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(-flows_height - _MARGIN, deepest * _ROW)
+    roles = {node.name: node.role for node in network.nodes}
+    same = list(zip(*(ports(run.spec) for run in runs), strict=True))
+    places = _places(network, same, deepest)
+    own = {port[0].node: port for port in same}
+    for near, far in zip(same[::2], same[1::2], strict=True):
+        _draw_link(axes, near, far, places, roles)
+    for name, (x, y) in places.items():
+        router = roles[name] == "router"
+        _draw_node(axes, name, (x, y), router, "" if router else f"{roles[name]}\n{_words(own[name])}")
+    _draw_flows(axes, runs, places)
+
+
+def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
+    """The runs of the experiment with the network of its first point, by their factors."""
+    runs = [run for run in plan.runs if run.experiment == spec.experiment]
+    runs.sort(key=lambda run: ([ascending(value) for _, value in sorted(run.factors.items())], run.repetition))
+    shape = _shape(runs[0].spec) if runs else None
+    return [run for run in runs if _shape(run.spec) == shape]
+
+
+def _shape(spec: RunSpec) -> Any:
+    return [(port.name, port.peer) for port in ports(spec)], [(one.sender, one.receiver) for one in spec.traffic]
+
+
+def _columns(spec: RunSpec) -> dict[str, int]:
+    """Each node's column: its number of links from the senders; receivers stand in the last."""
+    columns = {node.name: 0 for node in spec.nodes if node.role == "sender"}
+    while True:
+        reached = {
+            port.peer: columns[port.node] + 1
+            for port in ports(spec)
+            if port.node in columns and port.peer not in columns
+        }
+        if not reached:
+            break
+        columns |= reached
+    return columns
+
+
+def _places(network: RunSpec, same: Sequence[Sequence[Port]], deepest: int) -> dict[str, tuple[float, float]]:
+    """The centre of each node: gaps are as wide as the words in them ask for."""
+    columns = _columns(network)
+    routers = {node.name for node in network.nodes if node.role == "router"}
+    ranks = [[name for name, own in columns.items() if own == column] for column in range(max(columns.values()) + 1)]
+    widths = [max((_ROUTER if name in routers else _BOX)[0] for name in names) for names in ranks]
+    lines = [
+        ({port[0].node, port[0].peer}, len(line))
+        for port in same
+        if port[0].node in routers
+        for line in _words(port).splitlines()
+    ]
+    gaps = [
+        max([_GAP, *(_LETTER * length for ends, length in lines if ends <= {*one, *other})])
+        for one, other in itertools.pairwise(ranks)
+    ]
+    unit = (WIDTH - 2 * _MARGIN - sum(widths)) / sum(gaps)
+    places, left = {}, _MARGIN
+    for names, width, gap in zip(ranks, widths, [*gaps, 0.0], strict=True):
+        for row, name in enumerate(names):
+            places[name] = left + width / 2, deepest * _ROW / 2 + ((len(names) - 1) / 2 - row) * _ROW
+        left += width + unit * gap
+    return places
+
+
+def _draw_node(axes: Axes, name: str, at: tuple[float, float], router: bool, words: str) -> None:
+    width, height = _ROUTER if router else _BOX
+    corner = "round,pad=0,rounding_size=0.2" if router else "square,pad=0"
+    low_left = at[0] - width / 2, at[1] - height / 2
+    fill = "white" if router else style.GROUND
+    axes.add_patch(
+        FancyBboxPatch(low_left, width, height, boxstyle=corner, facecolor=fill, edgecolor=style.SOFT, zorder=3)
+    )
+    if words:
+        words = "\n".join(textwrap.fill(line, _BOX_LETTERS) for line in words.splitlines())
+        axes.text(at[0], at[1] + height / 2 - 0.07, name, ha="center", va="top", weight="bold", zorder=4)
+        axes.text(at[0], at[1] - height / 2 + 0.07, words, ha="center", va="bottom", zorder=4, **_SMALL)
+    else:
+        axes.text(*at, name, ha="center", va="center", weight="bold", zorder=4)
+
+
+def _draw_link(
+    axes: Axes,
+    near: Sequence[Port],
+    far: Sequence[Port],
+    places: Mapping[str, tuple[float, float]],
+    roles: Mapping[str, str],
+) -> None:
+    """A line with the MTU on it; what a router's port does stands above it, or below on the way back."""
+    (x, y), (end_x, end_y) = places[near[0].node], places[far[0].node]
+    axes.plot([x, end_x], [y, end_y], color=style.LINE, lw=1.2, zorder=1)
+    left = x + (_ROUTER if roles[near[0].node] == "router" else _BOX)[0] / 2
+    right = end_x - (_ROUTER if roles[far[0].node] == "router" else _BOX)[0] / 2
+    middle = (left + right) / 2
+    height = y + (end_y - y) * (middle - x) / (end_x - x)
+    mtu = f"MTU {_span(near, lambda port: port.mtu_bytes)}"
+    axes.text(middle, height, mtu, ha="center", va="center", zorder=2, bbox=_BEHIND, **_SMALL)
+    for port, lift, side, arrow in (
+        (near, 0.11, "bottom", "\N{RIGHTWARDS ARROW}"),
+        (far, -0.11, "top", "\N{LEFTWARDS ARROW}"),
+    ):
+        if roles[port[0].node] == "router" and (words := _words(port)):
+            axes.text(middle, height + lift, f"{arrow} {words}", ha="center", va=side, zorder=2, **_SMALL)
+
+
+def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tuple[float, float]]) -> None:
+    """An arrow for each flow and web traffic, below the network, from the sender's column to the receiver's."""
+    flows = runs[0].spec.traffic
+    colours = style.flow_colours([flow.name for flow in flows])
+    for number, (flow, colour) in enumerate(zip(flows, colours, strict=True)):
+        start, end = places[flow.sender][0], places[flow.receiver][0]
+        y = -_FLOW_ROW * (number + 0.5) - _MARGIN / 2
+        axes.add_patch(
+            FancyArrowPatch((start, y), (end, y), arrowstyle="-|>", mutation_scale=9, color=colour, lw=1.4, shrinkA=0)
+        )
+        words = _flow_words([run.spec.traffic[number] for run in runs])
+        axes.text((start + end) / 2, y, words, ha="center", va="center", fontsize=7, bbox=_BEHIND)
+
+
+def _flow_words(flows: Sequence[Flow | Web]) -> str:
+    flow = flows[0]
+    if isinstance(flow, Web):
+        streams = f", {flow.users} web users"
+    else:
+        streams = f", {flow.streams} connections" if flow.streams > 1 else ""
+    ccas = ", ".join(sorted({one.cca for one in flows}, key=style.order))
+    return f"{flow.name}: {flow.sender} to {flow.receiver}{streams}, {ccas}"
+
+
+def _words(port: Sequence[Port]) -> str:
+    """What an interface does with the packets that it sends; nothing when it just passes them on."""
+    egress = port[0].egress
+    if egress.rate_bps is None and not egress.delay_us:
+        return ""
+    rate = egress.rate_bps is not None
+    in_packets = egress.queue.limit_packets is not None
+    limit = _span(port, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes)
+    size = f"{_text(limit, 1)} packets" if in_packets else f"{_text(limit, 1000, '.0f')} kB"
+    words = (
+        _rate(port) if rate else "",
+        f"{egress.queue.kind} of {size}" if rate else "",
+        f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
+        "drops one packet" if egress.drops else "",
+    )
+    return "\n".join(word for word in words if word)
+
+
+def _rate(port: Sequence[Port]) -> str:
+    span = _span(port, lambda one: one.egress.rate_bps)
+    giga = isinstance(span, int) and span >= 1_000_000_000
+    return f"{_text(span, 1_000_000_000 if giga else 1_000_000)} {'Gbit/s' if giga else 'Mbit/s'}"
+
+
+def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | str | None:
+    """The number that an interface has in all runs, or the smallest and the largest as a text."""
+    found = sorted({value for port in same if (value := number(port)) is not None})
+    if len(found) <= 1:
+        return found[0] if found else None
+    return f"{found[0]} to {found[-1]}"
+
+
+def _text(span: int | str | None, divisor: int, form: str = ".10g") -> str:
+    """A number, or both ends of a span, in another unit, thousands apart."""
+    return " to ".join(f"{int(part) / divisor:,{form}}" for part in str(span).split(" to "))

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The validity gates: a run counts only if what was declared was achieved.
+
+Owns what makes a run ``invalid`` and the text that says why. Pure functions of the RunSpec and of what was
+read back (``achieved.json``, ``flows.json``); reads no files and changes no numbers. One function a gate;
+each yields a reason with the achieved and the declared value for every miss, and nothing when all is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, ports, route
+from longfat.runspec import Flow, RunSpec
+
+# A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
+# on the shaped links, by 5 % and by 1 ms: the smallest RTT a socket sees may include packets already queued
+# when it starts, and real-time backends wake up late. Less than the declared delay is never right.
+RTT_TOLERANCE = 0.05
+RTT_ALLOWANCE_US = 1000
+# iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
+GOODPUT_TOLERANCE = 0.01
+# Share of the time in which some task that could run had no CPU. On two idle cores a run's own programs wait for each
+# other about 10 % of it at 100 Mbit/s; four busy loops beside it make that 84 %.
+STARVED_SHARE = 0.25
+# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
+# the programs, and a thousandth moves the bytes by less than the model's own chance does.
+WEB_ERROR_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a gate may look at: RunSpec, ``achieved.json``, lists of ``flows.json`` and ``web.json``, the run's end."""
+
+    spec: RunSpec
+    achieved: Mapping[str, Any]
+    reports: Sequence[Mapping[str, Any]]
+    web: Sequence[Mapping[str, Any]] = ()
+    end_us: int | None = None
+
+    @cached_property
+    def interfaces(self) -> dict[str, Mapping[str, Any]]:
+        """What was read back of each interface, by its name."""
+        return {item["interface"]: item for item in self.achieved["interfaces"]}
+
+    @cached_property
+    def flows(self) -> dict[str, Mapping[str, Any]]:
+        """What was read back of each flow's sockets, by the flow's name."""
+        return {item["flow"]: item for item in self.achieved["flows"]}
+
+    def present_ports(self) -> Iterator[tuple[Port, Mapping[str, Any]]]:
+        """Declared interfaces with what was read back; those not read back are the first gate's matter."""
+        for port in ports(self.spec):
+            if port.name in self.interfaces:
+                yield port, self.interfaces[port.name]
+
+
+def everything_was_read_back(evidence: Evidence) -> Iterator[str]:
+    """Each declared node, interface and flow must be there; the other gates rely on it."""
+    nodes = evidence.achieved["nodes"]
+    reported = {report["flow"] for report in evidence.reports}
+    yield from (f"node {node.name} was not read back" for node in evidence.spec.nodes if node.name not in nodes)
+    for port in ports(evidence.spec):
+        if port.name not in evidence.interfaces:
+            yield f"interface {port.name} was not read back"
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows or flow.name not in reported:
+            yield f"flow {flow.name} was not reported"
+    seen = {item["web"] for item in evidence.achieved.get("web", ())} & {report["web"] for report in evidence.web}
+    for users in evidence.spec.web:
+        if users.name not in seen:
+            yield f"web traffic {users.name} was not reported"
+
+
+def sysctls_hold(evidence: Evidence) -> Iterator[str]:
+    """Each declared sysctl reads back as it was set; white space between numbers does not matter."""
+    for node in evidence.spec.nodes:
+        found = evidence.achieved["nodes"].get(node.name, {}).get("sysctls", {})
+        for key, declared in sorted(node.sysctls.items()):
+            value = found.get(key)
+            if value is None or str(value).split() != str(declared).split():
+                yield f"sysctl {key} of {node.name} is {value!r}, declared {declared!r}"
+
+
+def offloads_hold(evidence: Evidence) -> Iterator[str]:
+    """Exactly the declared offloads are on."""
+    for node in evidence.spec.nodes:
+        found = sorted(evidence.achieved["nodes"].get(node.name, {}).get("offloads_on", []))
+        if found != sorted(node.offloads):
+            yield f"offloads on at {node.name} are {found}, declared {sorted(node.offloads)}"
+
+
+def mtu_holds(evidence: Evidence) -> Iterator[str]:
+    """The MTU of each interface is the declared one."""
+    for port, found in evidence.present_ports():
+        if found["mtu_bytes"] != port.mtu_bytes:
+            yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
+
+
+READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
+"""tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
+
+
+PROBABILITY_SLACK = 1e-6
+FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
+
+
+def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
+    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
+    for port, found in evidence.present_ports():
+        for key, unit, declared in (
+            ("rate_bps", "bit/s", port.egress.rate_bps),
+            ("delay_us", "us", port.egress.delay_us),
+        ):
+            if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
+                yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
+
+
+CARRIED_SLACK = 0.005
+
+
+def busy_wires_carry_their_rate(evidence: Evidence) -> Iterator[str]:
+    """While a wire had frames to take it took its rate, to half a percent and a frame.
+
+    Wires of the guest count both; a shaper made of qdiscs cannot tell when it was idle.
+    """
+    for port, found in evidence.present_ports():
+        rate_bps = port.egress.rate_bps
+        if rate_bps is None or "busy_ns" not in found:
+            continue
+        needed_ns = found["sent_bytes"] * 8e9 / rate_bps
+        if abs(found["busy_ns"] - needed_ns) > CARRIED_SLACK * needed_ns + 1000 * _serialization_us(port):
+            carried_bps = found["sent_bytes"] * 8e9 / max(found["busy_ns"], 1)
+            yield f"{port.name} carried {carried_bps:.0f} bit/s while it was busy, declared {rate_bps} bit/s"
+
+
+def queue_holds(evidence: Evidence) -> Iterator[str]:
+    """Queue kind and limits of each shaped interface read back equal; an unshaped one never queues."""
+    for port, found in evidence.present_ports():
+        queue = port.egress.queue
+        if port.egress.rate_bps is None:
+            continue
+        if found["queue_kind"] != queue.kind:
+            yield f"queue of {port.name} is {found['queue_kind']}, declared {queue.kind}"
+            continue
+        limit = "limit_packets" if queue.kind == "pfifo" else "limit_bytes"
+        declared = getattr(queue, limit)
+        if declared is not None and found.get(limit) != declared:
+            yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
+        if queue.kind == "red":
+            yield from _red_misses(port, found.get("queue_parameters", {}))
+
+
+def _red_misses(port: Port, found: Mapping[str, Any]) -> Iterator[str]:
+    """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches of RED read back equal."""
+    queue = port.egress.queue
+    for key in ("min", "max"):
+        if found.get(key) != queue.parameters[key]:
+            yield f"{key} of {port.name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
+    probability, declared = found.get("probability"), float(queue.parameters["probability"])
+    if probability is None or abs(probability - declared) > PROBABILITY_SLACK:
+        yield f"probability of {port.name} is {probability}, declared {declared:g}"
+    if found.get("ewma") != queue.red_weight_log:
+        yield f"weight of {port.name} is 2^-{found.get('ewma')}, declared 2^-{queue.red_weight_log}"
+    for key in ("ecn", "gentle", *FURTHER_SWITCHES):
+        if found.get(key, False) != (queue.parameters.get(key) is True):
+            yield f"{key} of {port.name} is {found.get(key, False)}, declared {queue.parameters.get(key) is True}"
+
+
+def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
+    """The smallest RTT of each flow lies between the declared delay and the tolerance stated above."""
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        there = route(evidence.spec, flow.sender, flow.receiver)
+        back = route(evidence.spec, flow.receiver, flow.sender)
+        declared = base_rtt_us(evidence.spec, flow)
+        sending = sum(_serialization_us(port) for port in (*there, *back))
+        longest = declared * (1 + RTT_TOLERANCE) + sending + RTT_ALLOWANCE_US
+        found = evidence.flows[flow.name]["base_rtt_us"]
+        if found is None or not declared <= found <= longest:
+            yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
+
+
+def algorithm_holds(evidence: Evidence) -> Iterator[str]:
+    """Each flow's sockets used the declared congestion-control algorithm with the declared parameters."""
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        found = evidence.flows[flow.name]
+        if found["cca"] != flow.cca:
+            yield f"algorithm of {flow.name} is {found['cca']}, declared {flow.cca}"
+            continue
+        for name, declared in sorted(evidence.spec.cca_parameters(flow).items()):
+            value = found["cca_parameters"].get(name)
+            if str(value) != declared:
+                yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
+
+
+def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
+    """The connections of each web server used the declared algorithm and no other."""
+    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
+    for users in evidence.spec.web:
+        if users.name in found and found[users.name] != [users.cca]:
+            seen = ", ".join(found[users.name]) or "not seen"
+            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
+
+
+def web_users_were_served(evidence: Evidence) -> Iterator[str]:
+    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
+    for report in evidence.web:
+        errors, replies = sum(report["errors"].values()), report["replies"]
+        if not replies:
+            yield f"the users of {report['web']} got no reply"
+        elif errors > WEB_ERROR_SHARE * (errors + replies):
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
+            share = 100 * errors / (errors + replies)
+            allowed = 100 * WEB_ERROR_SHARE
+            yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {allowed:g} %"
+
+
+def udp_traffic_arrived(evidence: Evidence) -> Iterator[str]:
+    """Something of each UDP traffic reached its receiver; how much is for the queues on the way to say."""
+    found = {item["udp"]: item["received_packets"] for item in evidence.achieved.get("udp", ())}
+    for udp in evidence.spec.udp:
+        if not found.get(udp.name):
+            yield f"no packet of UDP traffic {udp.name} arrived"
+
+
+def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
+    """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
+    for port, found in evidence.present_ports():
+        if found["drops"] and port.egress.rate_bps is None:
+            yield f"{port.name} dropped {found['drops']} packets, declared without a bottleneck: 0"
+        deliberate, declared = found["deliberate_drops"], len(port.egress.drops)
+        if deliberate != declared:
+            yield f"deliberate drops at {port.name} are {deliberate}, declared {declared}"
+
+
+def memory_suffices(evidence: Evidence) -> Iterator[str]:
+    """TCP never came under memory pressure: it would throttle the flows unseen."""
+    found = evidence.achieved["memory_pressure"]
+    if found:
+        yield f"TCP came under memory pressure {found} times, allowed 0"
+
+
+def cpu_sufficed(evidence: Evidence) -> Iterator[str]:
+    """On a backend in real time no task waited long for a CPU: it would have slowed flows or delayed packets unseen."""
+    waited_us = evidence.achieved.get("cpu_pressure_us")
+    if waited_us is not None and waited_us > STARVED_SHARE * evidence.spec.end_us:
+        share = 100 * waited_us / evidence.spec.end_us
+        yield f"tasks waited for a CPU {share:.0f} % of the time, allowed {100 * STARVED_SHARE:.0f} %"
+
+
+def captures_are_complete(evidence: Evidence) -> Iterator[str]:
+    """Each flow to be captured was, and the capture lost no packet."""
+    for flow in evidence.spec.probes.capture_flows:
+        found = evidence.achieved["capture"].get(flow)
+        if found is None:
+            yield f"flow {flow} was not captured, declared captured"
+        elif found["dropped"]:
+            yield f"the capture of {flow} lost {found['dropped']} packets, allowed 0"
+
+
+def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
+    """No shaped interface carried more payload than its rate allows until its flows' last byte.
+
+    That is at the latest when the run ends: a flow whose first packet is lost begins a second or more after its start.
+    """
+    reports = {report["flow"]: report for report in evidence.reports}
+    for port in ports(evidence.spec):
+        if port.egress.rate_bps is None:
+            continue
+        crossing = [
+            flow
+            for flow in evidence.spec.flows
+            if flow.name in reports and port in route(evidence.spec, flow.sender, flow.receiver)
+        ]
+        if not crossing:
+            continue
+        told = [reports[flow.name] for flow in crossing]
+        until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
+        span_us = until_us - min(report["start_us"] for report in told)
+        carried = (_carried_bytes(flow, reports[flow.name]) for flow in crossing)
+        found = sum(carried) * 8e6 / max(span_us, 1)
+        limit = _payload_bps(port)
+        if found > limit * (1 + GOODPUT_TOLERANCE):
+            yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
+
+
+def _carried_bytes(flow: Flow, report: Mapping[str, Any]) -> int:
+    """What arrived; of flows that start again what was complete, because the rest may come after their end."""
+    return int(report["bytes_received"]) if flow.transfer_bytes is None else report["transfers"] * flow.transfer_bytes
+
+
+def _received_until_us(report: Mapping[str, Any]) -> float:
+    """When the last byte arrived: what the socket buffers held at the end of sending comes after it."""
+    last_byte_us = report["start_us"] + report["bytes_received"] * 8e6 / max(report["goodput_bps"], 1)
+    return max(float(report["end_us"]), float(last_byte_us))
+
+
+Gate = Callable[[Evidence], Iterator[str]]
+GATES: tuple[Gate, ...] = (
+    everything_was_read_back,
+    sysctls_hold,
+    offloads_hold,
+    mtu_holds,
+    rate_and_delay_hold,
+    busy_wires_carry_their_rate,
+    queue_holds,
+    base_rtt_holds,
+    algorithm_holds,
+    servers_algorithm_holds,
+    web_users_were_served,
+    udp_traffic_arrived,
+    drops_only_where_declared,
+    memory_suffices,
+    cpu_sufficed,
+    captures_are_complete,
+    goodput_is_possible,
+)
+
+
+def misses(evidence: Evidence) -> tuple[str, ...]:
+    """The reasons of all gates; empty for a valid run. What cannot be read is a reason too."""
+    reasons: list[str] = []
+    for gate in GATES:
+        try:
+            reasons.extend(gate(evidence))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            reasons.append(f"gate {gate.__name__} cannot read what was achieved: {error!r}")
+    return tuple(reasons)
+
+
+def _serialization_us(port: Port) -> float:
+    return port.frame_bytes * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+
+
+def _payload_bps(port: Port) -> float:
+    """The most payload a shaped interface can carry: full segments without TCP options, which would only lower it."""
+    return (port.egress.rate_bps or 0) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identities: of Python code, a digest of what it does, and of a kernel, the release that its source is of.
+
+Owns the canonical form of code: the syntax tree without places, comments, docstrings and statements that do nothing.
+It is the same under every version of Python that can read the source, which ``ast.dump`` is not: fields stand by name,
+and those that are empty, or that not every version has, do not stand at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WORDS = ("kind", "type_comment", "type_ignores")
+"""Fields of a syntax tree that nothing is done with: the prefix of u"", comments for type checkers."""
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """The release that a kernel was built of, and whether it is the pinned one, that of the references."""
+
+    version: str
+    pinned: bool
+
+    def __str__(self) -> str:
+        return f"Linux {self.version}, {'the pinned release' if self.pinned else 'not the pinned release'}"
+
+
+def code_identity(root: Path, paths: Iterable[Path]) -> str:
+    """SHA-256 (hex) over the canonical forms of Python files and their names under ``root``."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.relative_to(root)}\0{canonical(path.read_text(encoding='utf-8'))}\0".encode())
+    return digest.hexdigest()
+
+
+def canonical(source: str) -> str:
+    """The canonical form of a module's source. Raises SyntaxError."""
+    return _form(ast.parse(source))
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, ast.JoinedStr):
+        return f"JoinedStr({_form(list(_parts(value)))})"
+    if isinstance(value, ast.AST):
+        fields = [(name, child) for name, child in sorted(ast.iter_fields(value)) if name not in WORDS]
+        if not isinstance(value, ast.Constant):
+            fields = [(name, child) for name, child in fields if not _is_empty(child)]
+        return f"{type(value).__name__}({','.join(f'{name}={_form(child)}' for name, child in fields)})"
+    if isinstance(value, list):
+        return f"[{','.join(_form(item) for item in value if not _does_nothing(item))}]"
+    return ascii(value)
+
+
+def _is_empty(child: Any) -> bool:
+    """Whether a field says nothing; what becomes of a name follows from its place."""
+    return child is None or child == [] or isinstance(child, ast.expr_context)
+
+
+def _does_nothing(item: Any) -> bool:
+    """Whether a statement is a docstring, any other lone constant, or ``pass``."""
+    return isinstance(item, ast.Pass) or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+
+
+def _parts(joined: ast.JoinedStr) -> Iterator[ast.expr]:
+    """The parts of an f-string; versions differ in how many constants a stretch of its text is divided into."""
+    text = ""
+    for part in joined.values:
+        if isinstance(part, ast.Constant):
+            text += str(part.value)
+            continue
+        if text:
+            yield ast.Constant(text)
+        text = ""
+        yield part
+    if text:
+        yield ast.Constant(text)

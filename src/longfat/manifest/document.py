@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading of a YAML file beside study.yaml: one list of named entries, with all problems at once.
+
+Must not know what the entries are: the caller's model and check do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from longfat.errors import StudyError
+from longfat.manifest.explain import explain
+from longfat.manifest.names import Finding
+from longfat.manifest.source import Source, read_source
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load_document(
+    path: FilePath,
+    model: type[Model],
+    section: str,
+    key: str,
+    check: Callable[[Model], Iterable[Finding]],
+    context: Mapping[str, str] | None = None,
+) -> Model:
+    """Load a YAML file whose ``section`` is a list of entries named by ``key``; ``check`` yields further findings.
+
+    ``context`` is for the model's validators.
+
+    Raises StudyError with all problems, each with file, line and key.
+    """
+    source = read_source(path)
+    if not isinstance(source.data, dict):
+        raise StudyError("the file is not a mapping of keys to values", where=source.file)
+    findings = [*source.findings, *_repeated(source.data.get(section), section, key)]
+    document: Model | None = None
+    try:
+        document = model.model_validate(source.data, context=context)
+    except ValidationError as error:
+        findings += explain(error, source.data, model)
+    if document is not None:
+        findings += check(document)
+    if findings or document is None:
+        raise _refused(path, source, findings)
+    return document
+
+
+def _refused(path: FilePath, source: Source, findings: list[Finding]) -> StudyError:
+    problems = [source.problem(finding) for finding in dict.fromkeys(findings)]
+    problems.sort(key=lambda problem: problem.line or 0)
+    count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return StudyError(f"{path.name} has {count}", problems=tuple(problems))
+
+
+def _repeated(entries: object, section: str, key: str) -> Iterator[Finding]:
+    """Entries with the name of an earlier one."""
+    seen: set[str] = set()
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        name = entry.get(key) if isinstance(entry, dict) else None
+        if isinstance(name, str) and name in seen:
+            message = f"{section.removesuffix('s')} {name!r} is given twice; names are unique"
+            yield Finding((section, index, key), message)
+        if isinstance(name, str):
+            seen.add(name)

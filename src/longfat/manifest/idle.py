@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repetitions that repeat nothing, for ``longfat.manifest.warn``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from longfat.catalog.ccas import CCAS
+from longfat.manifest.models import Algorithm, Dumbbell, Experiment, Red
+from longfat.manifest.names import Finding
+from longfat.manifest.study import SweptExperiment
+
+
+def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """A warning of repetitions that would all be the same run: in virtual time they count once."""
+    if swept.repetitions == 1:
+        return
+    idle = sum(not _varies(point.experiment, algorithms) for point in swept.points)
+    if idle:
+        drawing = ", ".join(name for name, cca in CCAS.items() if cca.draws)
+        where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
+        message = (
+            f"{swept.repetitions} repetitions of experiment {swept.id!r} repeat nothing{where}: no draw of a seed "
+            "differs between them, and what is the same to the byte counts once"
+        )
+        hint = f"start_jitter of a flow, web traffic, capture_loss, a RED queue and {drawing} draw; or leave one"
+        yield Finding(("repetitions",), message, hint)
+
+
+def _varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
+    """Whether anything in a run is drawn from its seed but ports and hash keys."""
+    topology, probes = experiment.topology, experiment.probes
+    used = (
+        one.algorithm if isinstance(one.algorithm, Algorithm) else algorithms[one.algorithm]
+        for one in experiment.traffic
+    )
+    return (
+        any(flow.start_jitter.value for flow in experiment.every_flow)
+        or bool(experiment.web)
+        or bool(probes.capture and probes.capture_loss)
+        or (isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red))
+        or any(CCAS[algorithm.cca].draws for algorithm in used)
+    )

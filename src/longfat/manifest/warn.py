@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is allowed in a study and yet is hardly meant: warnings, each with file, line and key.
+
+Owns what is doubtful; what is wrong is in ``lint``. A study with warnings runs as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from longfat.errors import Problem
+from longfat.manifest.idle import idle_repetitions
+from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
+from longfat.manifest.names import Finding
+from longfat.manifest.source import read_source
+from longfat.manifest.study import Study, SweptExperiment, host_settings
+from longfat.units import Rate
+
+
+def study_warnings(path: Path, study: Study) -> tuple[Problem, ...]:
+    """The warnings about a study that was loaded from ``path``; one for each experiment and queue."""
+    source = read_source(path)
+    return tuple(
+        source.problem(finding.below("experiments", index))
+        for index, swept in enumerate(study.experiments)
+        for finding in (
+            *_swept_warnings(swept, study.header.hosts),
+            *idle_repetitions(swept, study.header.algorithms),
+        )
+    )
+
+
+def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
+    """The first warning about each key, with the points of the sweep that it is true of."""
+    found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
+    for point in swept.points:
+        place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
+        for finding in _idle_queues(point.experiment, hosts):
+            found.setdefault(finding.path, []).append((place, finding))
+    for places in found.values():
+        place, first = places[0]
+        count = f"; so in {len(places)} of {len(swept.points)} scenarios, the first with {place}" if place else ""
+        yield Finding(first.path, first.message + count, first.hint)
+
+
+def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
+    """Queues of a switch that cannot fill: hosts before it with longer queues send no faster, together, than it does.
+
+    Then packets wait, and are dropped, at the hosts, and the length of the switch's queue changes nothing.
+    """
+    topology = experiment.topology
+    if not isinstance(topology, Dumbbell):
+        return
+    host_rate = topology.host_rate or topology.rate
+    local = host_settings(hosts, experiment.hosts).local_queue
+    clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
+    sending = {one.sender for one in (*experiment.traffic, *experiment.udp)}
+    ports = [("bottleneck_queue", topology.bottleneck_queue, "switch", clients)]
+    if topology.reverse_queue:
+        ports.append(("reverse_queue", topology.reverse_queue, "switch2", servers))
+    for key, queue, switch, before in ports:
+        active = [name for name in before if name in sending]
+        together = Rate(len(active) * host_rate.value)
+        if active and together <= topology.rate and local > queue.limit:
+            send, rate, wait = ("sends at", f"{together}", "its")
+            if len(active) > 1:
+                send, rate, wait = ("send at", f"{together} together", "their")
+            message = (
+                f"the queue of {switch!r}, {queue.limit} packets, cannot fill: {_listed(active)} before it {send} "
+                f"{rate} and {switch!r} at {topology.rate}; packets wait in {wait} own queue of {local} packets"
+            )
+            yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
+
+
+def _listed(names: list[str]) -> str:
+    """``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
+    if len(names) > 2:
+        return f"{names[0]!r} to {names[-1]!r}"
+    return " and ".join(map(repr, names))

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics: what is read from a run, each one registered function; and their values over chosen runs.
+
+Importing the package registers every metric of the project. Must not judge.
+"""
+
+from longfat.metrics import bottleneck, cuts, goodput, outstanding, steadiness, together, web, windows
+from longfat.metrics.registry import METRICS, Metric
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "bottleneck",
+    "cuts",
+    "goodput",
+    "outstanding",
+    "steadiness",
+    "together",
+    "web",
+    "windows",
+]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a whole link: how much of the bottleneck is used, and what its marks do.
+
+A window of time begins after the flows' start-up where a claim is about what comes after it.
+"""
+
+from __future__ import annotations
+
+from longfat.metrics.data import Array, Bottleneck, NoValue, Received, inside
+from longfat.metrics.registry import metric
+
+
+@metric("%", "use of the bottleneck", name="utilisation")
+def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
+    """Bytes that left the port over what its rate carries, in percent, from the first to the last sample of the window.
+
+    Bytes are those of whole frames, so that a busy link is at 100.
+    """
+    t_us, sent = _within(port.t_us, port.sent_bytes, since_us, until_us)
+    return float(100 * 8e6 * (sent[-1] - sent[0]) / (port.rate_bps * (t_us[-1] - t_us[0])))
+
+
+@metric("ppm", "marked packets of those that arrive", name="mark_rate")
+def marked_ppm(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
+    """Marked packets over all that arrived, in parts per million, in the window."""
+    packets = sum(_grown(item.t_us, item.packets, since_us, until_us)[0] for item in arrivals)
+    if packets <= 0:
+        raise NoValue("no packet arrived in the window")
+    marked = sum(_grown(item.t_us, item.marked, since_us, until_us)[0] for item in arrivals)
+    return 1e6 * marked / packets
+
+
+@metric("1/s", "marked packets a second")
+def marks_per_s(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
+    """Marked packets that arrive in a second of the window."""
+    found = [_grown(item.t_us, item.marked, since_us, until_us) for item in arrivals]
+    return 1e6 * float(sum(marked for marked, _ in found)) / max(span for _, span in found)
+
+
+def _within(t_us: Array, values: Array, since_us: float, until_us: float | None) -> tuple[Array, Array]:
+    chosen = inside(t_us, since_us, until_us)
+    if chosen.sum() < 2:
+        raise NoValue(f"{chosen.sum()} samples lie in the window, at least 2 are needed")
+    return t_us[chosen], values[chosen]
+
+
+def _grown(t_us: Array, values: Array, since_us: float, until_us: float | None) -> tuple[float, float]:
+    """By how much a count grew in the window, and the microseconds between its first and last sample."""
+    times, counts = _within(t_us, values, since_us, until_us)
+    return float(counts[-1] - counts[0]), float(times[-1] - times[0])

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What metrics are computed from: the data of one run, and the sources that a metric's signature may ask for.
+
+The only reader of the dataset's tables for metrics. Defines no metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.dataset.load import Dataset, Run, Series
+
+Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
+Row = Mapping[str, Any]
+
+
+class NoValue(Exception):
+    """The data cannot give the metric; the text says why."""
+
+
+def _nothing() -> Array:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the kernel said of one sending socket (tcp_info), by time in microseconds, ascending; equal lengths.
+
+    ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
+    bytes acknowledged so far. An RTT of 0 is one that the socket did not know; a ``dwnd`` of NaN is that of a
+    congestion control that has none.
+    """
+
+    t_us: Array
+    ca_state: Array
+    cwnd: Array
+    ssthresh: Array
+    acked: Array
+    srtt_us: Array = field(default_factory=_nothing)
+    min_rtt_us: Array = field(default_factory=_nothing)
+    dwnd: Array = field(default_factory=_nothing)
+
+    def since(self, since_us: float) -> Samples:
+        """The samples from that time on."""
+        inside = self.t_us >= since_us
+        return Samples(*(values[inside] if len(values) else values for values in vars(self).values()))
+
+
+_COLUMNS = (
+    *("t_us", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked", "srtt_us", "min_rtt_us"),
+    "dwnd_segments",
+)
+
+
+@dataclass(frozen=True)
+class Port:
+    """Samples of a shaped port, by time in microseconds: bytes that have left it so far."""
+
+    node: str
+    rate_bps: float
+    t_us: Array
+    sent_bytes: Array
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Packets that have reached a receiver, and the marked ones among them, by time in microseconds."""
+
+    t_us: Array
+    packets: Array
+    marked: Array
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time in microseconds."""
+
+    start_us: float
+    end_us: float
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run of a dataset."""
+
+    dataset: Dataset
+    run: Run
+
+    @property
+    def flows(self) -> Sequence[Row]:
+        """The rows of ``flows``: one for each flow, with its goodput and its ends."""
+        return self.dataset.flows.get(self.run.run_id, ())
+
+    @property
+    def web(self) -> Sequence[Row]:
+        """The rows of ``web``: one for each web traffic."""
+        return self.dataset.web.get(self.run.run_id, ())
+
+    def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
+        """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
+        table = self.dataset.sockets(self.run.run_id, flow)
+        found = {}
+        for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
+            own = (table["flow"] == name) & (table["stream"] == stream)
+            found[name, stream] = Samples(*(table[column][own].astype(np.float64) for column in _COLUMNS))
+        if not found:
+            raise NoValue("no socket was sampled")
+        return found
+
+    def by_flow(self, flow: str | None = None) -> dict[str, Samples]:
+        """Samples of each flow's only connection. Raises NoValue when a flow has several."""
+        streams = self.streams(flow)
+        found = {name: samples for (name, _), samples in streams.items()}
+        for name in found:
+            count = sum(name == other for other, _ in streams)
+            if count > 1:
+                raise NoValue(f"flow {name!r} has {count} streams, each with a congestion window of its own")
+        return found
+
+    def connection(self, flow: str | None = None) -> Samples:
+        """Samples of one flow's only connection. Raises NoValue when there are several flows or connections."""
+        flows = self.by_flow(flow)
+        if len(flows) > 1:
+            raise NoValue(f"the samples are of {len(flows)} flows; name one of {', '.join(flows)}")
+        return next(iter(flows.values()))
+
+    def outstanding(self, flow: str | None = None) -> Series:
+        """Outstanding data in bytes of a captured flow. Raises NoValue when none was recorded."""
+        series = self.dataset.outstanding(self.run.run_id, flow)
+        if not len(series.t_us):
+            raise NoValue("no outstanding data or no RTT was recorded")
+        return series
+
+    def base_rtt_us(self, flow: str | None = None) -> float:
+        """The smallest RTT that a socket of the flow, or of any, has seen. Raises NoValue when none was recorded."""
+        rtts = [row["min_rtt_us"] for row in self.flows if flow in (None, row["flow"]) and row["min_rtt_us"]]
+        if not rtts:
+            raise NoValue("no outstanding data or no RTT was recorded")
+        return float(min(rtts))
+
+    def together(self) -> Span:
+        """From the start of the last flow to the end of the first. Raises NoValue without a flow."""
+        if not self.flows:
+            raise NoValue("the run has no flow")
+        return Span(max(row["start_us"] for row in self.flows), min(row["end_us"] for row in self.flows))
+
+    def bottleneck(self) -> Port:
+        """The slowest shaped port that is not of an end host. Raises NoValue where it was not sampled."""
+        table = self.dataset.port_samples(self.run.run_id)
+        ports = []
+        for name in dict.fromkeys(table["interface"].tolist()):
+            own = table["interface"] == name
+            series = (table[column][own].astype(np.float64) for column in ("t_us", "sent_bytes"))
+            ports.append(Port(table["node"][own][0], float(table["rate_bps"][own][0]), *series))
+        return slowest(ports, {row[end] for row in self.flows for end in ("sender", "receiver")})
+
+    def arrivals(self, flow: str | None = None) -> list[Arrivals]:
+        """Arrivals at the receivers of one flow, or of all. Raises NoValue where they are not that flow's alone."""
+        receivers = {row["receiver"] for row in self.flows if flow in (None, row["flow"])}
+        shared = [row["flow"] for row in self.flows if flow not in (None, row["flow"]) and row["receiver"] in receivers]
+        if shared:
+            raise NoValue(f"the receiver of {flow!r} is that of {', '.join(shared)} too: marks cannot be told apart")
+        table = self.dataset.arrivals(self.run.run_id)
+        found = []
+        for node in sorted(receivers & set(table["node"].tolist())):
+            own = table["node"] == node
+            columns = ("t_us", "packets", "marked_packets")
+            found.append(Arrivals(*(table[column][own].astype(np.float64) for column in columns)))
+        if not found:
+            raise NoValue("no arrivals were counted: no queue of the run marks")
+        return found
+
+    def pings(self) -> Series:
+        """Round-trip times of the answered pings in microseconds, by the time of asking."""
+        return self.dataset.pings(self.run.run_id)
+
+    def counted(self, node: str, counter: str) -> float:
+        """What a kernel counter of a node grew by during the run."""
+        rows = self.dataset.counters.get(self.run.run_id, ())
+        return float(sum(row["value"] for row in rows if row["node"] == node and row["counter"] == counter))
+
+    def ends(self, flow: str | None = None) -> tuple[str, str]:
+        """Sender and receiver of a flow, or of the first. Raises NoValue without such a flow."""
+        rows = [row for row in self.flows if flow in (None, row["flow"])]
+        if not rows:
+            raise NoValue("the run has no such flow")
+        return rows[0]["sender"], rows[0]["receiver"]
+
+
+def inside(t_us: Array, since_us: float | None, until_us: float | None) -> npt.NDArray[np.bool_]:
+    """Which of the times lie in the window, both ends included; None leaves an end open."""
+    since = -np.inf if since_us is None else since_us
+    until = np.inf if until_us is None else until_us
+    chosen: npt.NDArray[np.bool_] = (t_us >= since) & (t_us <= until)
+    return chosen
+
+
+def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
+    """The slowest port that is not of an end host. Raises NoValue when there is none or more than one."""
+    found = [port for port in ports if port.node not in hosts]
+    found = [port for port in found if port.rate_bps == min(other.rate_bps for other in found)]
+    if len(found) != 1:
+        raise NoValue(f"{len(found)} ports of routers were sampled, and a bottleneck is one")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a metric's argument comes from."""
+
+    read: Callable[[RunData, str | None], Any]
+    by_flow: bool = False
+
+
+# What a metric may ask for, by annotation.
+WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
+FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
+WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]
+Connection = Annotated[Samples, Source(lambda data, flow: data.connection(flow), by_flow=True)]
+Connections = Annotated[Sequence[Samples], Source(lambda data, flow: list(data.streams(flow).values()), by_flow=True)]
+EachFlow = Annotated[Mapping[str, Samples], Source(lambda data, flow: data.by_flow())]
+Outstanding = Annotated[Series, Source(lambda data, flow: data.outstanding(flow), by_flow=True)]
+BaseRtt = Annotated[float, Source(lambda data, flow: data.base_rtt_us(flow), by_flow=True)]
+Together = Annotated[Span, Source(lambda data, flow: data.together())]
+Bottleneck = Annotated[Port, Source(lambda data, flow: data.bottleneck())]
+Received = Annotated[Sequence[Arrivals], Source(lambda data, flow: data.arrivals(flow), by_flow=True)]
+Pings = Annotated[Series, Source(lambda data, flow: data.pings())]

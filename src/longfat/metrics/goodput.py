@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of what each flow carried: goodput, shares, transfers, and how evenly it is divided among flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from longfat.metrics.data import FlowRows, NoValue, Row
+from longfat.metrics.registry import metric
+
+
+@metric("Mb/s", "goodput", name="goodput")
+def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
+    """Goodput in Mb/s (10^6 bit/s) as iperf2's receiving end reports it: one flow's, or the sum of all."""
+    return of_flows("goodput_bps", "goodput", flows, flow) / 1e6
+
+
+@metric("%", "share of the goodput", name="share")
+def share_percent(flows: FlowRows, flow: str) -> float:
+    """One flow's part of the goodput of all, in percent: 100 * x / sum of x."""
+    total = goodput_mbps(flows)
+    if total <= 0:
+        raise NoValue("no flow received anything")
+    return 100 * goodput_mbps(flows, flow) / total
+
+
+@metric("%", "runs at or above the level", name="reaches")
+def reaches_percent(flows: FlowRows, level_bps: float, flow: str | None = None) -> float:
+    """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
+    return 100.0 if of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
+
+
+@metric("segments", "retransmissions", least=1)
+def retransmissions(flows: FlowRows, flow: str | None = None) -> float:
+    """Segments that the sending sockets sent again (tcp_info tcpi_total_retrans): one flow's, or the sum of all."""
+    return of_flows("retrans_segments", "count of retransmissions", flows, flow)
+
+
+@metric("Mb/s", "goodput of a connection", name="each")
+def each_mbps(flows: FlowRows, flow: str | None = None) -> float:
+    """Mean goodput of one connection in Mb/s: of one flow's connections, or of all."""
+    chosen = [row for row in flows if flow in (None, row["flow"])]
+    if not chosen:
+        raise NoValue("no goodput was reported")
+    return _each(chosen) / 1e6
+
+
+@metric("", "goodput of a connection over that of one of the others")
+def fairness(flows: FlowRows, flow: str) -> float:
+    """Mean goodput of one connection of the flow over that of one connection of all others."""
+    own = [row for row in flows if row["flow"] == flow]
+    others = [row for row in flows if row["flow"] != flow]
+    if not own or not others or sum(row["goodput_bps"] for row in others) <= 0:
+        raise NoValue(f"no goodput of {flow!r} and of others to compare")
+    return _each(own) / _each(others)
+
+
+@metric("transfers", "complete transfers", least=1)
+def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
+    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
+
+    A count for a time ``within_us`` is had only from flows that lasted as long.
+    """
+    count = of_flows("transfers", "count of transfers", flows, flow)
+    require_length([row for row in flows if flow in (None, row["flow"])], within_us)
+    return count
+
+
+@metric("GB", "data received", least=1, name="carried")
+def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
+    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all.
+
+    An amount for a time ``within_us`` is had only from flows that lasted as long.
+    """
+    total = of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
+    require_length([row for row in flows if flow in (None, row["flow"])], within_us)
+    return total
+
+
+@metric("", "Jain's index", name="jain")
+def jain_index(rows: FlowRows) -> float:
+    """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 where all have the same, 1/n where one has all."""
+    rates = np.array([row["goodput_bps"] for row in rows], dtype=np.float64)
+    if len(rates) < 2 or not rates.any():
+        raise NoValue("fairness is among two flows or more that carry something")
+    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+
+
+@metric("", "asymmetry")
+def asymmetry(rows: FlowRows, flow: str) -> float:
+    """(x1 - x2) / (x1 + x2), where x1 is the goodput of the flow and x2 that of the only other one."""
+    own = [row["goodput_bps"] for row in rows if row["flow"] == flow]
+    other = [row["goodput_bps"] for row in rows if row["flow"] != flow]
+    if len(own) != 1 or len(other) != 1 or own[0] + other[0] <= 0:
+        raise NoValue("asymmetry is between two flows that carry something")
+    return float((own[0] - other[0]) / (own[0] + other[0]))
+
+
+@metric("", "size of the asymmetry")
+def asymmetry_size(rows: FlowRows, flow: str) -> float:
+    """Asymmetry without its sign."""
+    return abs(asymmetry(rows, flow))
+
+
+def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
+    """Sum of a column over one flow's rows, or over all."""
+    chosen = [row[column] for row in flows if flow in (None, row["flow"])]
+    if not chosen or None in chosen:
+        raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
+    return float(sum(chosen))
+
+
+def _each(rows: Sequence[Row]) -> float:
+    """Goodput of one connection, on average."""
+    return float(sum(row["goodput_bps"] for row in rows) / sum(row["streams"] for row in rows))
+
+
+def require_length(rows: Sequence[Row], within_us: float | None) -> None:
+    """Raise NoValue unless each flow or web traffic lasted ``within_us``; None allows any length."""
+    lasted = sorted({row["end_us"] - row["start_us"] for row in rows})
+    if within_us is not None and lasted != [within_us]:
+        shown = ", ".join(f"{value / 1e6:g}" for value in lasted)
+        raise NoValue(f"the traffic lasted {shown} s, not {within_us / 1e6:g} s")

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registry of metrics: one decorated function is one metric.
+
+A metric's signature says all that it needs. A parameter annotated with a source (``longfat.metrics.data``) is read
+from the run; ``flow`` is the flow that a claim names; every other parameter is one that a claim may or must give, and
+its suffix is its unit: ``since_us`` is given as ``since``, a length of time. Must not choose runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
+
+from longfat.errors import StudyError
+from longfat.metrics.data import RunData, Source
+
+Dimension = Literal["time", "size", "rate"]
+Function = TypeVar("Function", bound=Callable[..., float])
+
+_SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate"}
+OWN_METRICS = "metrics.py"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a claim gives a metric: its name there, its dimension, and the function's own name for it."""
+
+    name: str
+    dimension: Dimension
+    required: bool
+    argument: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by its registration.
+
+    ``least`` is the number of repetitions that it may rest on. Throughput varies from run to run, so it needs two to
+    have an interval; a paper's time plot is a single run, so a reading of one may rest on one. ``flow`` tells whether
+    a claim may name a flow, ``must_name_flow`` whether it has to.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    least: int
+    source: str
+    definition: str
+    parameters: Mapping[str, Parameter]
+    flow: bool
+    must_name_flow: bool
+    _function: Callable[..., float]
+    _sources: Mapping[str, Source]
+    _takes_flow: bool
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Names of the parameters that a claim has to give, the flow included."""
+        given = tuple(name for name, parameter in self.parameters.items() if parameter.required)
+        return (*given, "flow") if self.must_name_flow else given
+
+    def of(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float:
+        """The metric of one run in its unit, from parameters in base units. Raises NoValue with the reason."""
+        given: dict[str, Any] = {name: source.read(data, flow) for name, source in self._sources.items()}
+        given |= {self.parameters[name].argument: value for name, value in parameters.items()}
+        return float(self._function(**given, **({"flow": flow} if self._takes_flow else {})))
+
+
+METRICS: dict[str, Metric] = {}
+
+
+def metric(
+    unit: str, meaning: str, *, least: int = 2, name: str | None = None, source: str = ""
+) -> Callable[[Function], Function]:
+    """Register a function as a metric. ``source`` names the publication that defines it, where there is one.
+
+    Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
+    """
+
+    def register(function: Function) -> Function:
+        own = name or function.__name__
+        if own in METRICS:
+            raise TypeError(f"there is a metric {own!r} already")
+        METRICS[own] = _described(own, function, unit, meaning, least, source)
+        return function
+
+    return register
+
+
+def _described(name: str, function: Callable[..., float], unit: str, meaning: str, least: int, source: str) -> Metric:
+    hints = get_type_hints(function, include_extras=True)
+    sources: dict[str, Source] = {}
+    parameters: dict[str, Parameter] = {}
+    signature = inspect.signature(function).parameters
+    for argument, declared in signature.items():
+        read = next((note for note in get_args(hints[argument])[1:] if isinstance(note, Source)), None)
+        if read is not None:
+            sources[argument] = read
+        elif argument != "flow":
+            parameter = _parameter(name, argument, declared.default is inspect.Parameter.empty)
+            parameters[parameter.name] = parameter
+    flow = signature.get("flow")
+    return Metric(
+        name=name,
+        unit=unit,
+        meaning=meaning,
+        least=least,
+        source=source,
+        definition=inspect.getdoc(function) or "",
+        parameters=parameters,
+        flow=flow is not None or any(read.by_flow for read in sources.values()),
+        must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
+        _function=function,
+        _sources=sources,
+        _takes_flow=flow is not None,
+    )
+
+
+def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
+    for suffix, dimension in _SUFFIXES.items():
+        if argument.endswith(suffix):
+            return Parameter(argument.removesuffix(suffix), dimension, required, argument)
+    allowed = ", ".join(_SUFFIXES)
+    raise TypeError(f"metric {metric_name!r}: {argument!r} is no source and ends in none of {allowed}")
+
+
+def load_own_metrics(study_dir: Path) -> None:
+    """Register the metrics of a study's own ``metrics.py``, once. Raises StudyError when it cannot be loaded."""
+    path = study_dir / OWN_METRICS
+    module_name = f"longfat_metrics_of_{study_dir.resolve().name.replace('-', '_')}"
+    if not path.exists() or module_name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    before = dict(METRICS)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        METRICS.clear()
+        METRICS.update(before)
+        raise StudyError(f"the study's own metrics cannot be loaded: {error!r}", where=str(path)) from error

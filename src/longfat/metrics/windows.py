@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of one connection's windows and of the queue that it sees, from the samples of its socket.
+
+``since`` leaves a start out. A window of a CCA with a delay part is the sum of both parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.metrics.cuts import cut_places, cut_times_us
+from longfat.metrics.data import Bottleneck, Connection, NoValue, Samples
+from longfat.metrics.registry import metric
+
+
+@metric("segments", "segments that the connection has in queues", least=1, name="backlog")
+def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
+    """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas reckons it."""
+    samples = samples.since(since_us)
+    known = (samples.srtt_us > 0) & (samples.min_rtt_us > 0)
+    if not known.any():
+        raise NoValue("no RTT was sampled in the window")
+    window, rtt, least = (values[known] for values in (samples.cwnd, samples.srtt_us, samples.min_rtt_us))
+    return float(np.median(window * np.maximum(1 - least / rtt, 0)))
+
+
+@metric("%", "time without a delay part of the window", least=1, name="reverted")
+def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
+    """Percent of the samples in which the delay part of the window is 0, so that the loss part alone is left."""
+    delay_part = samples.since(since_us).dwnd
+    if not len(delay_part) or np.isnan(delay_part).any():
+        raise NoValue("the congestion control tells of no delay part of its window")
+    return float(100 * (delay_part == 0).mean())
+
+
+@metric("", "ssthresh after a cut over the window before it", least=1)
+def threshold_ratio(samples: Connection, since_us: float | None = None) -> float:
+    """ssthresh in the sample that shows a cut first over the window before the cut, median over the cuts.
+
+    The window before is the larger of that sample's and the one before: a cut takes a round trip to come down.
+    """
+    places = _cuts_since(samples, since_us)
+    if not len(places):
+        raise NoValue("the congestion window was never cut")
+    return float(np.median(samples.ssthresh[places] / np.maximum(samples.cwnd[places], samples.cwnd[places - 1])))
+
+
+@metric("segments", "smallest ssthresh after a cut", least=1, name="least_threshold")
+def least_threshold_segments(samples: Connection, since_us: float | None = None) -> float:
+    """Smallest ssthresh that a cut left, in segments."""
+    places = _cuts_since(samples, since_us)
+    if not len(places):
+        raise NoValue("the congestion window was never cut")
+    return float(samples.ssthresh[places].min())
+
+
+@metric("cuts", "cuts that follow another", least=1)
+def repeated_cuts(samples: Connection, within_us: float, since_us: float | None = None) -> float:
+    """Cuts of the congestion window that follow another within the time."""
+    return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())
+
+
+@metric("packets", "queue that the RTT tells of", least=1, name="derived_queue")
+def derived_queue_packets(samples: Connection, port: Bottleneck, segment_bytes: float) -> float:
+    """Packets whose sending takes as long as the RTT varies: highest less smallest, at the bottleneck's rate."""
+    known = samples.srtt_us > 0
+    if not known.any():
+        raise NoValue("no RTT was sampled in the window")
+    delay_us = float(samples.srtt_us[known].max() - samples.min_rtt_us[known].min())
+    return delay_us * port.rate_bps / 8e6 / segment_bytes
+
+
+def _cuts_since(samples: Samples, since_us: float | None) -> npt.NDArray[np.intp]:
+    places = cut_places(samples)
+    return places[samples.t_us[places] >= (-np.inf if since_us is None else since_us)]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network of a RunSpec: its interfaces with names and addresses, the routes between nodes, lengths of frames.
+
+Pure functions of the RunSpec, standard library only: read on the planning host, on the hosts of a lab and inside the
+guest. Must not know what was measured.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from longfat.runspec import Egress, Flow, RunSpec
+
+ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
+IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
+TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
+PREFIX_BITS = 30  # a link has two addresses
+
+
+@dataclass(frozen=True)
+class Port:
+    """One interface of a node. ``name`` is ``<node>-eth<k>``, k counting the node's links in the order of the RunSpec.
+
+    ``address`` is IPv4, in a subnet that ``link`` (its place in the RunSpec) has for itself. ``peer`` is the node at
+    the other end.
+    """
+
+    node: str
+    name: str
+    address: str
+    mtu_bytes: int
+    egress: Egress
+    peer: str
+    peer_address: str
+    link: int
+
+    @property
+    def subnet(self) -> str:
+        """The subnet of the link."""
+        return f"10.0.{self.link}.0/{PREFIX_BITS}"
+
+    @property
+    def frame_bytes(self) -> int:
+        """Length of a full packet as the port's rate counts it."""
+        return frame_bytes(self.mtu_bytes, self.egress)
+
+
+@dataclass(frozen=True)
+class Route:
+    """Reach ``subnet`` through the neighbour ``via``."""
+
+    subnet: str
+    via: str
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Every node's ports and static routes, in RunSpec order."""
+
+    ports: dict[str, tuple[Port, ...]]
+    routes: dict[str, tuple[Route, ...]]
+
+    def address(self, node: str) -> str:
+        """Address of the node's first interface: where its flows are sent to."""
+        return self.ports[node][0].address
+
+    def far_end(self, port: Port) -> Port:
+        """The port at the other end of the link."""
+        return next(other for other in self.ports[port.peer] if other.link == port.link)
+
+    def all_ports(self) -> list[Port]:
+        """Every port, grouped by node."""
+        return [port for ports in self.ports.values() for port in ports]
+
+
+def frame_bytes(mtu_bytes: int, egress: Egress) -> int:
+    """Length of a full packet as the rate of ``egress`` counts it: with Ethernet's header and its framing."""
+    return mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes
+
+
+def mss_bytes(spec: RunSpec, flow: Flow) -> int:
+    """Payload of a full segment of the flow: the smallest MTU of its route, less headers and timestamps."""
+    (sender,) = (node for node in spec.nodes if node.name == flow.sender)
+    options = 0 if sender.sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
+    smallest = min(port.mtu_bytes for port in route(spec, flow.sender, flow.receiver))
+    return smallest - IP_AND_TCP_HEADER_BYTES - options
+
+
+def smallest_mtu_bytes(spec: RunSpec) -> int:
+    """The smallest MTU of all links."""
+    return min(link.mtu_bytes for link in spec.links)
+
+
+def ports(spec: RunSpec) -> tuple[Port, ...]:
+    """All interfaces in the order of the links, end ``a`` before end ``b``."""
+    count: dict[str, int] = {}
+    found = []
+    for number, link in enumerate(spec.links):
+        for near, far, own_host, peer_host in ((link.a, link.b, 1, 2), (link.b, link.a, 2, 1)):
+            k = count.get(near.node, 0)
+            count[near.node] = k + 1
+            found.append(
+                Port(
+                    node=near.node,
+                    name=f"{near.node}-eth{k}",
+                    address=f"10.0.{number}.{own_host}",
+                    mtu_bytes=link.mtu_bytes,
+                    egress=near.egress,
+                    peer=far.node,
+                    peer_address=f"10.0.{number}.{peer_host}",
+                    link=number,
+                )
+            )
+    return tuple(found)
+
+
+def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
+    """The interfaces left on the way with the fewest links; empty when there is no way."""
+    return _ways_from(start, ports(spec)).get(end, ())
+
+
+def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
+    """Sum of the declared delays from the flow's sender to its receiver and back, in microseconds."""
+    there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
+    return sum(port.egress.delay_us for port in (*there, *back))
+
+
+def lay_out(spec: RunSpec) -> Topology:
+    """Every node's ports, and its routes to every link by the fewest hops."""
+    every = ports(spec)
+    own = {node.name: tuple(port for port in every if port.node == node.name) for node in spec.nodes}
+    return Topology(own, {name: _routes_from(name, every, own) for name in own})
+
+
+def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]:
+    """Breadth-first search: the ports left on the way to each node that can be reached, the nearest node first."""
+    leaving: dict[str, list[Port]] = {}
+    for port in every:
+        leaving.setdefault(port.node, []).append(port)
+    ways: dict[str, tuple[Port, ...]] = {start: ()}
+    reached = deque([start])
+    while reached:
+        node = reached.popleft()
+        for port in leaving.get(node, ()):
+            if port.peer not in ways:
+                ways[port.peer] = (*ways[node], port)
+                reached.append(port.peer)
+    return ways
+
+
+def _routes_from(start: str, every: Iterable[Port], own: dict[str, tuple[Port, ...]]) -> tuple[Route, ...]:
+    """The first hop towards each link that is not attached to ``start``."""
+    known = {port.link for port in own[start]}
+    routes = []
+    for node, way in _ways_from(start, every).items():
+        for port in own[node]:
+            if port.link not in known:
+                known.add(port.link)
+                routes.append(Route(port.subnet, way[0].peer_address))
+    return tuple(routes)

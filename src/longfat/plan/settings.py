@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment is at a point, spelt out: every setting with its value, and whether that is a default.
+
+Pure. Owns the wording of settings for people; what a run is told is in ``longfat.plan.resolve``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.manifest.models import Algorithm, Experiment
+from longfat.manifest.study import Study, host_settings
+from longfat.runspec import RunSpec
+from longfat.units import Quantity, Size
+
+_SECTIONS = ("topology", "flows", "web", "udp", "probes", "drops")
+_MEMORY = Size(RunSpec.memory_bytes)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value as the manifest would word it; ``default`` where the manifest does not say it."""
+
+    text: str
+    default: bool
+
+    def __str__(self) -> str:
+        return f"{self.text} (default)" if self.default else self.text
+
+
+def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
+    """Every setting of an experiment at a point by its key, such as ``topology.rtt`` or ``flows.f1.window``.
+
+    What is left out, and has no default but to be absent, is not there.
+    """
+    found = dict(_host_settings(experiment, study))
+    for section in _SECTIONS:
+        value = getattr(experiment, section)
+        default = section not in experiment.model_fields_set
+        found |= dict(_leaves(section, value, study, default=default))
+    kernel = experiment.kernel or study.header.kernel
+    found["kernel"] = Setting(kernel or DEFAULT_KERNEL, kernel is None)
+    found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
+    return found
+
+
+def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, Setting]]:
+    layers = (experiment.hosts, study.header.hosts)
+    resolved = host_settings(study.header.hosts, experiment.hosts)
+    for name in ("mtu", "txqueuelen", "tx_ring", "window_meaning", "recovery", "offloads", "image"):
+        value = getattr(resolved, name)
+        default = all(getattr(layer, name) is None for layer in layers)
+        if value not in (None, ()):
+            yield f"hosts.{name}", Setting(_text(value), default)
+    for name, value in resolved.sysctls.items():
+        yield f"hosts.sysctls.{name}", Setting(value, default=False)
+
+
+def _leaves(path: str, value: Any, study: Study, *, default: bool) -> Iterator[tuple[str, Setting]]:
+    if isinstance(value, Algorithm):
+        parts = [value.cca, *(f"{name} {_text(given)}" for name, given in value.parameters.items())]
+        yield path, Setting(", ".join(parts), default)
+    elif isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            key = field.alias or name
+            below = default or name not in value.model_fields_set
+            if key != "name":
+                yield from _leaves(f"{path}.{key}", getattr(value, name), study, default=below)
+    elif isinstance(value, tuple) and any(isinstance(part, BaseModel) for part in value):
+        for index, part in enumerate(value):
+            yield from _leaves(f"{path}.{getattr(part, 'name', index + 1)}", part, study, default=default)
+    elif value not in (None, ()):
+        text = _text(value)
+        if path.endswith(".algorithm"):
+            used = study.header.algorithms[value]
+            text = ", ".join([text, *(f"{name} {_text(given)}" for name, given in used.parameters.items())])
+        yield path, Setting(text, default)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
+    """An experiment at a point as plain data in the manifest's keys: nothing is left out, nothing is inherited."""
+    hosts = host_settings(study.header.hosts, experiment.hosts)
+    data = {
+        "id": experiment.id,
+        "artifacts": list(experiment.artifacts),
+        "repetitions": experiment.repetitions,
+        "pairs_with": experiment.pairs_with,
+        "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,
+        "memory": experiment.memory or _MEMORY,
+        "topology": experiment.topology,
+        "hosts": {name: getattr(hosts, name) for name in type(experiment.hosts).model_fields},
+        "flows": [_with_algorithm(flow, study) for flow in experiment.every_flow],
+        "web": [_with_algorithm(web, study) for web in experiment.web],
+        "udp": experiment.udp,
+        "probes": experiment.probes,
+        "drops": experiment.drops,
+    }
+    plain: dict[str, Any] = _plain(data)
+    return plain
+
+
+def _with_algorithm(traffic: BaseModel, study: Study) -> Mapping[str, Any]:
+    data = {field.alias or name: getattr(traffic, name) for name, field in type(traffic).model_fields.items()}
+    data.pop("count", None)
+    return {**data, "algorithm": study.algorithm(data["algorithm"])}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return str(value)
+    if isinstance(value, Algorithm):
+        return {"cca": value.cca, **value.parameters}
+    if isinstance(value, BaseModel):
+        return {field.alias or name: _plain(getattr(value, name)) for name, field in type(value).model_fields.items()}
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of a study: data written before the run, loaded with all problems at once.
+
+Owns the format of claims.yaml and its agreement with the study beside it. Judges nothing: ``longfat.relations.judge``
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.document import load_document
+from longfat.manifest.load import load_study
+from longfat.manifest.models import Header
+from longfat.manifest.names import Finding, Path
+from longfat.manifest.study import Study
+from longfat.metrics.registry import load_own_metrics
+from longfat.relations.bind import check_relation
+from longfat.relations.syntax import Relation, RelationError, parse
+from longfat.relations.tables import TableError, read_cells
+
+CLAIMS = "claims.yaml"
+
+
+def _syntax(given: str) -> str:
+    try:
+        parse(given)
+    except RelationError as error:
+        raise f.fault(_placed(given, error), error.hint) from error
+    return given
+
+
+def _placed(text: str, error: RelationError) -> str:
+    return f"column {error.column} of {text!r}: {error.message}"
+
+
+RelationText = Annotated[f.Text, AfterValidator(_syntax)]
+Relations = Annotated[
+    tuple[RelationText, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+
+
+class PaperStatement(Closed):
+    """What the paper states, as printed, and where."""
+
+    value: f.Number | f.Text | tuple[f.Number, ...] | None = Field(None, description="as printed")
+    unit: str = Field("", description="unit of the value")
+    where: f.Text = Field(description="section, figure or table of the paper")
+
+    def text(self) -> str:
+        """The value with its unit, for people."""
+        if self.value is None:
+            return "no number stated"
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        shown = ", ".join(value if isinstance(value, str) else f"{value:,.10g}" for value in values)
+        return f"{shown} {self.unit}".strip()
+
+
+class WrittenClaim(Closed):
+    """One testable statement of the paper, or a hypothesis of a study of one's own, as claims.yaml has it."""
+
+    id: f.Name = Field(description="unique in the study; that of the paper's catalogue, if there is a paper")
+    artifact: f.Name | None = Field(None, description="figure or table that it is about")
+    also: tuple[f.Name, ...] = Field((), description="further figures or tables")
+    statement: f.Text = Field(description="the statement in one sentence of our own")
+    paper: PaperStatement | None = Field(
+        None, description="what the paper states; required where the study has a paper"
+    )
+    relation: Relations = Field((), description="what decides it; of several each must hold")
+    not_testable: f.Text | None = Field(None, description="why this testbed cannot test it")
+
+    @model_validator(mode="after")
+    def _check_test(self) -> WrittenClaim:
+        if bool(self.relation) == bool(self.not_testable):
+            raise f.fault("give either relation or not_testable")
+        return self
+
+
+class TableClaims(Closed):
+    """A table of the paper whose rows are claims: each row of its file is a cell, rows of one ``claim`` one claim.
+
+    ``${COLUMN}`` stands for what a row has there; ``${value}`` brings the paper's own error along, if the row has
+    one, and ``${cells}`` stands for all of a claim's cells.
+    """
+
+    file: f.Text = Field(
+        description="CSV file beside claims.yaml, with the columns claim and value, and cell, error and n if need be"
+    )
+    artifact: f.Name = Field(description="the table")
+    also: tuple[f.Name, ...] = Field((), description="further figures or tables")
+    unit: str = Field("", description="unit of the values")
+    where: f.Text = Field(description="table of the paper")
+    statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
+    relation: f.Text | None = Field(None, description="the relation of a row")
+    not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
+
+    @model_validator(mode="after")
+    def _check_test(self) -> TableClaims:
+        if bool(self.relation) == bool(self.not_testable):
+            raise f.fault("give either relation or not_testable")
+        return self
+
+
+class ClaimsDocument(Closed):
+    """The whole of claims.yaml."""
+
+    format: f.Format2 = Field(description="version of this format")
+    study: f.Name = Field(description="name of the study")
+    tables: tuple[TableClaims, ...] = Field((), description="the paper's tables whose cells are claims")
+    claims: tuple[WrittenClaim, ...] = Field((), description="the claims")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One testable statement with what decides it: relations that must all hold, or why it cannot be tested.
+
+    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis.
+    """
+
+    id: str
+    artifact: str | None
+    also: tuple[str, ...]
+    statement: str
+    paper: str
+    where: str
+    relations: tuple[Relation, ...]
+    not_testable: str | None = None
+
+
+def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]:
+    """Read and check a ``claims.yaml`` against its study, by default that of the ``study.yaml`` in the same folder.
+
+    Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
+    """
+    known = study or load_study(path.with_name("study.yaml"))
+    load_own_metrics(path.parent)
+    claims: list[Claim] = []
+
+    def check(document: ClaimsDocument) -> Iterator[Finding]:
+        if document.study != known.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {known.name!r}")
+        for index, table in enumerate(document.tables):
+            yield from _take_table(table, ("tables", index), path, known, claims)
+        for index, written in enumerate(document.claims):
+            if any(claim.id == written.id for claim in claims[: len(claims) - index]):
+                yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
+            if written.paper is None and known.header.paper is not None:
+                message = f"claim {written.id!r} does not say what the paper states"
+                yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
+            yield from _take(written, ("claims", index), known, claims)
+
+    load_document(path, ClaimsDocument, "claims", "id", check)
+    return tuple(claims)
+
+
+def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:
+    """Add a claim, and yield what is wrong with its relations."""
+    relations = []
+    for number, text in enumerate(written.relation):
+        try:
+            relations.append(_checked(text, study))
+        except RelationError as error:
+            yield Finding((*place, "relation", number), _placed(text, error), error.hint)
+    paper = written.paper
+    claims.append(
+        Claim(
+            written.id,
+            written.artifact,
+            written.also,
+            written.statement,
+            paper.text() if paper else "",
+            paper.where if paper else "",
+            tuple(relations),
+            written.not_testable,
+        )
+    )
+
+
+def _take_table(
+    table: TableClaims, place: Path, path: FilePath, study: Study, claims: list[Claim]
+) -> Iterator[Finding]:
+    """Add the claims of a table, and yield what is wrong with it."""
+    try:
+        cells = read_cells(path.parent / table.file)
+    except TableError as error:
+        yield Finding((*place, "file"), str(error))
+        return
+    known = {claim.id for claim in claims}
+    for claim, rows in cells.items():
+        if claim in known:
+            yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
+        relations = []
+        for row in rows if table.relation else ():
+            try:
+                relations.append(_checked(row.filled(str(table.relation)), study))
+            except TableError as error:
+                yield Finding((*place, "relation"), str(error))
+            except RelationError as error:
+                message = f"{table.file}, line {row.line}: {_placed(row.filled(str(table.relation)), error)}"
+                yield Finding((*place, "relation"), message, error.hint)
+        try:
+            printed = ", ".join(row.named for row in rows)
+            statement = rows[0].filled(table.statement, cells=printed)
+        except TableError as error:
+            yield Finding((*place, "statement"), str(error))
+            continue
+        paper = f"{printed} {table.unit}".strip()
+        claims.append(
+            Claim(
+                claim, table.artifact, table.also, statement, paper, table.where, tuple(relations), table.not_testable
+            )
+        )
+
+
+def _checked(text: str, study: Study) -> Relation:
+    relation = parse(text)
+    check_relation(relation, study)
+    return relation
+
+
+def claim_nouns(header: Header) -> tuple[str, str]:
+    """What a claim of the study is called, one and several: without a paper it is the author's own hypothesis."""
+    return ("claim", "claims") if header.paper else ("hypothesis", "hypotheses")
+
+
+def counted_claims(count: int, header: Header) -> str:
+    """A number of claims, for people."""
+    return f"{count} {claim_nouns(header)[count != 1]}"
+
+
+def read_claims(folder: FilePath, study: Study) -> tuple[Claim, ...]:
+    """The claims of a study's folder; none where it has no claims.yaml. Raises StudyError on faulty ones."""
+    path = folder / CLAIMS
+    return load_claims(path, study) if path.exists() else ()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks by two quantities: by the first, and among those alike in it by the second.
+
+Owns the rule by which the values of a factor are ranked (docs/claims.md). Must not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from longfat.dataset.load import Dataset
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import Repetitions, Selection, by_repetition, significant
+from longfat.metrics.statistics import Summary, summarise
+from longfat.relations.limits import TOLERANCE
+from longfat.runspec import Scalar
+
+LEAST_REPETITIONS = 2
+Levels = Mapping[Scalar, float]
+
+
+def ranked(first: Levels, second: Levels) -> list[Scalar]:
+    """The keys of both mappings, best first.
+
+    They are sorted by ``first``, largest first. The head of what is left forms a group with all that it
+    exceeds by at most 5 %, and the group is sorted by ``second``, largest first. What is equal in both keeps
+    the order of ``first``, the mapping.
+    """
+    left = sorted(first, key=lambda value: -first[value])
+    order: list[Scalar] = []
+    while left:
+        head = first[left[0]]
+        size = sum(head <= significant(first[value] * (1 + TOLERANCE)) for value in left)
+        group, left = left[:size], left[size:]
+        order += sorted(group, key=lambda value: -second[value])
+    return order
+
+
+def ranks(dataset: Dataset, of: Selection, then: Selection, by: str) -> dict[int, dict[Scalar, int]]:
+    """Rank of each value of the factor ``by`` in each complete repetition; 1 is the best.
+
+    A repetition is complete when it has both quantities for every value. Raises NoValue when the lock has
+    fewer than two values to rank.
+    """
+    found = _compared(dataset, of, then, by).values
+    return {repetition: _places(*pair) for repetition, pair in found.items()}
+
+
+def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Scalar) -> Summary:
+    """Rank of one value of the factor ``by``, summarised over the complete repetitions.
+
+    Raises NoValue with the reasons when fewer than two are complete or the lock has no such value.
+    """
+    found = _compared(dataset, of, then, by)
+    found.least(LEAST_REPETITIONS)
+    places = [_places(*pair) for pair in found.distinct.values()]
+    if value not in places[0]:
+        raise NoValue(f"the lock has no run with {by} {value} to rank")
+    return summarise([float(place[value]) for place in places], found.repeats)
+
+
+def ranking(dataset: Dataset, of: Selection, then: Selection, by: str) -> list[Scalar]:
+    """The values of the factor ``by``, best first, by the means of both quantities over complete repetitions.
+
+    Raises NoValue with the reasons when no repetition is complete.
+    """
+    found = _compared(dataset, of, then, by)
+    found.least(1)
+    firsts, seconds = zip(*found.distinct.values(), strict=True)
+    return ranked(_means(firsts), _means(seconds))
+
+
+def _places(first: Levels, second: Levels) -> dict[Scalar, int]:
+    return {value: place for place, value in enumerate(ranked(first, second), start=1)}
+
+
+def _means(levels: Sequence[Levels]) -> Levels:
+    return {value: significant(sum(level[value] for level in levels) / len(levels)) for value in levels[0]}
+
+
+def _compared(dataset: Dataset, of: Selection, then: Selection, by: str) -> Repetitions[tuple[Levels, Levels]]:
+    """Both quantities by factor value in each repetition that is complete in all of them."""
+    # The lock is shuffled: the values stand in an order of their own.
+    values = sorted({run.factors[by] for run in of.chosen(dataset)}, key=lambda item: (str(type(item)), item))
+    if len(values) < 2:
+        raise NoValue(f"the lock has {len(values)} of the values of {by!r} to rank")
+    firsts, seconds = (
+        {value: by_repetition(dataset, quantity.narrowed(by, value)) for value in values} for quantity in (of, then)
+    )
+    everything = [*firsts.values(), *seconds.values()]
+    complete = set.intersection(*(set(item.values) for item in everything))
+    pairs = {
+        repetition: (
+            {value: significant(found.values[repetition]) for value, found in firsts.items()},
+            {value: significant(found.values[repetition]) for value, found in seconds.items()},
+        )
+        for repetition in sorted(complete)
+    }
+    faults = tuple(fault for item in everything for fault in item.faults)
+    observed = {repetition: tuple(item.observed[repetition] for item in everything) for repetition in pairs}
+    return Repetitions(pairs, observed, max(item.planned for item in everything), faults)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front page of the reports: every study with its artifacts and its claims by verdict.
+
+Owns ``results/index.html``. It counts what the results folders hold; what has no results is shown as the
+committed references have it, and said to be theirs. Judges and draws nothing. Knows no wall-clock time, so
+equal results give an equal page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.dataset.load import load_dataset
+from longfat.errors import LongfatError
+from longfat.figures.document import FIGURES, Catalogue, Coverage, load_catalogue
+from longfat.figures.drawing import drawn
+from longfat.manifest.load import load_header
+from longfat.manifest.models import Header
+from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan
+from longfat.relations.claims import claim_nouns
+from longfat.relations.judge import VERDICT_WORDS, VERDICTS, read_verdicts
+from longfat.report.page import render, write_page
+from longfat.report.reference import Committed, committed
+from longfat.report.report import REPORT
+
+FRONT = "index.html"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One set of results of a study, or one committed reference.
+
+    ``folder`` is that of the results, None for a reference; ``artifacts`` counts the paper's that were drawn
+    with data, None where that is not recorded; ``verdicts`` has a number for each word; ``runs`` are valid and all.
+    """
+
+    folder: str | None
+    report: str | None
+    profile: str
+    stack: str
+    backend: str
+    artifacts: int | None
+    verdicts: Mapping[str, int]
+    runs: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A study with its rows; ``faults`` says which of its files could not be read.
+
+    ``size`` is that of its paper, and ``claims`` what one and several claims are called.
+    """
+
+    name: str
+    header: Header | None
+    size: Coverage | None
+    claims: tuple[str, str]
+    rows: tuple[Row, ...]
+    faults: tuple[str, ...]
+
+
+def write_front(results_root: Path, experiments: Path) -> Path:
+    """Write the page over all of ``results_root``; give its path.
+
+    Studies whose names begin with an underscore test the testbed and are left out. A file that cannot be read
+    is named on the page. Raises RigError when the page cannot be written.
+    """
+    results_root.mkdir(parents=True, exist_ok=True)
+    folders, faults = _folders(results_root)
+    studies = [_shown(path.parent, folders) for path in sorted(experiments.glob("[!_]*/study.yaml"))]
+    page = render("front.html.j2", studies=studies, faults=tuple(faults), verdict_words=VERDICT_WORDS)
+    return write_page(results_root / FRONT, page)
+
+
+def _folders(results_root: Path) -> tuple[dict[Path, Plan], list[str]]:
+    """The results folders with their plans, and which could not be read."""
+    plans: dict[Path, Plan] = {}
+    faults: list[str] = []
+    for path in sorted(results_root.glob("*/lock.json")):
+        try:
+            plans[path.parent] = read_lock(path)
+        except LongfatError as error:
+            faults.append(str(error))
+    return plans, faults
+
+
+def _shown(study: Path, folders: Mapping[Path, Plan]) -> Shown:
+    header = catalogue = None
+    rows: list[Row] = []
+    faults: list[str] = []
+    try:
+        header = load_header(study / "study.yaml")
+        catalogue = load_catalogue(study / FIGURES)
+        for folder, plan in folders.items():
+            if plan.study == study.name and (folder / VERDICTS).exists():
+                rows.append(_results(folder, plan, catalogue))
+        rows += _references(committed(study), rows)
+    except LongfatError as error:
+        faults.append(str(error))
+    return Shown(
+        name=study.name,
+        header=header,
+        size=catalogue.size if catalogue and header and header.paper else None,
+        claims=claim_nouns(header) if header else ("claim", "claims"),
+        rows=tuple(rows),
+        faults=tuple(faults),
+    )
+
+
+def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
+    statuses = [run.status for run in load_dataset(folder).runs]
+    return Row(
+        folder=folder.name,
+        report=f"{folder.name}/{REPORT}" if (folder / REPORT).exists() else None,
+        profile=plan.profile,
+        stack=plan.stack,
+        backend=plan.pins.get("backend", "none"),
+        artifacts=catalogue.shown(drawn(folder)),
+        verdicts=_counts(one.verdict for one in read_verdicts(folder)),
+        runs=(statuses.count("ok"), len(statuses)),
+    )
+
+
+def _references(references: Iterable[Committed], here: Iterable[Row]) -> Iterator[Row]:
+    """The references whose settings no results here have."""
+    known = {(row.profile, row.stack, row.backend) for row in here}
+    for one in references:
+        if (one.profile, one.stack, one.backend) not in known:
+            counts = _counts(one.verdicts.values())
+            yield Row(None, None, one.profile, one.stack, one.backend, one.artifacts, counts)
+
+
+def _counts(verdicts: Iterable[str]) -> dict[str, int]:
+    found = Counter(verdicts)
+    return {word: found[word] for word in VERDICT_WORDS}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executes a study's notebook on its results and keeps the executed copy.
+
+Owns the notebook's environment. The notebook in the repository is never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from traitlets.config import Config
+
+from longfat.errors import RigError, StudyError
+from longfat.report.opened import RESULTS_VARIABLE, STUDY_VARIABLE
+
+CELL_SECONDS = 600
+EXECUTED = "notebook.ipynb"
+
+
+def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -> Path:
+    """Execute a notebook and write the executed copy to ``results/notebook.ipynb``.
+
+    Without ``study_dir`` the study is the folder of the notebook's name under ``experiments``, beside
+    ``analysis``. Raises StudyError when the file is no notebook, RigError when a cell fails.
+    """
+    try:
+        document = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
+        raise StudyError(f"the notebook cannot be read: {error}", where=str(notebook)) from error
+    study = study_dir or notebook.resolve().parents[2] / "experiments" / notebook.stem
+    with tempfile.TemporaryDirectory(prefix="longfat-") as scratch:
+        # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
+        sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
+        client = NotebookClient(
+            document,
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            record_timing=False,
+            config=Config({"KernelManager": sockets}),
+            resources={"metadata": {"path": str(notebook.resolve().parent)}},
+        )
+        try:
+            client.execute(env=_environment(results, study, scratch))
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            last = str(error).strip().splitlines()[-1]
+            hint = f"open {notebook} with {RESULTS_VARIABLE}={results} to see the cell"
+            raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
+    target = results / EXECUTED
+    draft = target.with_name(f".{EXECUTED}-{os.getpid()}")
+    nbformat.write(document, draft)  # type: ignore[no-untyped-call]
+    draft.replace(target)
+    return target
+
+
+def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
+    """The caller's environment with the folders to read and this package; no settings of IPython."""
+    package = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        RESULTS_VARIABLE: str(results.resolve()),
+        STUDY_VARIABLE: str(study_dir.resolve()),
+        "PYTHONPATH": f"{package}{os.pathsep}{known}" if known else package,
+        "IPYTHONDIR": scratch,
+    }

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's results opened for reading: what a notebook works with.
+
+Owns where results and study are found and which file names a study folder has. Defines no metric.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from longfat.dataset.load import Dataset, load_dataset
+from longfat.figures.base import Sources
+from longfat.figures.document import FiguresDocument, read_figures
+from longfat.figures.drawing import Drawing, draw, save
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
+from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan
+from longfat.relations.evaluate import Grounds
+from longfat.relations.judge import Verdict, read_verdicts
+
+RESULTS_VARIABLE = "LONGFAT_RESULTS"
+STUDY_VARIABLE = "LONGFAT_STUDY"
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """The results of a study with the folder of its manifest, claims and figures."""
+
+    results: Path
+    study_dir: Path
+    _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset. Raises RigError when it is missing or damaged."""
+        return load_dataset(self.results)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The lock. Raises StudyError when it is missing, RecordError when it is damaged."""
+        return read_lock(self.results / "lock.json")
+
+    @cached_property
+    def figures(self) -> FiguresDocument:
+        """What figures.yaml asks for. Raises StudyError when it is faulty."""
+        return read_figures(self.study_dir, self.study)
+
+    @cached_property
+    def study(self) -> Study:
+        """The study. Raises StudyError when it is faulty."""
+        return load_study(self.study_dir / "study.yaml")
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What its figures are drawn from."""
+        return Sources(Grounds(self.study, self.dataset), self.plan)
+
+    def show(self, artifact: str) -> Drawing:
+        """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
+        drawing = draw(self.sources, self.figures.figure(artifact))
+        save(drawing, self.results / "figures")
+        self._shown.add(artifact)
+        return drawing
+
+    def show_others(self) -> Gallery:
+        """Draw and save every artifact of figures.yaml that was not shown before."""
+        others = [figure.artifact for figure in self.figures.figures if figure.artifact not in self._shown]
+        return Gallery(tuple((artifact, self.show(artifact)._repr_png_()) for artifact in others))
+
+    def verdicts(self) -> VerdictTable:
+        """The verdicts, as a table that a notebook shows."""
+        return VerdictTable(tuple(read_verdicts(self.results)))
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Drawn artifacts, each its id and its image, that a notebook shows one below the other."""
+
+    images: tuple[tuple[str, bytes], ...]
+
+    def __repr__(self) -> str:
+        return ", ".join(artifact for artifact, _ in self.images) or "nothing else to show"
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f'<h3>{html.escape(artifact)}</h3><img alt="{html.escape(artifact)}" style="max-width: 100%"'
+            f' src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
+            for artifact, image in self.images
+        )
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """Verdicts that show themselves as text, one to a line."""
+
+    verdicts: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        width = max((len(verdict.claim) for verdict in self.verdicts), default=0)
+        rows = (
+            f"{verdict.claim:<{width}}  {verdict.verdict.replace('_', ' '):<15}"
+            f" {verdict.artifact or '-':<7} {verdict.reason or ''}".rstrip()
+            for verdict in self.verdicts
+        )
+        return "\n".join(rows)
+
+
+def open_study(name: str) -> OpenedStudy:
+    """Open a study from a notebook.
+
+    The folders are those that the runner names in LONGFAT_RESULTS and LONGFAT_STUDY, or else, in a notebook
+    opened by hand, ``results/<name>`` and ``experiments/<name>`` of the checkout that the notebook lies in.
+    """
+    root = Path.cwd().parents[1]
+    results = os.environ.get(RESULTS_VARIABLE)
+    study_dir = os.environ.get(STUDY_VARIABLE)
+    return OpenedStudy(
+        Path(results) if results else root / "results" / name,
+        Path(study_dir) if study_dir else root / "experiments" / name,
+    )
+
+
+def draw_all(results: Path, study_dir: Path) -> tuple[str, ...]:
+    """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
+    study = OpenedStudy(results, study_dir)
+    return tuple(study.show(figure.artifact).artifact for figure in study.figures.figures)

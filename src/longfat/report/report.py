@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assembles the report of a study: one HTML page that needs nothing else.
+
+Owns what the page tells and in which order; its looks are in ``report.html.j2``. Computes no metric and gives
+no verdict: it shows what dataset, verdicts and figures hold. No wall-clock time gets in, so equal results
+give an equal page.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat.dataset.build import dataset_digests
+from longfat.dataset.columns import STATUSES
+from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
+from longfat.manifest.load import load_study
+from longfat.manifest.models import Header
+from longfat.network import ports
+from longfat.plan.lockfile import read_lock
+from longfat.plan.model import Plan, PlannedRun
+from longfat.relations.claims import CLAIMS, claim_nouns
+from longfat.relations.evaluate import Evidence
+from longfat.relations.judge import VERDICT_WORDS, Verdict, read_verdicts
+from longfat.report.beside import Beside, beside
+from longfat.report.page import render, write_page
+from longfat.report.reference import other_stack, provenance
+
+REPORT = "report.html"
+SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
+BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
+OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
+
+    ``source`` says who states it, and is "" where nobody does.
+    """
+
+    artifact: str
+    title: str
+    image: str | None
+    source: str
+    stated: str
+    numbers: tuple[str, ...]
+    claims: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one experiment set, in words."""
+
+    experiment: str
+    artifacts: str
+    runs: int
+    factors: str
+    network: tuple[str, ...]
+    flows: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+def write_report(results: Path, study_dir: Path) -> Path:
+    """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
+
+    Raises RigError when dataset or verdicts are missing or the page cannot be written, StudyError on faulty
+    study files.
+    """
+    plan = read_lock(results / "lock.json")
+    dataset = load_dataset(results)
+    verdicts = read_verdicts(results)
+    study = load_study(study_dir / "study.yaml")
+    figures = read_figures(study_dir, study)
+    noun, nouns = claim_nouns(study.header)
+    page = render(
+        "report.html.j2",
+        plan=plan,
+        study=study,
+        noun=noun,
+        nouns=nouns,
+        source=_source(study.header, verdicts),
+        runs=_counts([run.status for run in dataset.runs], STATUSES),
+        verdict_counts=_counts([verdict.verdict for verdict in verdicts], VERDICT_WORDS),
+        verdicts=verdicts,
+        outcomes=OUTCOMES,
+        sections=_sections(_figures(results, figures, verdicts), study.header),
+        other=_beside(results, study_dir, plan, verdicts),
+        coverage=coverage(figures, verdicts, study.header),
+        settings=settings(plan),
+        exclusions=_exclusions(dataset, plan),
+        not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
+        digests=_digests(results, plan),
+        measured=measured,
+        files=[f"experiments/{study_dir.name}/{name}" for name in (CLAIMS, FIGURES) if (study_dir / name).exists()],
+    )
+    return write_page(results / REPORT, page)
+
+
+def measured(evidence: Evidence) -> str:
+    """Mean with spread and n of one comparison, for people."""
+    if evidence.mean is None:
+        return evidence.reason or "no data"
+    value = f"{_short(evidence.mean)} {evidence.unit}".strip()
+    if evidence.n is None:
+        return f"{value} (computed)"
+    counted = f"n = {evidence.n}"
+    if evidence.repeats:
+        counted += f"; {evidence.repeats} more the same to the byte, which count once"
+    if evidence.n == 1:
+        return f"{value} ({counted})"
+    spread = f"; sd {_short(evidence.sd)}" if evidence.sd is not None else ""
+    return f"{value} (95 %: {_short(evidence.low)} to {_short(evidence.high)}{spread}; {counted})"
+
+
+def coverage(figures: FiguresDocument, verdicts: list[Verdict], header: Header) -> tuple[str, ...]:
+    """How many of the paper's artifacts and claims are here; what goes beyond the paper does not count.
+
+    Nothing where the study has no paper to cover.
+    """
+    if header.paper is None:
+        return ()
+    drawn = len({one.part_of or one.artifact for one in figures.figures if not beyond_the_paper(one.artifact)})
+    claimed = sum(not beyond_the_paper(verdict.artifact) for verdict in verdicts)
+    if figures.paper is None:
+        return (f"{drawn} figures and tables", f"{claimed} claims")
+    return (
+        f"{drawn} of the paper's {figures.paper.artifacts} figures and tables",
+        f"{claimed} of its {figures.paper.claims} claims",
+    )
+
+
+def settings(plan: Plan) -> list[Setting]:
+    """What each experiment of the lock set, read from its first run, by the experiments' names."""
+    groups: dict[str, list[PlannedRun]] = {}
+    for run in plan.runs:
+        groups.setdefault(run.experiment, []).append(run)
+    return [_setting(name, runs) for name, runs in sorted(groups.items())]
+
+
+def _setting(name: str, runs: list[PlannedRun]) -> Setting:
+    spec = runs[0].spec
+    factors = {key: sorted({run.factors[key] for run in runs}, key=_order) for key in runs[0].factors}
+    hosts = []
+    for node in spec.nodes:
+        shown = [f"{key} = {value}" for key, value in sorted(node.sysctls.items())]
+        initial = node.initial_cwnd_segments
+        shown += [f"initial window {initial} segments"] if initial is not None else []
+        shown += [f"offloads {', '.join(node.offloads) or 'none'}"]
+        hosts.append(f"{node.name} ({node.role}): {'; '.join(shown)}")
+    return Setting(
+        experiment=name,
+        artifacts=", ".join(runs[0].artifacts),
+        runs=len(runs),
+        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()) or "none",
+        network=tuple(_port_text(port) for port in ports(spec)),
+        flows=tuple(
+            f"{flow.name}: {flow.sender} to {flow.receiver}, {flow.duration_us / 1e6:g} s, {flow.streams} TCP"
+            for flow in spec.flows
+        )
+        + tuple(
+            f"{web.name}: {web.sender} to {web.receiver}, {web.duration_us / 1e6:g} s, {web.users} web users"
+            f" ({web.model}, OFF times {web.off_ppm / 1e4:g} %)"
+            for web in spec.web
+        )
+        + tuple(
+            f"{udp.name}: {udp.sender} to {udp.receiver}, {udp.duration_us / 1e6:g} s, UDP of {udp.mean_bps / 1e6:g}"
+            f" +- {udp.swing_bps / 1e6:g} Mbit/s, period {udp.period_us / 1e6:g} s"
+            for udp in spec.udp
+        ),
+        hosts=tuple(hosts),
+    )
+
+
+def _port_text(port: Any) -> str:
+    egress = port.egress
+    parts = [f"{port.name} to {port.peer}: MTU {port.mtu_bytes} B"]
+    if egress.rate_bps is not None:
+        queue = egress.queue
+        limit = f"{queue.limit_packets} packets" if queue.limit_packets else f"{queue.limit_bytes} B"
+        own = "".join(f", {key} {value}" for key, value in sorted(queue.parameters.items()))
+        parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
+    if egress.delay_us:
+        parts.append(f"delay {egress.delay_us / 1000:g} ms")
+    if egress.drops:
+        parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
+    return ", ".join(parts)
+
+
+def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -> list[ShownFigure]:
+    return [
+        ShownFigure(
+            artifact=figure.artifact,
+            title=figure.title,
+            image=_data_address(results / "figures" / f"{figure.artifact}.svg"),
+            source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
+            stated=stated.text if stated else "",
+            numbers=tuple(mark.label for mark in stated.marks) if stated else (),
+            claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
+        )
+        for figure in figures.figures
+        for stated in (figure.paper or figure.hypothesis,)
+    ]
+
+
+def _source(header: Header, verdicts: list[Verdict]) -> str:
+    """The heading over what others state of the claims; "" where none states anything."""
+    return "Paper" if header.paper else "Source" if any(verdict.paper for verdict in verdicts) else ""
+
+
+def _sections(shown: list[ShownFigure], header: Header) -> list[tuple[str, str, list[ShownFigure]]]:
+    """Anchor, heading and figures: those of the paper, then what it does not ask; without a paper all together."""
+    if header.paper is None:
+        return [("figures", "Figures and tables", shown)]
+    beyond = [figure for figure in shown if beyond_the_paper(figure.artifact)]
+    sections = [("figures", "Figures and tables", [figure for figure in shown if figure not in beyond])]
+    return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
+
+
+def _beside(results: Path, study_dir: Path, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
+    """The verdicts beside those of another stack, where the study has a reference of one."""
+    other = other_stack(results, study_dir, plan)
+    return beside(plan, {verdict.claim: verdict.verdict for verdict in verdicts}, other) if other else None
+
+
+def _data_address(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+
+
+def _exclusions(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:
+    """Reason and number of runs: first those that the manifest leaves out, then those that are not ok."""
+    planned = Counter(("left out by the study", point.reason) for point in plan.excluded)
+    found = Counter((run.status, _reason(run)) for run in dataset.runs if run.status != "ok")
+    return [(status, reason, count) for (status, reason), count in (*planned.items(), *found.items())]
+
+
+def _reason(run: Run) -> str:
+    return run.reason or "no reason recorded"
+
+
+def _digests(results: Path, plan: Plan) -> list[tuple[str, str]]:
+    rows = list(provenance(results).items())
+    rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
+    rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
+    rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]
+    return rows
+
+
+def _counts(found: list[str], order: tuple[str, ...]) -> dict[str, int]:
+    return {name: found.count(name) for name in order}
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    return str(type(value)), value
+
+
+def _short(value: float | None) -> str:
+    """Four significant digits, thousands apart; no exponent for the sizes that occur here."""
+    if value is None:
+        return "-"
+    if value == 0 or 1e-4 <= abs(value) < 1e12:
+        digits = max(0, 3 - len(str(int(abs(value)))) + 1) if abs(value) >= 1 else 4
+        return f"{value:,.{digits}f}"
+    return f"{value:.4g}"

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made once and kept: by one process while others wait, and there whole or not at all.
+
+Owns the draft beside a thing, the lock, and the rename. Must not know what is made, nor how it is named.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from longfat.errors import RigError
+from longfat.files import flush_file_system
+from longfat.locks import held
+
+
+@contextmanager
+def draft(target: Path) -> Iterator[Path]:
+    """A path in a folder of its own beside the target: what the block makes there takes the target's place.
+
+    That folder is for what else is needed, and goes when the block ends. On an error the target stays as it was.
+    Raises OSError.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+    try:
+        scratch.chmod(0o755)  # programs of other users work there too
+        new = scratch / target.name
+        yield new
+        if target.is_dir():
+            target.rename(scratch / f"replaced-{target.name}")  # rename(2) replaces a file, but no full folder
+        new.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def keep(
+    target: Path,
+    make: Callable[[Path], None],
+    what: str,
+    size: str,
+    *,
+    right: Callable[[Path], bool] = Path.exists,
+    lock: Path | None = None,
+) -> Path:
+    """``target``, made now unless it is there and ``right``; where it is, nothing is written to its folder.
+
+    ``make`` is given the path of a ``draft``. ``what`` and ``size`` are the words for it and its need of disk space.
+    Raises RigError when it cannot be written.
+    """
+    if right(target):
+        return target
+    with in_cache(target, what, size), held(lock or target.with_name(f"{target.name}.lock")):
+        if not right(target):
+            for left in target.parent.glob(f"{_prefix(target)}*"):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            with draft(target) as new:
+                make(new)
+                flush_file_system(new.parent)
+    return target
+
+
+@contextmanager
+def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
+    """Raise RigError in the place of an OSError: ``what`` cannot be written to ``target``."""
+    try:
+        yield
+    except OSError as error:
+        raise RigError(
+            f"{what} cannot be written: {error.strerror}",
+            where=str(error.filename or target),
+            hint=f"it needs {size} of disk space in a folder of your own; LONGFAT_CACHE names another",
+        ) from error
+
+
+def _prefix(target: Path) -> str:
+    return f".partial-{target.name}-"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb ``canary``: runs the canaries and says whether the kernel behaves as that of the references did."""
+
+from __future__ import annotations
+
+import shutil
+
+from rich.console import Console
+
+from longfat.backends.protocol import Backend
+from longfat.canary import COMMAND, REFERENCE, Digests, Reference, keep, read_reference, write_reference
+from longfat.errors import RigError
+from longfat.execute.results import open_results
+from longfat.execute.study import execute
+from longfat.plan.model import PlannedRun
+from longfat.record.measured import measured_digest
+from longfat.record.verify import find_records
+from longfat.verbs.run import listen
+from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
+
+STUDY = "_canary"
+ERA = ("era",)
+"""The experiments of the study that run under the stack of the era; the others run under the study's own."""
+
+
+def canary(backend: Backend, jobs: int | None, console: Console) -> bool:
+    """Whether every canary behaves as the reference. Raises RigError when there is none."""
+    path, pins = repository_root() / REFERENCE, backend.pins()
+    reference = read_reference(path)
+    if reference is None:
+        hint = f"`{COMMAND} --reference` makes one, with a kernel of the pinned release"
+        raise RigError("there is no reference to compare with", where=str(path), hint=hint)
+    digests = _digests(backend, jobs, console)
+    verdict = reference.compare(digests)
+    if all(digests.values()):
+        keep(verdict, reference, pins)
+    _say(console, f"canaries: {verdict}")
+    if verdict.differing and (others := reference.other_causes(pins)):
+        _say(console, f"the reference has another {' and another '.join(others)} too: not all may be the kernel's")
+    return not verdict.differing
+
+
+def renew(backend: Backend, jobs: int | None, console: Console) -> None:
+    """Make what the canaries measure the reference.
+
+    Raises RigError when the kernel is not of the pinned release or a canary fails.
+    """
+    path, pins = repository_root() / REFERENCE, backend.pins()
+    kernel = backend.capabilities().sources.get(pins["kernel"])
+    if kernel is None or not kernel.pinned:
+        release = kernel.version if kernel else "none of the project's"
+        raise RigError(f"a reference is made with a kernel of the pinned release, and this one is {release}")
+    digests = _digests(backend, jobs, console)
+    if failed := [name for name, digest in digests.items() if not digest]:
+        raise RigError(f"canaries that failed make no reference: {', '.join(failed)}")
+    write_reference(path, Reference(kernel.version, pins, digests))
+    _say(console, f"reference: {path}")
+
+
+def canaries(backend: Backend) -> tuple[PlannedRun, ...]:
+    """Every run of the study, each once, with the backend's pins."""
+    folder = find_study(STUDY)
+    pins = backend.pins()
+    modern = resolve(folder, Choices("paper"), pins).runs
+    era = resolve(folder, Choices("paper", ERA, "linux-2.4"), pins).runs
+    return (*(run for run in modern if run.experiment not in ERA), *era)
+
+
+def _digests(backend: Backend, jobs: int | None, console: Console) -> Digests:
+    """What each canary measured, by its name; empty for one that failed.
+
+    All are run anew; their raw results are left in ``results/canary``.
+    """
+    runs = canaries(backend)
+    with open_results(repository_root() / "results" / "canary") as results:
+        shutil.rmtree(results.raw)
+        results.raw.mkdir()
+        with listen(results, console) as events:
+            execute(runs, backend, results, jobs=job_count(jobs), events=events)
+        records = find_records(results.raw)
+    good = {run_id: record.folder for run_id, record in records.items() if record.status == "ok"}
+    return {run.scenario: measured_digest(good[run.run_id]) if run.run_id in good else "" for run in runs}
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)

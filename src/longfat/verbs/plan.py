@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan``: what of a study varies, what is fixed, what is left out and why, and what it all costs. Writes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longfat.backends.registry import require_backend, traits_of
+from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
+from longfat.manifest.emit import emitted
+from longfat.manifest.load import load_study
+from longfat.manifest.profiles import thinned
+from longfat.manifest.study import Point, Study, SweptExperiment
+from longfat.plan import Plan
+from longfat.plan.estimate import estimate
+from longfat.plan.settings import Setting, expanded, settings
+from longfat.verbs.study import MANIFEST, Choices, find_study, job_count, resolve, study_name
+
+WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
+
+
+def show_plan(
+    name: str, choices: Choices, backend: str, jobs: int | None, console: Console, *, spelt_out: bool = False
+) -> bool:
+    """Print the plan; no kernel or image is needed for it. ``spelt_out`` prints every point in full instead."""
+    require_backend(backend)
+    folder = find_study(name)
+    plan = resolve(folder, choices, {"backend": backend})
+    study = load_study(folder / MANIFEST)
+    planned = _planned(study, plan)
+    if spelt_out:
+        for swept, points in planned:
+            _print_points(swept, points, study, console)
+        return True
+    kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
+    console.print(f"{study_name(folder)}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
+    tables = [_varied(plan, planned), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
+    for table in [*tables, _totals(plan, backend, job_count(jobs))]:
+        console.print(table, width=min(WIDTH, console.width))
+    return True
+
+
+def _planned(study: Study, plan: Plan) -> list[tuple[SweptExperiment, list[Point]]]:
+    """The experiments of a plan with their points, in the manifest's order."""
+    factors: dict[str, list[Mapping[str, object]]] = {}
+    for run in plan.runs:
+        if run.repetition == 1:
+            factors.setdefault(run.experiment, []).append(run.factors)
+    rule = None if plan.profile == "paper" else getattr(study.header.profiles, plan.profile)
+    chosen = [thinned(swept, rule) for swept in study.experiments if swept.id in factors]
+    return [(swept, [point for point in swept.points if point.factors in factors[swept.id]]) for swept in chosen]
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", expand=True)
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("points", "runs", "min", "MB") else "left")
+    return table
+
+
+def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]]) -> Table:
+    """Each experiment with its factors and their values, and what it costs on one core."""
+    table = _table("what varies, and what it costs on one core", "experiment", "factors", "points", "runs", "min", "MB")
+    for swept, points in planned:
+        lines = [f"{name}: {', '.join(_values(name, points))}" for name in swept.factors]
+        lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
+        runs = tuple(run for run in plan.runs if run.experiment == swept.id)
+        cost = estimate(dataclasses.replace(plan, runs=runs), 1)
+        figures = (str(len(points)), str(len(runs)), f"{cost.wall_seconds / 60:.1f}", f"{cost.disk_bytes / 1e6:.0f}")
+        table.add_row(swept.id, escape("\n".join(lines)), *figures)
+    return table
+
+
+def _values(name: str, points: Iterable[Point]) -> list[str]:
+    return list(dict.fromkeys(point.labels[name] for point in points))
+
+
+def _fixed(study: Study, planned: list[tuple[SweptExperiment, list[Point]]]) -> list[Table]:
+    """What does not vary: in all experiments, and what each has besides."""
+    constant = {
+        swept.id: _constant([settings(point.experiment, study) for point in points]) for swept, points in planned
+    }
+    everywhere = _constant(list(constant.values()))
+    tables = [_table("what is fixed in all experiments", "key", "value")]
+    for key, setting in everywhere.items():
+        tables[0].add_row(escape(key), escape(str(setting)))
+    if len(constant) > 1:
+        tables.append(_table("what is fixed besides, by experiment", "experiment", "settings"))
+        for name, own in constant.items():
+            rest = {key: setting for key, setting in own.items() if everywhere.get(key) != setting}
+            tables[1].add_row(name, escape("\n".join(_grouped(rest))))
+    return tables
+
+
+def _grouped(own: Mapping[str, Setting]) -> Iterator[str]:
+    """A line for each flow and each other part of an experiment, with its settings."""
+    groups: dict[str, list[str]] = {}
+    for key, setting in own.items():
+        section, _, rest = key.partition(".")
+        name, _, inner = rest.partition(".")
+        group, rest = (f"{section}.{name}", inner) if section in ("flows", "web", "udp", "drops") else (section, rest)
+        groups.setdefault(group, []).append(f"{rest} {setting}".lstrip())
+    for group, parts in groups.items():
+        yield f"{group}: {', '.join(parts)}"
+
+
+def _constant(all_settings: list[dict[str, Setting]]) -> dict[str, Setting]:
+    """The settings that are there, and the same, in all."""
+    first = all_settings[0] if all_settings else {}
+    return {key: setting for key, setting in first.items() if all(one.get(key) == setting for one in all_settings)}
+
+
+def _excluded(plan: Plan) -> Table:
+    """What is left out, by experiment and reason; the factors are those that all such points share."""
+    groups: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    for excluded in plan.excluded:
+        groups.setdefault((excluded.experiment, excluded.reason), []).append(excluded.factors)
+    table = _table("what is excluded", "experiment", "points", "where", "why")
+    for (experiment, reason), points in groups.items():
+        shared = {key: value for key, value in points[0].items() if all(point.get(key) == value for point in points)}
+        where = ", ".join(f"{key}={value}" for key, value in shared.items())
+        table.add_row(experiment, str(len(points)), escape(where), escape(reason))
+    return table
+
+
+def _totals(plan: Plan, backend: str, jobs: int) -> Table:
+    fitting = ""
+    if traits_of(backend).guests:
+        specs = list({run.run_id: run.spec for run in plan.runs}.values())
+        memory = available_bytes()
+        at_once = runs_that_fit(specs, memory)
+        jobs = min(jobs, max(at_once, 1))
+        largest = max(map(needed_bytes, specs), default=0)
+        fitting = f"{at_once}, of up to {largest / 1e9:.1f} GB each ({memory / 1e9:.1f} GB available)"
+    expected = estimate(plan, jobs)
+    table = _table("what it takes", "what", "value")
+    for what, value in (
+        ("runs", str(expected.runs)),
+        ("distinct runs", str(expected.distinct_runs)),
+        ("scenarios excluded", str(len(plan.excluded))),
+        (f"estimated time with {jobs} jobs", f"{expected.wall_seconds / 60:.1f} min"),
+        ("estimated disk", f"{expected.disk_bytes / 1e6:.0f} MB"),
+        ("runs that fit into memory at once", fitting),
+    ):
+        if value:
+            table.add_row(what, value)
+    return table
+
+
+def _print_points(swept: SweptExperiment, points: list[Point], study: Study, console: Console) -> None:
+    for number, point in enumerate(points, 1):
+        place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
+        lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
+        lines += ["---", *emitted(expanded(point.experiment, study)), ""]
+        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

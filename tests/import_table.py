@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each part of the package owns and what it may import: the table of docs/architecture.md, which it writes.
+
+tests/unit/test_imports.py enforces it. ``python tests/import_table.py`` writes it into the page.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs/architecture.md"
+BEGIN = "<!-- Generated: python tests/import_table.py -->\n"
+END = "<!-- End of the generated part -->\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A package or module: ``may`` names what it may import from this package, the leaves and itself apart.
+
+    A ``leaf`` may be imported by every part that the standard library is not enough for. What ``travels`` runs in the
+    guest or on the hosts of a lab: it may import only what ``may`` names, and ``foreign`` packages that are there.
+    """
+
+    owns: str
+    may: frozenset[str] = frozenset()
+    leaf: bool = False
+    travels: bool = False
+    free: bool = False
+    foreign: frozenset[str] = frozenset()
+
+
+def _part(owns: str, *may: str) -> Part:
+    return Part(owns, frozenset(may))
+
+
+def _leaf(owns: str, *may: str) -> Part:
+    return Part(owns, frozenset(may), leaf=True)
+
+
+PARTS: dict[str, Part] = {
+    "verbs": Part("the commands", free=True),
+    "cli": Part("the command line", free=True),
+    "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
+    "manifest": _part("the closed schema of study.yaml, with line numbers and every problem at once", "catalog"),
+    "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
+    "plan": _part(
+        "sweeps, seeds, topologies, the lock, the estimate; pure",
+        "manifest",
+        "catalog",
+        "backends.protocol",
+        "backends.registry",
+    ),
+    "execute": _part(
+        "many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
+        "backends.protocol",
+        "record",
+        "plan.model",
+    ),
+    "record": _part("raw run folders: write once, verify, set aside"),
+    "dataset": _part("tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model"),
+    "metrics": _part("what is read from a run, each one registered function; values over chosen runs", "dataset"),
+    "relations": _part("claims in the language of relations, and their verdicts", "metrics", "dataset", "manifest"),
+    "figures": _part(
+        "figures and tables, one module a kind", "relations", "metrics", "dataset", "manifest", "plan.model"
+    ),
+    "convert": _part(
+        "claims and figures of format 1 as those of format 2", "figures", "relations", "metrics", "manifest"
+    ),
+    "report": _part(
+        "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "figures",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan.lockfile",
+        "plan.model",
+    ),
+    "crosscheck": _part(
+        "the same runs on several backends: numbers, what may differ, the report",
+        "dataset",
+        "figures.style",
+        "backends.registry",
+    ),
+    "conformance": _part(
+        "the published laws of the congestion controls, runs that show them, the kernel's verdicts",
+        "backends.protocol",
+        "figures.style",
+    ),
+    "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
+    "backends": _part(
+        "the contract, the traits, and where a run happens",
+        "lab",
+        "builds",
+        "catalog.kernels",
+        "catalog.ccas",
+        "hosts",
+    ),
+    "hosts": _part(
+        "the hosts of a lab seen from here: who they are, who does what, connections, clocks, merging what they bring",
+        "lab",
+        "labs.folder",
+    ),
+    "labs": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
+    "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
+    "agent": Part(
+        "what runs on a host of a lab: sent there over SSH, leaves nothing",
+        frozenset({"lab", "backends.host_kernel", "runspec", "locks", "parent"}),
+        travels=True,
+        foreign=frozenset({"mininet"}),
+    ),
+    "lab": Part(
+        "what runs beside the packets: Mininet, tuning, iperf2, web traffic, probes, captures",
+        frozenset({"runspec", "network", "parent"}),
+        travels=True,
+        foreign=frozenset({"docker", "mininet", "pycurl"}),
+    ),
+    "gates": _leaf(
+        "a run counts only if what was declared was achieved: the reasons where it was not", "network", "runspec"
+    ),
+    "network": _leaf("ports, addresses, routes and lengths of frames, as they follow from a RunSpec", "runspec"),
+    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot"),
+    "store": _leaf("what is made once and kept: draft, lock, rename", "errors", "files", "locks"),
+    "cache": _leaf("where the cache folder is", "errors"),
+    "files": _leaf("files that are whole whenever somebody reads them, and on the disk"),
+    "locks": _leaf("files and folders that one process at a time holds"),
+    "parent": _leaf("processes that end with the one that started them"),
+    "units": _leaf("typed quantities and their text", "errors"),
+    "identity": _leaf("digests of what code does; the release that a kernel is built of"),
+    "events": _leaf("the one stream of events, for the console and the results folder"),
+    "errors": _leaf("the one family of errors, each with its exit status"),
+}
+LEAVES = frozenset(name for name, part in PARTS.items() if part.leaf)
+
+
+def allowed(name: str) -> frozenset[str]:
+    """Every module or package of this one that the part may import from, itself included."""
+    part = PARTS[name]
+    closed = part.leaf or part.travels
+    return part.may | {name} | (frozenset() if closed else LEAVES)
+
+
+def table() -> str:
+    """The part of the page between the marks."""
+    lines = ["| part | owns | may import, besides the leaves |", "|---|---|---|"]
+    lines += [_row(name, part) for name, part in PARTS.items() if not part.leaf]
+    lines += ["", "| leaf | owns | may import |", "|---|---|---|"]
+    lines += [_row(name, part) for name, part in PARTS.items() if part.leaf]
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, part: Part) -> str:
+    may = "all" if part.free else ", ".join(f"`{other}`" for other in sorted(part.may)) or "nothing"
+    return f"| `{name}` | {part.owns} | {f'only {may}, as it travels' if part.travels else may} |"
+
+
+def with_table(page: str) -> str:
+    """The page with the table as it is now. Raises ValueError when the marks are missing."""
+    found = re.fullmatch(f"(.*{re.escape(BEGIN)}).*({re.escape(END)}.*)", page, re.DOTALL)
+    if found is None:
+        raise ValueError(f"{PAGE} has no marks of the generated part")
+    return found[1] + table() + found[2]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends that not every machine has, for tests: in real time, and simulators. Must not assert anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
+import pytest
+from dockerd import Docker, docker
+from lab_in_namespaces import Lab, environment, lab_in_namespaces
+
+from longfat.backends import hosts
+from longfat.backends.protocol import Backend
+from longfat.backends.registry import open_backend
+from longfat.errors import RigError
+
+
+@contextmanager
+def realtime(name: str) -> Iterator[tuple[Backend, dict[str, str]]]:
+    """The backend and the environment of a command that uses it.
+
+    Skips the test where the backend cannot work, or fails it where LONGFAT_REQUIRE lists it.
+    """
+    if os.geteuid():
+        pytest.skip("a backend in real time needs root")
+    if name == "hosts":
+        with lab_in_namespaces() as lab, on_lab(lab) as backend:
+            yield backend, dict(os.environ)
+        return
+    with docker() if name == "containernet" else nullcontext(Docker()) as daemon, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", daemon.environment)
+        backend = open_backend(name, {})
+        _require(name, backend.capabilities().reasons)
+        yield backend, daemon.environment
+
+
+def simulator(name: str) -> Backend:
+    """The backend, its model built now.
+
+    Skips the test where the simulator is not installed or its model does not build, or fails it where LONGFAT_REQUIRE
+    lists it.
+    """
+    try:
+        backend = open_backend(name, {})
+    except RigError as error:
+        _require(name, (str(error),))
+        raise
+    _require(name, backend.capabilities().reasons)
+    return backend
+
+
+def _require(name: str, reasons: Sequence[str]) -> None:
+    if reasons:
+        required = name in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
+        (pytest.fail if required else pytest.skip)(f"backend {name} cannot work here: {'; '.join(reasons)}")
+
+
+@contextmanager
+def on_lab(lab: Lab) -> Iterator[Backend]:
+    """Backend ``hosts`` on a lab in namespaces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", environment(lab))
+        patch.setattr(hosts, "BUSY_LIMIT", 1.0)  # what else this machine does is not the tests' matter,
+        patch.setattr(hosts, "CLOCK_LIMIT_NS", 10**9)  # nor is how late it answers
+        yield open_backend("hosts", {"lab": lab.folder})

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The identity of every run of the shipped studies, as digests by experiment, in ``study_identities.json``.
+
+Run as a module to renew that file, where a change of runs is meant; the difference is what a review has to look at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from longfat.manifest.load import load_study
+from longfat.manifest.profiles import PROFILES
+from longfat.verbs.convert import identities
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+COMMITTED = Path(__file__).with_suffix(".json")
+STUDIES = ("_canary", "_crosscheck", "_smoke", "kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")
+
+
+def study_identities(name: str) -> dict[str, str]:
+    """For each experiment the digest of its run_ids under each profile, in the order of the points.
+
+    The first repetition stands for all: the others differ in their seeds, which follow from its number.
+    """
+    study = load_study(EXPERIMENTS / name / "study.yaml")
+    counts = {swept.id: swept.repetitions for swept in study.experiments}
+    once = tuple(replace(swept, repetitions=1) for swept in study.experiments)
+    profiles = [identities(replace(study, experiments=once), profile) for profile in PROFILES]
+    runs = {name: [count, *(of[name] for of in profiles)] for name, count in counts.items()}
+    return {name: hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] for name, ids in runs.items()}
+
+
+if __name__ == "__main__":
+    COMMITTED.write_text(json.dumps({name: study_identities(name) for name in STUDIES}, indent=1) + "\n")

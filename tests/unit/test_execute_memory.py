@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No more guests are started than the machine's memory holds, and the user is told why."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from conftest import delay_spec, plan_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longfat.backends.fake import FakeBackend
+from longfat.errors import RigError
+from longfat.events import Event, Kind, Level
+from longfat.execute.memory import OVERHEAD_BYTES, available_bytes, jobs_in_memory, needed_bytes, runs_that_fit
+from longfat.execute.results import open_results
+from longfat.execute.study import Summary, execute
+from longfat.runspec import RunSpec
+
+GIB = 1 << 30
+MEMINFO = "MemTotal:       16384000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\n"
+AVAILABLE = 8_000_000 << 10
+
+
+def needing(*gib: int) -> list[RunSpec]:
+    """Runs of guests with so much memory."""
+    return [dataclasses.replace(delay_spec(seed), memory_bytes=size * GIB) for seed, size in enumerate(gib)]
+
+
+def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
+    """A root folder with /proc and control groups."""
+    for name, text in {"proc/meminfo": MEMINFO, "proc/self/cgroup": groups, **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def group(name: str, limit: str, used: int, cache: int = 0, *, version: int = 2) -> dict[str, str]:
+    """The files of a control group."""
+    base = f"sys/fs/cgroup/{name}" if version == 2 else f"sys/fs/cgroup/memory/{name}"
+    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    stat = f"anon 5\n{'inactive_file' if version == 2 else 'total_inactive_file'} {cache}"
+    values = zip((*names, "memory.stat"), (limit, str(used), stat), strict=True)
+    return {f"{base}/{file}": f"{text}\n" for file, text in values}
+
+
+def test_without_limits_all_available_memory_is_for_guests(tmp_path: Path) -> None:
+    assert available_bytes(machine(tmp_path, "0::/\n", {})) == AVAILABLE
+
+
+def test_a_kernel_without_control_groups_has_no_limit_of_theirs(tmp_path: Path) -> None:
+    made = machine(tmp_path, "", {})
+    (made / "proc/self/cgroup").unlink()
+    assert available_bytes(made) == AVAILABLE
+
+
+def test_the_limit_of_a_control_group_counts_without_what_is_in_use(tmp_path: Path) -> None:
+    files = group("user/study", str(3 * GIB), 2 * GIB, cache=GIB // 2)
+    assert available_bytes(machine(tmp_path, "0::/user/study\n", files)) == GIB + GIB // 2
+
+
+def test_the_narrowest_of_nested_groups_counts(tmp_path: Path) -> None:
+    files = group("user", str(2 * GIB), GIB) | group("user/study", "max", 0)
+    assert available_bytes(machine(tmp_path, "0::/user/study\n", files)) == GIB
+
+
+def test_a_container_whose_path_is_the_machines_has_its_limit_at_the_mount(tmp_path: Path) -> None:
+    files = group(".", str(2 * GIB), GIB)
+    assert available_bytes(machine(tmp_path, "0::/docker/0123\n", files)) == GIB
+
+
+def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
+    files = group("study", str(2 * GIB), 2 * GIB, cache=GIB, version=1) | group("", str(2**63 - 4096), 0, version=1)
+    assert available_bytes(machine(tmp_path, "5:cpu:/\n4:memory:/study\n0::/\n", files)) == GIB
+
+
+def test_a_group_over_its_limit_leaves_nothing(tmp_path: Path) -> None:
+    assert available_bytes(machine(tmp_path, "0::/a\n", group("a", str(GIB), 2 * GIB))) == 0
+
+
+def test_this_machine_has_some_memory() -> None:
+    assert available_bytes() > 0
+
+
+def test_the_largest_runs_decide_how_many_fit() -> None:
+    both = needing(1, 4)
+    assert runs_that_fit(both, sum(map(needed_bytes, both))) == 2
+    assert runs_that_fit(both, sum(map(needed_bytes, both)) - 1) == 1
+    assert runs_that_fit(both, needed_bytes(both[1]) - 1) == 0
+    assert needed_bytes(both[0]) == GIB + OVERHEAD_BYTES
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.integers(1, 16), min_size=1, max_size=8), st.integers(0, 64))
+def test_whichever_runs_go_on_together_they_fit(gib: list[int], memory_gib: int) -> None:
+    runs = needing(*gib)
+    fitting = runs_that_fit(runs, memory_gib * GIB)
+    largest = sorted(map(needed_bytes, runs), reverse=True)
+    assert sum(largest[:fitting]) <= memory_gib * GIB
+    assert fitting == len(runs) or sum(largest[: fitting + 1]) > memory_gib * GIB
+
+
+def test_enough_memory_needs_no_message() -> None:
+    assert jobs_in_memory(needing(1, 1), 8, 4 * GIB) == (2, None)
+
+
+def test_fewer_jobs_come_with_the_numbers() -> None:
+    jobs, message = jobs_in_memory(needing(1, 1, 1, 1), 4, 3 * GIB)
+    assert (jobs, message) == (2, "2 runs at a time instead of 4: one needs up to 1.1 GB of 3.2 GB of memory")
+
+
+def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path: Path) -> None:
+    with (
+        open_results(tmp_path) as results,
+        pytest.raises(RigError, match=r"a run needs up to 1\.1 GB of memory, 0\.5 GB are available"),
+    ):
+        execute(plan_of(2), FakeBackend(), results, jobs=2, memory_bytes=GIB // 2)
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
+def test_what_is_recorded_already_needs_no_memory(tmp_path: Path) -> None:
+    with open_results(tmp_path) as results:
+        execute(plan_of(2), FakeBackend(), results, jobs=2)
+        summary = execute(plan_of(2), FakeBackend(), results, jobs=2, memory_bytes=0)
+    assert summary == Summary(reused=2, executed=0, failed=0)
+
+
+def test_no_more_runs_go_on_than_fit(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with open_results(tmp_path) as results:
+        execute(plan_of(3), FakeBackend(), results, jobs=3, events=events.append, memory_bytes=2 * GIB)
+    limited, started = events[:2]
+    assert (limited.kind, limited.level, limited.facts["jobs"]) == (Kind.JOBS_LIMITED, Level.WARNING, 1)
+    assert (started.kind, started.facts["jobs"]) == (Kind.RUNS_STARTED, 1)

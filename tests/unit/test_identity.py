@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The identity of code: what changes what it does changes it, words and layout do not, nor does the Python in use."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from longfat.hosts import code
+from longfat.identity import canonical, code_identity
+
+# Its digest was the same under 3.11, 3.12 and 3.13.
+SNIPPET = (Path(__file__).parents[1] / "data" / "python-3.11-snippet.txt").read_text(encoding="utf-8")
+DIGEST = "b30425df7e6a2bd30b8c8cd9abb1e5cba3766f17b37fc2981c12ceeb9fc335f8"
+
+FUNCTION = '''\
+import os
+
+
+def share(part: int, whole: int = 100, *, digits: int = 2) -> float:
+    """The share in percent."""
+    if part > whole:
+        raise ValueError(f"{part} of {whole}")
+    text = "a " "text"
+    return round(100 * part / whole, digits)
+'''
+
+
+def test_the_canonical_form_of_a_fixed_snippet_is_the_same_under_every_python() -> None:
+    assert hashlib.sha256(canonical(SNIPPET).encode()).hexdigest() == DIGEST
+
+
+def test_the_fixed_snippet_has_every_kind_of_statement_expression_pattern_and_operator() -> None:
+    abstract = (ast.stmt, ast.expr, ast.pattern, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)
+    known = {kind.__name__ for base in abstract for kind in base.__subclasses__()}
+    came_later = {"TypeAlias", "TemplateStr", "Interpolation"}
+    gone = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis"}  # of 3.7, which 3.11 still names
+    assert known - came_later - gone == known & {type(node).__name__ for node in ast.walk(ast.parse(SNIPPET))}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import os", "import os  # for nothing"),
+        ('    """The share in percent."""\n', ""),
+        ("The share in percent.", "Which part of the whole it is."),
+        ("import os", '"""A module."""\n\nimport os\n\n"Words between."'),
+        ('text = "a " "text"', "text = (\n        'a text'\n    )"),
+        ("whole: int = 100, *,", "whole: int = 1_00,\n    *,"),
+        ("    if part", "    pass\n    if part"),
+    ],
+    ids=["comment", "no-docstring", "docstring", "words", "layout", "digits", "pass"],
+)
+def test_words_and_layout_change_nothing(before: str, after: str) -> None:
+    assert before in FUNCTION
+    assert canonical(FUNCTION.replace(before, after)) == canonical(FUNCTION)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("100 * part", "101 * part"),
+        ("100 * part", "100.0 * part"),
+        ("int = 100", "int = 99"),
+        ("digits: int = 2", "digits: int"),
+        ("part / whole", "part // whole"),
+        ("part > whole", "part >= whole"),
+        ("whole: int", "whole: float"),
+        (", *, digits", ", digits"),
+        ("{part} of", "{part!r} of"),
+        ('"a " "text"', '"a" "text"'),
+        ("import os", "import os.path"),
+    ],
+)
+def test_whatever_may_change_what_the_code_does_changes_its_form(before: str, after: str) -> None:
+    assert before in FUNCTION
+    assert canonical(FUNCTION.replace(before, after)) != canonical(FUNCTION)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("def f(*, a): return a", "def f(*, a=None): return a"),
+        ("x: int", "x: int = None"),
+        ("y = {None: x}", "y = {**x}"),
+        ("y = 'x'", "y = x"),
+        ("y = 1", "y = True"),
+        ("y = ''", "y = b''"),
+        ("f(*x)", "f(x)"),
+        ("from . import a", "from a import a"),
+    ],
+)
+def test_nothing_and_none_are_told_apart(one: str, other: str) -> None:
+    assert canonical(one) != canonical(other)
+
+
+def test_an_identity_covers_the_names_of_the_files(tmp_path: Path) -> None:
+    for name in ("one.py", "other.py"):
+        (tmp_path / name).write_text(FUNCTION)
+    one, other = (code_identity(tmp_path, [tmp_path / name]) for name in ("one.py", "other.py"))
+    assert one != other
+
+
+def test_no_code_with_an_identity_reads_docstrings() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in code._sources()]
+    assert len(texts) > 30
+    assert not any("__doc__" in text for text in texts)

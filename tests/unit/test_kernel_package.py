@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel source from a suite of Debian that the machine does not use; apt-get and dpkg-deb are stubs."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from tiny_kernels import NAME, VERSION, settings, tiny_kernels
+
+from longfat.builds.apt_sources import AptSource, parse_listing, single_source
+from longfat.builds.kernel import build_kernel
+from longfat.errors import RigError
+
+TARBALL = "/usr/src/nonesuch-linux.tar"
+LISTING = """\
+http://mirror.example/other/ bookworm main Other
+http://mirror.example/debian/ bookworm main Debian
+http://mirror.example/debian-security/ bookworm-security main Debian
+"""
+# It keeps its arguments and its source; what it "downloads" is the tar file that a real package would hold.
+APT_GET = """\
+#!/bin/sh
+echo "$@" >>{log}
+case "$*" in
+indextargets*) cat {listing} ;;
+*update) cat "${{2#*=}}" >{source}; test -z "$OFFLINE" || {{ echo "E: cannot connect" >&2; exit 100; }} ;;
+*) cp {package} linux-source_1_all.deb ;;
+esac
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Kernels whose source is in no installed package, but in one of the suite ``next-backports``."""
+    folder = tiny_kernels(tmp_path, monkeypatch)
+    settings(folder, distribution_tarball=TARBALL, suite="next-backports")
+    with tarfile.open(tmp_path / "package", "w") as tar:
+        tar.add(tmp_path / f"linux-{VERSION}.tar", f".{TARBALL}")
+    (tmp_path / "listing").write_text(LISTING)
+    paths = {name: tmp_path / name for name in ("listing", "package", "source")}
+    program(tmp_path, "apt-get", APT_GET.format(log=tmp_path / "apt-log", **paths))
+    program(tmp_path, "dpkg-deb", '#!/bin/sh\ncat "$2"\n')
+    return folder
+
+
+def program(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "programs" / name
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_a_source_of_another_suite_is_fetched_from_the_machines_own_archive(kernels: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert build_kernel(kernels_folder=kernels, say=said.append).version == VERSION
+    assert said[0] == "fetching the package linux-source-6.12 of next-backports"
+    source = (tmp_path / "source").read_text()
+    assert source.startswith("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ")
+    assert source.endswith(" http://mirror.example/debian next-backports main\n")
+
+
+def test_the_machines_own_apt_is_not_touched(kernels: Path, tmp_path: Path) -> None:
+    build_kernel(kernels_folder=kernels)
+    calls = (tmp_path / "apt-log").read_text().splitlines()[1:]
+    assert [call.split()[-1] for call in calls] == ["update", "linux-source-6.12"]
+    for call in calls:
+        assert "Dir::Etc::SourceParts=/dev/null" in call
+        for key in ("Dir::Etc::SourceList", "Dir::State::Lists", "Dir::Cache"):
+            assert f"{key}={tmp_path}/cache/kernels/.apt-" in call
+
+
+def test_a_fetched_source_is_kept_and_nothing_else(kernels: Path, tmp_path: Path) -> None:
+    kernel = build_kernel(kernels_folder=kernels)
+    left = sorted(path.name for path in (tmp_path / "cache/kernels").iterdir() if path.name != kernel.digest[:32])
+    assert left == ["lock", "nonesuch-linux.tar", "sources.json", "um.lock"]
+    (tmp_path / "programs/apt-get").unlink()
+    said: list[str] = []
+    assert build_kernel(kernels_folder=kernels, say=said.append) == kernel
+    assert said == []
+
+
+def fall_back(kernels: Path) -> tuple[list[str], str]:
+    """What is said, and the error that kernel.org's absence then gives."""
+    said: list[str] = []
+    with pytest.raises(RigError) as caught:
+        build_kernel(kernels_folder=kernels, say=said.append)
+    return said, str(caught.value)
+
+
+def test_without_the_package_the_release_of_kernel_org_is_tried(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFLINE", "1")
+    said, error = fall_back(kernels)
+    reason = "apt-get update failed: E: cannot connect"
+    assert said[1] == f"the package linux-source-6.12 cannot be had: {reason}"
+    assert said[2].startswith("fetching file:")
+    assert "hint: apt-get install linux-source-6.12, which is in Debian's next-backports" in error
+
+
+def test_a_package_without_the_tarball_is_no_source(kernels: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "package", "w") as tar:
+        tar.add(tmp_path / "listing", "./usr/share/doc/readme")
+    said, _ = fall_back(kernels)
+    assert said[1].endswith(f"cannot be had: the package linux-source_1_all.deb has no {TARBALL}")
+    assert sorted(path.name for path in (tmp_path / "cache/kernels").iterdir()) == ["lock"]
+
+
+def test_a_machine_without_a_debian_archive_has_no_such_package(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "listing").write_text("http://mirror.example/ubuntu/ noble main Ubuntu\n")
+    said, _ = fall_back(kernels)
+    assert said[1].endswith("cannot be had: this machine's apt has no Debian archive")
+
+
+def test_a_machine_without_apt_has_no_such_package(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "programs/apt-get").unlink()
+    for name in ("tar", "sh"):
+        (tmp_path / "programs" / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    said, _ = fall_back(kernels)
+    assert said[1].endswith("cannot be had: this machine's apt has no Debian archive")
+
+
+def test_a_kernel_that_names_no_suite_asks_no_archive(kernels: Path, tmp_path: Path) -> None:
+    settings(kernels, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
+    build_kernel(kernels_folder=kernels)
+    assert not (tmp_path / "apt-log").exists()
+
+
+def test_the_source_of_a_suite_is_that_suite_alone() -> None:
+    line = single_source("next-backports", parse_listing(LISTING))
+    assert line is not None
+    assert line.split("] ")[1] == "http://mirror.example/debian next-backports main"
+    assert (
+        single_source("next-backports", [AptSource("http://mirror.example/ubuntu", "noble", "main", "Ubuntu")]) is None
+    )
+
+
+def test_the_guests_command_line_is_part_of_a_kernels_identity(kernels: Path) -> None:
+    before = build_kernel(kernels_folder=kernels)
+    with (kernels / NAME / "source.toml").open("a") as file:
+        file.write('command_line = "seccomp=auto"\n')
+    assert build_kernel(kernels_folder=kernels).digest != before.digest

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel that a study names: for all of it, for an experiment, or as a factor of a sweep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from longfat.backends.ns2 import Ns2Backend
+from longfat.backends.ns3 import Ns3Backend
+from longfat.backends.protocol import Backend, Capabilities
+from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS, require_kernel
+from longfat.errors import RigError, StudyError
+from longfat.manifest import load_study
+from longfat.manifest.schema import json_schema
+from longfat.plan import Plan, build_plan
+from longfat.plan.lockfile import read_lock
+from longfat.runspec import RunSpec
+from longfat.verbs.run import Machine, named_kernels, run
+from longfat.verbs.study import Choices
+
+NEWER = "linux-7.3"
+STUDY = """\
+format: 2
+study: example
+title: An example
+algorithms:
+  standard: {cca: reno}
+experiments:
+  - id: first
+    artifacts: [fig-1]
+    topology: {kind: delay, rate: 100 Mbit/s, rtt: 30 ms}
+    flows: [{name: f1, from: client1, to: server, algorithm: standard, duration: 1 s, start_jitter: 1 ms}]
+"""
+SWEPT = STUDY + f'    kernel: "${{kernel}}"\n    sweep: {{product: {{kernel: [{DEFAULT_KERNEL}, {NEWER}]}}}}\n'
+NAMED = STUDY.replace("algorithms:", f"kernel: {NEWER}\nalgorithms:")
+PINS = {"backend": "virtual", "kernel": "k6", "image": "i", "lab": "l"}
+DIGESTS = {DEFAULT_KERNEL: "k6", NEWER: "k7"}
+
+
+def plan(tmp_path: Path, text: str, pins: dict[str, str] = PINS, kernels: dict[str, str] = DIGESTS) -> Plan:
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    return build_plan(load_study(path), profile="paper", pins=pins, kernels=kernels)
+
+
+def specs(tmp_path: Path, text: str) -> list[RunSpec]:
+    return [run.spec for run in plan(tmp_path, text).runs]
+
+
+def test_a_study_that_names_no_kernel_has_the_default_one_and_so_has_one_that_names_it(tmp_path: Path) -> None:
+    (spec,) = specs(tmp_path, STUDY)
+    assert spec.pins == PINS
+    assert specs(tmp_path, STUDY.replace("algorithms:", f"kernel: {DEFAULT_KERNEL}\nalgorithms:")) == [spec]
+
+
+def test_a_run_pins_the_digest_of_its_studys_kernel(tmp_path: Path) -> None:
+    (spec,) = specs(tmp_path, NAMED)
+    assert spec.pins == {**PINS, "kernel": "k7"}
+
+
+def test_an_experiments_kernel_goes_before_its_studys(tmp_path: Path) -> None:
+    (spec,) = specs(tmp_path, NAMED + f"    kernel: {DEFAULT_KERNEL}\n")
+    assert spec.pins == PINS
+
+
+def test_the_arms_of_a_sweep_over_kernels_differ_in_nothing_but_the_kernel(tmp_path: Path) -> None:
+    made = plan(tmp_path, SWEPT)
+    pinned = {run.factors["kernel"]: run.spec.pins["kernel"] for run in made.runs}
+    assert pinned == DIGESTS
+    assert len({run.run_id for run in made.runs}) == 2
+    assert len({(run.spec.seed, run.spec.flows) for run in made.runs}) == 1
+    assert {run.scenario for run in made.runs} == {f"first.kernel-{name}" for name in DIGESTS}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [(STUDY, [DEFAULT_KERNEL]), (NAMED, [NEWER]), (SWEPT, [DEFAULT_KERNEL, NEWER])],
+    ids=["none named", "one named", "both named"],
+)
+def test_only_the_kernels_that_a_plan_needs_are_built(tmp_path: Path, text: str, names: list[str]) -> None:
+    assert list(named_kernels(plan(tmp_path, text, {"backend": "virtual"}, {}))) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (STUDY.replace("algorithms:", "kernel: linux-7.2\nalgorithms:"), "kernel"),
+        (STUDY + "    kernel: linux-7.2\n", "experiments[0].kernel"),
+        (SWEPT.replace(f"{NEWER}]", "linux-7.2]"), "experiments[0].sweep.product.kernel[1]"),
+    ],
+    ids=["study", "experiment", "factor"],
+)
+def test_an_unknown_kernel_is_refused_with_the_nearest(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        plan(tmp_path, text)
+    (problem,) = caught.value.problems
+    assert problem.key == key
+    assert problem.message.endswith(f"unknown kernel 'linux-7.2'; allowed: {', '.join(KERNELS)}")
+    assert problem.hint == f"did you mean {NEWER!r}?"
+
+
+def test_a_kernel_that_cannot_be_built_is_refused_with_the_nearest() -> None:
+    with pytest.raises(StudyError, match=f"unknown kernel 'linux-7.4', there are {', '.join(KERNELS)}") as caught:
+        require_kernel("linux-7.4")
+    assert caught.value.hint == f"did you mean {NEWER!r}?"
+
+
+@pytest.mark.parametrize("backend", [Ns2Backend(None, "none", ()), Ns3Backend(None, "none", ())], ids=["ns2", "ns3"])
+def test_a_backend_without_named_kernels_refuses_a_run_that_names_one(tmp_path: Path, backend: Backend) -> None:
+    (named,) = plan(tmp_path, NAMED, {"backend": "ns2"}, {}).runs
+    (other,) = plan(tmp_path, STUDY, {"backend": "ns2"}, {}).runs
+    assert backend.refuses(named.spec) == (f"backend {backend.name} has no kernel {NEWER!r}; backend virtual has",)
+    assert backend.refuses(other.spec) == ()
+
+
+def test_editors_are_told_that_a_kernel_may_be_a_factor() -> None:
+    schema = json_schema()
+    assert {"$ref": "#/$defs/Reference"} in schema["$defs"]["Experiment"]["properties"]["kernel"]["anyOf"]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    folder = tmp_path / "example"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(SWEPT)
+    return folder
+
+
+def test_a_study_over_kernels_is_run_with_each_under_its_own_pin(study: Path, tmp_path: Path) -> None:
+    machine = Machine("fake", jobs=1, results=tmp_path / "results")
+    assert run(str(study), Choices("paper"), machine, Console(quiet=True))
+    records = [json.loads(path.read_text()) for path in (tmp_path / "results/raw").glob("*/spec.json")]
+    assert sorted(spec["pins"]["kernel"] for spec in records) == sorted(KERNELS)
+    assert read_lock(tmp_path / "results/lock.json").pins["kernel"] == "none"
+
+
+def test_a_study_over_kernels_is_refused_before_anything_is_run_where_there_are_none(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ns2Backend, "capabilities", lambda self: Capabilities(frozenset({"reno"})))  # as if installed
+    machine = Machine("ns2", jobs=1, results=tmp_path / "results")
+    with pytest.raises(RigError, match=r"1 runs: backend ns2 has no kernel 'linux-7.3'; backend virtual has"):
+        run(str(study), Choices("paper"), machine, Console(quiet=True))
+    assert not list((tmp_path / "results").glob("raw/*"))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The composed roots: no guest starts on one that is not what the image and the laboratory's code are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tiny_images import empty_cache
+from typer.testing import CliRunner
+
+from longfat import store
+from longfat.builds.image import ImageBuild, build_image
+from longfat.builds.roots import open_root, root_fault
+from longfat.cli import app
+from longfat.errors import RigError
+from longfat.files import flush_file_system
+
+CODE = "c" * 64
+MODULE = "code/longfat/lab/traffic.py"
+COMPILED = "code/longfat/lab/__pycache__/traffic.pyc"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and a stub of mmdebstrap."""
+    return empty_cache(tmp_path, monkeypatch)
+
+
+def add_code(root: Path) -> None:
+    for name in (MODULE, COMPILED):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("8 * total")
+
+
+def opened(built: ImageBuild) -> tuple[Path, list[str]]:
+    said: list[str] = []
+    return open_root(built, CODE, add_code, said.append), said
+
+
+def alter(path: Path) -> None:
+    """Change a byte and keep size and times, as a failing disk does."""
+    times = path.stat()
+    path.write_bytes(b"#" + path.read_bytes()[1:])
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_a_root_is_composed_once_and_is_the_image_with_the_code(cache: Path) -> None:
+    built = build_image()
+    root, said = opened(built)
+    assert root == cache / "roots" / f"{built.digest[:16]}-{CODE[:16]}" / "root"
+    assert (root / "usr/bin/python3").samefile(built.path / "usr/bin/python3")
+    assert (root / MODULE).read_text() == "8 * total"
+    before = root.stat().st_ino
+    assert opened(built) == (root, [])
+    assert (root.stat().st_ino, said) == (before, [])
+    assert root_fault(root.parent, built) is None
+
+
+@pytest.mark.parametrize("name", [MODULE, COMPILED])
+def test_changed_code_in_a_root_is_replaced_before_any_guest_runs_it(cache: Path, name: str) -> None:
+    built = build_image()
+    root, _ = opened(built)
+    alter(root / name)
+    again, said = opened(built)
+    assert (again / name).read_text() == "8 * total"
+    assert said == [
+        f"the composed root is damaged (the laboratory's code was changed); it is composed anew: {root.parent}"
+    ]
+    assert opened(built) == (root, [])
+
+
+@pytest.mark.parametrize("name", ["code/json.py", "code/longfat/json", "usr/bin/sitecustomize.py", "etc"])
+def test_what_was_added_to_a_root_is_removed(cache: Path, name: str) -> None:
+    built = build_image()
+    root, _ = opened(built)
+    (root / name).symlink_to("/lab")
+    again, said = opened(built)
+    assert not os.path.lexists(again / name)
+    assert len(said) == 1 and "is damaged" in said[0]
+
+
+def test_a_file_of_the_image_that_a_root_lost_is_put_back(cache: Path) -> None:
+    built = build_image()
+    root, _ = opened(built)
+    (root / "usr/bin/python3").unlink()
+    again, said = opened(built)
+    assert (again / "usr/bin/python3").read_text() == "python"
+    assert "files of the image were changed, added or removed" in said[0]
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"format": 9, "code_sha256": ""}'])
+def test_a_root_that_nothing_vouches_for_is_composed_anew(cache: Path, text: str | None) -> None:
+    built = build_image()
+    root, _ = opened(built)
+    (root.parent / "root.json").unlink()
+    if text is not None:
+        (root.parent / "root.json").write_text(text)
+    assert "root.json" in opened(built)[1][0]
+    assert opened(built) == (root, [])
+
+
+def test_following_the_hint_for_a_damaged_image_repairs_the_roots_too(cache: Path) -> None:
+    built = build_image()
+    opened(built)
+    with (built.path / "usr/bin/python3").open("a") as file:
+        file.write("DAMAGE")
+    follow_hint(verify=False)
+    again, _ = opened(build_image(verify=True))
+    assert (again / "usr/bin/python3").read_text() == "python"
+
+
+def test_following_the_hint_repairs_damage_that_only_a_full_check_finds(cache: Path) -> None:
+    root, _ = opened(build_image())
+    alter(root / "usr/bin/python3")
+    assert opened(build_image())[1] == [], "size and time are the same"
+    follow_hint(verify=True)
+    again, _ = opened(build_image(verify=True))
+    assert (again / "usr/bin/python3").read_text() == "python"
+
+
+def follow_hint(*, verify: bool) -> None:
+    """Do what the message for the damaged image says, with a program in the place of ./just."""
+    with pytest.raises(RigError, match="the image is damaged") as caught:
+        build_image(verify=verify)
+    remove, _, build = str(caught.value.hint).partition(" && ")
+    assert build == "./just image"
+    subprocess.run(["sh", "-euc", remove], check=True)
+    build_image()
+
+
+def test_the_full_check_removes_a_root_with_a_damaged_copy_of_a_file(cache: Path) -> None:
+    built = build_image()
+    root, _ = opened(built)
+    program = root / "usr/bin/python3"
+    shutil.copy2(program, root / "copy")
+    (root / "copy").replace(program)
+    alter(program)
+    assert opened(built) == (root, []), "size and time are the same"
+    result = CliRunner().invoke(app, ["build", "image", "--verify"])
+    assert result.exit_code == 0
+    assert "the composed root was damaged (a file of the image does not have the content" in " ".join(
+        result.output.split()
+    )
+    assert not root.parent.exists()
+    assert (opened(built)[0] / "usr/bin/python3").read_text() == "python"
+
+
+def test_the_full_check_leaves_a_good_root_alone(cache: Path) -> None:
+    root, _ = opened(build_image())
+    result = CliRunner().invoke(app, ["build", "image", "--verify"])
+    assert (result.exit_code, root.is_dir(), "damaged" in result.output) == (0, True, False)
+
+
+def test_image_and_root_are_on_the_disk_before_they_get_their_names(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[tuple[str, bool]] = []
+
+    def flush(folder: Path) -> None:
+        flush_file_system(folder)
+        names = [path.name for path in folder.parent.iterdir() if path.is_dir() and path != folder]
+        flushed.append((folder.parent.name, names == []))
+
+    monkeypatch.setattr(store, "flush_file_system", flush)
+    opened(build_image())
+    assert flushed == [("images", True), ("roots", True)]
+
+
+def test_a_flush_that_fails_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        flush_file_system(tmp_path / "nowhere")
+
+
+def test_code_that_cannot_be_added_leaves_no_root(cache: Path) -> None:
+    def fail(root: Path) -> None:
+        raise RigError("the guest could not compile")
+
+    built = build_image()
+    with pytest.raises(RigError, match="could not compile"):
+        open_root(built, CODE, fail)
+    assert [path.name for path in (cache / "roots").iterdir()] == [".lock"]
+
+
+def test_adding_code_must_leave_the_files_of_the_image_alone(cache: Path) -> None:
+    def too_much(root: Path) -> None:
+        add_code(root)
+        (root / "usr/bin/more").write_text("")
+
+    with pytest.raises(RigError, match="the root that was composed is not right: files of the image were changed"):
+        open_root(build_image(), CODE, too_much)
+
+
+def test_what_a_killed_start_left_is_removed_by_the_next_that_composes(cache: Path) -> None:
+    leftover = cache / "roots/.partial-killed/root"
+    leftover.mkdir(parents=True)
+    opened(build_image())
+    assert not leftover.exists()
+
+
+def test_a_cache_folder_that_takes_no_root_is_named(cache: Path) -> None:
+    built = build_image()
+    (cache / "roots").write_text("")
+    with pytest.raises(RigError, match="the composed root cannot be written: File exists"):
+        opened(built)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every named kernel boots, has every algorithm, and repeats itself; one plan may need several.
+
+`LONGFAT_TEST_KERNEL=NAME ./just test tests/virtual` runs all other tests of guests on another kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from guests import boot, lab_folder, one_flow, virtual
+from test_determinism import differing
+
+from longfat.backends.virtual import VirtualBackend
+from longfat.catalog.ccas import CCAS
+from longfat.catalog.kernels import KERNELS
+from longfat.runspec import RunSpec
+
+pytestmark = [pytest.mark.virtual, pytest.mark.kernels]
+
+NEWER = "linux-7.3"
+# Some programs, then random numbers after the kernel has stirred in what it met.
+DRAW = """
+import os, subprocess, time
+answer = []
+for _ in range(3):
+    for _ in range(10): subprocess.run(["/bin/true"])
+    time.sleep(1.5)
+    answer.append(os.urandom(8).hex())
+"""
+
+
+def short(name: str, cca: str = "reno") -> RunSpec:
+    """Half a second of one flow."""
+    spec = one_flow(duration_us=500_000)
+    flow = dataclasses.replace(spec.flows[0], cca=cca)
+    return dataclasses.replace(spec, flows=(flow,), pins=virtual(name).pins())
+
+
+def run(backend: VirtualBackend, spec: RunSpec, folder: Path) -> Path:
+    folder.mkdir()
+    backend.run(spec, folder)
+    outcome = json.loads((folder / "outcome.json").read_text())
+    assert (outcome["status"], outcome["reason"]) == ("ok", None)
+    return folder
+
+
+def test_one_backend_runs_each_spec_on_the_kernel_that_it_pins(tmp_path: Path) -> None:
+    backend = dataclasses.replace(virtual(), kernels={name: virtual(name).kernel for name in KERNELS})
+    for name in KERNELS:
+        spec = short(name)
+        assert backend.refuses(spec) == ()
+        environment = json.loads((run(backend, spec, tmp_path / name) / "environment.json").read_text())
+        assert environment["kernel_release"].startswith(name.removeprefix("linux-"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("cca", CCAS)
+def test_a_flow_uses_each_algorithm_of_the_catalogue(tmp_path: Path, name: str, cca: str) -> None:
+    folder = run(virtual(name), short(name, cca), tmp_path / "run")
+    (flow,) = json.loads((folder / "flows.json").read_text())
+    assert flow["cca"] == cca
+    assert flow["goodput_bps"] > 1_000_000
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_repeats_itself_to_the_byte(tmp_path: Path, name: str) -> None:
+    one, other = (run(virtual(name), short(name), tmp_path / folder) for folder in ("one", "other"))
+    assert differing(one, other) == []
+
+
+@pytest.fixture
+def two_ways() -> list[VirtualBackend]:
+    """The newer kernel, its guests' programs stopped by seccomp filters and by ptrace."""
+    backend = virtual(NEWER)
+    kernels = (dataclasses.replace(backend.kernel, command_line=(word,)) for word in ("seccomp=on", "seccomp=off"))
+    return [dataclasses.replace(backend, kernels={NEWER: kernel}) for kernel in kernels]
+
+
+def test_seccomp_filters_and_ptrace_give_the_same_bytes(two_ways: list[VirtualBackend], tmp_path: Path) -> None:
+    one, other = (run(backend, short(NEWER), tmp_path / str(number)) for number, backend in enumerate(two_ways))
+    assert differing(one, other) == []
+
+
+def test_seccomp_filters_and_ptrace_give_the_same_random_numbers(two_ways: list[VirtualBackend]) -> None:
+    answers = []
+    for backend in two_ways:
+        with lab_folder(DRAW) as lab:
+            boot(lab, backend)
+            answers.append(json.loads((lab / "raw/answer.json").read_text()))
+    assert answers[0] == answers[1]
+    assert len(set(answers[0])) == 3

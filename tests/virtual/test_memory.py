@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest takes the memory that its run spec states and no more, so that what fits can be counted beforehand."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from guests import MEMORY_BYTES, boot, lab_folder, processes_in
+
+from longfat.execute.memory import OVERHEAD_BYTES
+
+pytestmark = pytest.mark.virtual
+
+# Fills the guest's memory until the kernel of the guest ends the program, while other programs sleep.
+PROGRAM = """
+import subprocess
+sleepers = [subprocess.Popen(["/bin/sleep", "1"]) for _ in range(20)]
+greedy = "blocks = []\\nwhile True: blocks.append(bytes(b'1') * (1 << 20))"
+answer = subprocess.run(["/usr/bin/python3", "-I", "-S", "-c", greedy]).returncode
+for sleeper in sleepers:
+    sleeper.wait()
+"""
+
+
+def taken_bytes(lab: Path) -> int:
+    """Memory of all processes of a guest, what several share counted once, with their page tables."""
+    total = 0
+    for pid in processes_in(lab):
+        try:
+            for name, field in (("smaps_rollup", "Pss:"), ("status", "VmPTE:")):
+                rows = Path(f"/proc/{pid}/{name}").read_text().splitlines()
+                total += sum(int(row.split()[1]) << 10 for row in rows if row.startswith(field))
+        except OSError:
+            continue  # it has ended meanwhile
+    return total
+
+
+def test_a_guest_whose_programs_want_more_takes_its_memory_and_no_more() -> None:
+    seen = [0]
+    ended = threading.Event()
+
+    def watch(lab: Path) -> None:
+        while not ended.wait(0.02):
+            seen.append(taken_bytes(lab))
+
+    with lab_folder(PROGRAM) as lab:
+        watcher = threading.Thread(target=watch, args=(lab,))
+        watcher.start()
+        try:
+            boot(lab)
+        finally:
+            ended.set()
+            watcher.join()
+        assert (lab / "raw/answer.json").read_text() == "-9", "the guest's kernel ended the greedy program"
+    assert MEMORY_BYTES // 2 < max(seen) < MEMORY_BYTES + OVERHEAD_BYTES

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a run cheap or looks at it changes no packet."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from guests import one_flow, run
+from packets import Packet, read_packets
+
+from longfat.runspec import Probes, RunSpec
+
+pytestmark = pytest.mark.virtual
+
+PAYLOAD_LIMIT = {"net.ipv4.tcp_payload_limit": "65536"}
+
+
+def packets(spec: RunSpec, folder: Path) -> list[Packet]:
+    return read_packets(run(spec, folder) / "captures/flow1.pcap")
+
+
+@pytest.mark.parametrize("mtu_bytes", [1500, 9000])
+def test_observing_moves_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
+    spec = one_flow(mtu_bytes=mtu_bytes, duration_us=300_000)
+    nothing = dataclasses.replace(
+        spec, probes=Probes(socket_interval_us=None, queue_interval_us=None, capture_flows=("flow1",))
+    )
+    everything = Probes(socket_interval_us=1000, queue_interval_us=1000, capture_flows=("flow1",))
+    observed = dataclasses.replace(spec, probes=everything)
+    alone, watched = packets(nothing, tmp_path / "alone"), packets(observed, tmp_path / "watched")
+    assert (tmp_path / "watched/sockets.csv").read_text().count("\n") > 290
+    assert len(alone) > 2000
+    assert alone == watched
+
+
+@pytest.mark.parametrize("mtu_bytes", [1500, 9000])
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_payload_that_is_not_copied_changes_no_packet(tmp_path: Path, mtu_bytes: int, end: str) -> None:
+    plain = one_flow(mtu_bytes=mtu_bytes, duration_us=300_000)
+    limited = one_flow(
+        mtu_bytes=mtu_bytes,
+        duration_us=300_000,
+        sender=PAYLOAD_LIMIT if end == "sender" else None,
+        receiver=PAYLOAD_LIMIT if end == "receiver" else None,
+    )
+    copied, counted = packets(plain, tmp_path / "copied"), packets(limited, tmp_path / "counted")
+    assert len(copied) > 3000
+    assert copied == counted
