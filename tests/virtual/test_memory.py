@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -25,16 +26,22 @@ for sleeper in sleepers:
 
 
 def taken_bytes(lab: Path) -> int:
-    """Memory of all processes of a guest, what several share counted once, with their page tables."""
-    total = 0
+    """Memory of a guest: its memory's file, and what each of its processes has for itself, page tables included.
+
+    A page of the file that several processes map counts once, also when one of them ends while this reads.
+    """
+    own, files = 0, {}
     for pid in processes_in(lab):
         try:
-            for name, field in (("smaps_rollup", "Pss:"), ("status", "VmPTE:")):
-                rows = Path(f"/proc/{pid}/{name}").read_text().splitlines()
-                total += sum(int(row.split()[1]) << 10 for row in rows if row.startswith(field))
+            rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+            own += sum(int(row.split()[1]) << 10 for row in rows if row.startswith(("RssAnon:", "VmPTE:")))
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                if "memfd:uml-memory" in os.readlink(descriptor):
+                    found = descriptor.stat()
+                    files[found.st_dev, found.st_ino] = found.st_blocks * 512
         except OSError:
             continue  # it has ended meanwhile
-    return total
+    return own + sum(files.values())
 
 
 def test_a_guest_whose_programs_want_more_takes_its_memory_and_no_more() -> None:
