@@ -54,7 +54,7 @@ def cable_spec(seed: int = 1) -> RunSpec:
 def plan_of(count: int) -> tuple[PlannedRun, ...]:
     """Planned ``count`` runs that differ in their seed."""
     specs = [delay_spec(seed) for seed in range(1, count + 1)]
-    return tuple(PlannedRun(spec.run_id, "one-flow", "one", (), {}, spec.seed, spec) for spec in specs)
+    return tuple(PlannedRun(spec.run_id, "one-flow", "one", {}, spec.seed, spec) for spec in specs)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,13 +25,11 @@ defaults:
   flow: {from: client1, to: server, duration: 9 s}
 experiments:
   - id: single
-    artifacts: [fig-1]
     path: cable
     flows: [{name: stream, algorithm: "${algorithm}", window: "${window}"}]
     sweep: {product: {algorithm: [standard, highspeed, scalable], window: [64 KiB, 1 MiB, 4 MiB]}}
     probes: {sockets: 100 ms, capture: [stream]}
   - id: pairs
-    artifacts: [fig-2]
     path: cable
     flows:
       - {name: one, algorithm: "${first}"}

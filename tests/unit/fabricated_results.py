@@ -29,7 +29,6 @@ algorithms:
 hosts: {mtu: 9000 B, txqueuelen: 100}
 experiments:
   - id: delay
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows:
       - name: stream1
@@ -43,7 +42,6 @@ experiments:
       product: {algorithm: [standard, highspeed], window: [1 MiB, 8 MiB]}
     repetitions: 2
   - id: one-drop
-    artifacts: [fig-2]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows:
       - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 3 s}

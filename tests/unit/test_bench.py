@@ -36,7 +36,6 @@ algorithms:
 hosts: {mtu: 1500 B, txqueuelen: 100}
 experiments:
   - id: delay
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
     flows:
       - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}

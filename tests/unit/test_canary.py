@@ -34,12 +34,10 @@ title: Three canaries
 algorithms: {reno: {cca: reno}, cubic: {cca: cubic}}
 experiments:
   - id: cca
-    artifacts: [canary]
     topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: "${algorithm}", duration: 1 s}]
     sweep: {product: {algorithm: [reno, cubic]}}
   - id: era
-    artifacts: [canary]
     topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: reno, duration: 1 s}]
 """

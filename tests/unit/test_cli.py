@@ -36,7 +36,6 @@ algorithms:
 hosts: {mtu: 1500 B, txqueuelen: 100}
 experiments:
   - id: delay
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
     flows:
       - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
@@ -122,7 +121,7 @@ def test_check_prints_warnings_and_is_content(root: Path) -> None:
     result = call("check", "tiny")
     assert result.exit_code == 0
     assert "no problems, 1 warning\n" in result.output
-    assert f"warning: {root}/experiments/tiny/study.yaml:18: experiments[0].repetitions: " in result.output
+    assert f"warning: {root}/experiments/tiny/study.yaml:17: experiments[0].repetitions: " in result.output
 
 
 def test_run_records_every_run_and_the_next_start_repeats_none(root: Path) -> None:

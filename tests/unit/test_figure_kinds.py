@@ -29,7 +29,6 @@ algorithms:
 hosts: {mtu: 9000 B, txqueuelen: 100}
 experiments:
   - id: pairs
-    artifacts: [stacked]
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {limit: 100}}
     flows:
       - {name: stream1, from: client1, to: server, algorithm: "${first}", window: "${window}", duration: 1 s}
@@ -38,7 +37,6 @@ experiments:
     repetitions: 3
     probes: {capture: [stream1, stream2]}
   - id: queues
-    artifacts: [crowd]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {txqueuelen: "${txqueuelen}"}
     flows:
@@ -47,7 +45,6 @@ experiments:
       product: {txqueuelen: [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 250]}
     repetitions: 2
   - id: direct
-    artifacts: [cable]
     topology: {kind: direct, rate: 1 Gbit/s}
     flows:
       - {name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: 8 MiB, duration: 1 s}

@@ -115,7 +115,6 @@ title: Flows that meet at a queue that marks
 algorithms: {standard: {cca: reno}, highspeed: {cca: highspeed}}
 experiments:
   - id: pairs
-    artifacts: [use]
     topology:
       kind: dumbbell
       rate: "${rate}"

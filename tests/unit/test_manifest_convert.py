@@ -121,7 +121,6 @@ experiments:
   # One flow.
   # The network.
   - id: one
-    artifacts: [fig-1]
     path: 100m-10ms
     hosts: {txqueuelen: "${stack.txqueuelen}"}
     flows:
@@ -136,7 +135,6 @@ experiments:
   - id: dropped
     like: one
     pairs_with: one
-    artifacts: [fig-2]
     drops: [{at: 3 s}]
 
 # Thinned.
@@ -162,7 +160,7 @@ def test_a_study_becomes_paths_stacks_defaults_and_like_with_its_comments(tmp_pa
     folder = write(tmp_path / "old", FORMAT_1)
     status, output = convert(folder)
     assert status == 0, output
-    assert "77 lines become 50; the runs of all 8 points are the same" in output.replace("\n", "")
+    assert "77 lines become 48; the runs of all 8 points are the same" in output.replace("\n", "")
     assert (folder / "study.yaml").read_text(encoding="utf-8") == FORMAT_2
 
 

@@ -15,8 +15,8 @@ study: idle
 title: Repetitions of one run
 algorithms: {reno: {cca: reno}, bbr: {cca: bbr}}
 experiments:
+  # Two flows that may come to differ.
   - id: pair
-    artifacts: [fig-1]
     topology:
       {kind: dumbbell, senders: 2, rate: 10 Mbit/s, host_rate: 1 Gbit/s, rtt: 20 ms, bottleneck_queue: {limit: 50}}
     flows: [{name: f1, from: client1, to: server, algorithm: "${algorithm}", duration: 5 s}]

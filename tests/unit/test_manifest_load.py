@@ -20,8 +20,8 @@ algorithms:
   scalable: {cca: scalable, a: 0.02}
 hosts: {mtu: 9000 B, txqueuelen: 100, sysctls: {net.ipv4.tcp_sack: 1}}
 experiments:
+  # One flow beside another.
   - id: first
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {mtu: 1500 B}
     flows:
@@ -223,7 +223,7 @@ CASES = [
     ("profile that loses a drop", "duration: 4 s", "duration: 2 s", 23, "profiles.smoke.duration",
      "experiment 'first' loses its drop", "its own duration"),
     ("unknown profile", "  quick:", "  quikc:", 22, "profiles.quikc", "allowed: smoke, quick", "'quick'"),
-    ("text for a list", "artifacts: [fig-1]", "artifacts: fig-1", 10, "experiments[0].artifacts",
+    ("text for a list", "capture: [f1]", "capture: f1", 19, "experiments[0].probes.capture",
      "not a list", None),
     ("other format", "format: 2", "format: 3", 1, "format", "3 is not allowed; allowed: 2", None),
 ]
@@ -283,7 +283,7 @@ def test_all_problems_are_reported_at_once_and_in_the_order_of_the_file(tmp_path
 
 def test_names_of_experiments_and_flows_are_unique(tmp_path: Path) -> None:
     flow = "      - {name: f1, from: client1, to: server, algorithm: standard, duration: 1 s}\n"
-    second = "  - id: first\n    artifacts: [b]\n    topology: {kind: direct, rate: 1 Gbit/s}\n    flows:\n"
+    second = "  - id: first\n    topology: {kind: direct, rate: 1 Gbit/s}\n    flows:\n"
     found = problems(tmp_path, changed(("profiles:", f"{second}{flow * 2}profiles:")))
     texts = [f"{problem.key}: {problem.message}" for problem in found]
     assert "experiments[1].id: experiment 'first' is given twice; names are unique" in texts

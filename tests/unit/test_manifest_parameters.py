@@ -19,8 +19,8 @@ algorithms:
   first: {first}
   second: {second}
 experiments:
+  # One flow.
   - id: one
-    artifacts: [fig-1]
     topology: {{kind: direct, rate: 1 Gbit/s}}
     flows: [{{name: f1, from: client1, to: server, duration: 1 s, algorithm: {used}}}]
     {sweep}

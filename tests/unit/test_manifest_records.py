@@ -30,8 +30,8 @@ stacks:
   swift: {algorithm: fast, streams: 1}
 defaults: {repetitions: 3, probes: {sockets: 1 s, queues: 1 s}, memory: 2 GiB}
 experiments:
+  # Along every path.
   - id: first
-    artifacts: [fig-1]
     path: "${path}"
     topology: {bottleneck_queue: {limit: "${limit}"}}
     flows:
@@ -39,9 +39,9 @@ experiments:
     sweep:
       product: {path: [short, long], stack: [one, many, swift]}
       derived: {limit: round(path.rate * path.rtt / packet / 4)}
+  # Along one.
   - id: second
     like: first
-    artifacts: [fig-2]
     path: long
     hosts: {txqueuelen: "${stack.queue}"}
     probes: {ping: 100 ms}
@@ -141,7 +141,6 @@ def test_an_experiment_takes_from_an_earlier_one_what_it_does_not_give(tmp_path:
     _, second = load(tmp_path, GOOD).experiments
     experiment = second.points[0].experiment
     assert experiment.flows[0].name == "f"
-    assert second.artifacts == ("fig-2",)
     assert limit_of(experiment) == 50
 
 
@@ -227,9 +226,9 @@ CASES = [
      "'stack' is in another zip too", None),
     ("zips of unequal length", "{kind: [a, b]", "{kind: [a]", 36, "experiments[1].sweep.zip[1]",
      "lists of unequal length: kind has 1, share has 2", None),
-    ("like an unknown one", "like: first", "like: frst", 28, "experiments[1].like",
+    ("like an unknown one", "like: first", "like: frst", 29, "experiments[1].like",
      "unknown earlier experiment 'frst'; allowed: first", "did you mean 'first'?"),
-    ("like itself", "like: first", "like: second", 28, "experiments[1].like",
+    ("like itself", "like: first", "like: second", 29, "experiments[1].like",
      "unknown earlier experiment 'second'; allowed: first", None),
     ("fault of an inherited key", "to: server", "to: sever", 23, "experiments[0].flows[0].to",
      "unknown node 'sever'", None),

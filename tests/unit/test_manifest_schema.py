@@ -32,7 +32,6 @@ stacks:
 defaults: {repetitions: 2, flow: {duration: 10 s}}
 experiments:
   - id: first
-    artifacts: [fig-1]
     path: long
     topology: {bottleneck_queue: {limit: "${limit}"}}
     flows:
@@ -79,8 +78,8 @@ REFUSED = [
         '{name: f1, from: client1, to: server, algorithm: "${algorithm}", w',
         "{algorithm: standard, w",
     ),
-    ("experiment without an id", "  - id: first\n    artifacts", "  - artifacts"),
-    ("experiment without artifacts", "    artifacts: [fig-1]\n", ""),
+    ("experiment without an id", "  - id: first\n    path", "  - path"),
+    ("key of format 1", "    probes: {s", "    artifacts: [fig-1]\n    probes: {s"),
     ("path without a kind", "{kind: dumbbell, ", "{"),
     ("unknown kind of a path", "kind: dumbbell", "kind: dumbell"),
     ("path without a rate", "dumbbell, rate: 1 Gbit/s", "dumbbell"),
@@ -96,8 +95,7 @@ REFUSED = [
     ("queue as a text", "txqueuelen: 100", 'txqueuelen: "100"'),
     ("unknown offload", "[tso]", "[tsoo]"),
     ("sysctl outside the network", "net.ipv4.tcp_sack: 1", "kernel.panic: 1"),
-    ("list that is a text", "artifacts: [fig-1]", "artifacts: fig-1"),
-    ("artifact with a space", "[fig-1]", "[fig 1]"),
+    ("list that is a text", "capture: [f1]", "capture: f1"),
     ("reference inside a text", '"${stack.streams}"', '"${stack.streams} of them"'),
     ("reference where none may stand", "duration: 10 s", 'duration: "${algorithm}"'),
     ("factor without values", "stack: [few]", "stack: []"),

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from longfat.catalog.stacks import STACKS
+from longfat.errors import StudyError
+from longfat.figures.artifacts import experiments_by_artifact, experiments_named
 from longfat.figures.document import load_figures
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan, estimate
@@ -29,7 +31,7 @@ def test_sandia_has_every_figure_and_table_of_the_paper() -> None:
 
 
 def test_the_papers_grid_is_ten_runs_of_three_algorithms_at_thirteen_windows() -> None:
-    plan = build_plan(study("sandia-2003"), profile="paper", only=["fig-11"], pins={})
+    plan = build_plan(study("sandia-2003"), profile="paper", only=["delay-9000"], pins={})
     assert len(plan.runs) == 10 * 3 * 13
     for run in plan.runs:
         assert run.spec.flows[0].duration_us == 10_000_000
@@ -37,16 +39,20 @@ def test_the_papers_grid_is_ten_runs_of_three_algorithms_at_thirteen_windows() -
 
 
 def test_windows_are_asked_for_as_the_paper_names_them() -> None:
-    plan = build_plan(study("sandia-2003"), profile="paper", only=["fig-11"], pins={})
+    plan = build_plan(study("sandia-2003"), profile="paper", only=["delay-9000"], pins={})
     requested = {run.factors["window"]: run.spec.flows[0].window_bytes for run in plan.runs}
     assert requested[16 << 20] == 16 << 20
     assert requested[512 << 10] == 512 << 10
 
 
 def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
-    plan = build_plan(study("sandia-2003"), profile="smoke", only=["fig-1", "fig-2", "fig-3", "fig-4"], pins={})
+    shown = experiments_by_artifact(EXPERIMENTS / "sandia-2003", study("sandia-2003"))
+    plan = build_plan(study("sandia-2003"), profile="smoke", pins={})
     drops = {
-        run.artifacts[0]: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops] for run in plan.runs
+        artifact: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops]
+        for artifact in ("fig-1", "fig-2", "fig-3", "fig-4")
+        for run in plan.runs
+        if run.experiment == shown[artifact][0]
     }
     assert drops == {"fig-1": [], "fig-2": [3_000_000], "fig-3": [1_000_000], "fig-4": [1_400_000]}
 
@@ -59,7 +65,7 @@ def test_kelly_has_every_slide_with_a_figure_or_table() -> None:
 
 
 def test_the_papers_transfers_are_of_2_gigabytes_for_1200_seconds_in_one_to_sixteen_flows() -> None:
-    plan = build_plan(study("kelly-2003"), profile="paper", only=["slide-10-bulk"], pins={})
+    plan = build_plan(study("kelly-2003"), profile="paper", only=["bulk"], pins={})
     assert sorted({len(run.spec.flows) for run in plan.runs}) == [1, 2, 4, 8, 16]
     assert {(flow.transfer_bytes, flow.duration_us) for run in plan.runs for flow in run.spec.flows} == {
         (2_000_000_000, 1_200_000_000)
@@ -126,3 +132,19 @@ def test_the_papers_eight_flows_start_in_pairs_and_send_together_for_fifteen_min
         ends = [(flow.start_us + flow.duration_us) // 1_000_000 for flow in run.spec.flows]
         assert starts == [0, 0, 300, 300, 600, 600, 900, 900]
         assert ends == [2700, 2700, 2400, 2400, 2100, 2100, 1800, 1800]
+
+
+def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:
+    slac, folder = study("slac-2003"), EXPERIMENTS / "slac-2003"
+    assert experiments_named(folder, slac, ["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
+    assert experiments_named(folder, slac, ["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
+
+
+def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_nearest() -> None:
+    with pytest.raises(StudyError) as caught:
+        experiments_named(EXPERIMENTS / "vista-2006", study("vista-2006"), ["tab-44", "one-irland", "tab-1"])
+    problems = [str(problem) for problem in caught.value.problems]
+    assert len(problems) == 3
+    assert "'tab-44'" in problems[0] and "did you mean 'tab-4'?" in problems[0]
+    assert "'one-irland'" in problems[1] and "did you mean 'one-ireland'?" in problems[1]
+    assert problems[2].startswith("--only: 'tab-1' rests on no experiment")

@@ -22,7 +22,6 @@ profiles:
   quick: {duration: 20 s}
 experiments:
   - id: beside
-    artifacts: [slide-20]
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 70 ms, senders: 2, receivers: 2}
     flows: [{name: stream, from: client1, to: server1, algorithm: standard, duration: 60 s}]
     udp:

@@ -21,7 +21,6 @@ title: A sweep of the switch's buffer
 algorithms: {standard: {cca: reno}}
 experiments:
   - id: buffer
-    artifacts: [fig-1]
     topology:
       kind: dumbbell
       rate: 100 Mbit/s
@@ -49,7 +48,7 @@ def warnings(folder: Path, *changes: tuple[str, str]) -> tuple[Problem, ...]:
 
 def test_a_swept_buffer_behind_a_host_of_the_same_rate_is_a_warning_that_names_both(tmp_path: Path) -> None:
     (warning,) = warnings(tmp_path)
-    assert (warning.file, warning.line) == (str(tmp_path / "study.yaml"), 13)
+    assert (warning.file, warning.line) == (str(tmp_path / "study.yaml"), 12)
     assert warning.key == "experiments[0].topology.bottleneck_queue"
     assert warning.message == (
         "the queue of 'switch', 10 packets, cannot fill: 'client1' before it sends at 100 Mbit/s and 'switch' at "
@@ -116,7 +115,7 @@ def test_check_prints_warnings_and_succeeds(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["check", str(tmp_path)], env={"COLUMNS": "400"})
     assert result.exit_code == 0, result.output
     assert "no problems, 1 warning\n" in result.output
-    assert f"warning: {tmp_path}/study.yaml:13: experiments[0].topology.bottleneck_queue: the queue" in result.output
+    assert f"warning: {tmp_path}/study.yaml:12: experiments[0].topology.bottleneck_queue: the queue" in result.output
 
 
 def test_the_shipped_studies_warn_only_of_hosts_that_their_papers_have() -> None:

@@ -25,7 +25,6 @@ profiles:
   quick: {duration: 20 s}
 experiments:
   - id: users
-    artifacts: [slide-11]
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 120 ms, senders: 2}
     flows: [{name: bulk, from: client1, to: server, algorithm: scalable, duration: 30 s}]
     web: [{name: surf, from: client2, to: server, users: 1400, algorithm: standard, duration: 60 s}]

@@ -31,7 +31,6 @@ algorithms:
   standard: {cca: reno}
 experiments:
   - id: first
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 100 Mbit/s, rtt: 30 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: standard, duration: 1 s, start_jitter: 1 ms}]
 """

@@ -24,7 +24,6 @@ algorithms:
 hosts: {mtu: 9000 B, txqueuelen: 100, sysctls: {net.ipv4.tcp_sack: 1, net.ipv4.tcp_frto: 2}}
 experiments:
   - id: first
-    artifacts: [fig-1, fig-2]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {mtu: 1500 B, sysctls: {net.ipv4.tcp_sack: 0}}
     flows:
@@ -41,7 +40,6 @@ experiments:
       exclude: [{when: {algorithm: scalable, window: 2 MiB}, reason: too large}]
     repetitions: 4
   - id: second
-    artifacts: [fig-3]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {mtu: 1500 B, sysctls: {net.ipv4.tcp_sack: 0}}
     flows:
@@ -166,7 +164,7 @@ def test_an_experiment_pairs_with_one_that_is_there_and_draws_for_itself(tmp_pat
     assert [(problem.line, problem.message, problem.hint) for problem in caught.value.problems] == [
         (12, "unknown experiment 'frist'; allowed: first, second", "did you mean 'first'?"),
         (
-            30,
+            29,
             "'first' has no draws of its own; it pairs with 'frist'",
             "let both pair with the same experiment",
         ),
@@ -182,7 +180,6 @@ def test_pins_change_the_run_but_not_its_seed(study: Study) -> None:
 
 def test_a_lock_entry_carries_base_units_and_the_digest_of_its_spec(study: Study) -> None:
     run = next(run for run in paper(study).runs if run.experiment == "first")
-    assert run.artifacts == ("fig-1", "fig-2")
     assert run.run_id == run.spec.run_id
     assert isinstance(run.factors["window"], int)
     assert run.spec.pins == {"kernel": "k1"}
@@ -230,23 +227,17 @@ def test_a_profile_never_adds_repetitions_or_time(study: Study) -> None:
     assert {run.spec.flows[0].duration_us for run in runs} == {10_000_000}
 
 
-def test_only_takes_artifacts_and_experiments(study: Study) -> None:
-    by_artifact = build_plan(study, only=["fig-2"], pins={})
-    by_id = build_plan(study, only=["first"], pins={})
-    assert {run.experiment for run in by_artifact.runs} == {"first"}
-    assert by_artifact == by_id
+def test_only_takes_experiments(study: Study) -> None:
+    assert {run.experiment for run in build_plan(study, only=["first"], pins={}).runs} == {"first"}
 
 
 def test_unknown_names_are_reported_together_with_the_nearest(study: Study) -> None:
     with pytest.raises(StudyError) as caught:
-        build_plan(study, profile="quik", stack="linux-2", only=["fig-9", "secnd"], pins={})
+        build_plan(study, profile="quik", stack="linux-2", only=["secnd"], pins={})
     assert [str(problem) for problem in caught.value.problems] == [
         "--profile: unknown profile 'quik'; allowed: smoke, quick, paper (did you mean 'quick'?)",
         "--stack: unknown stack 'linux-2'; allowed: modern, linux-2.4 (did you mean 'linux-2.4'?)",
-        "--only: unknown artifact or experiment 'fig-9'; allowed: fig-1, fig-2, fig-3, first, second"
-        " (did you mean 'fig-3'?)",
-        "--only: unknown artifact or experiment 'secnd'; allowed: fig-1, fig-2, fig-3, first, second"
-        " (did you mean 'second'?)",
+        "--only: unknown experiment 'secnd'; allowed: first, second (did you mean 'second'?)",
     ]
 
 

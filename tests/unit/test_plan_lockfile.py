@@ -21,7 +21,6 @@ algorithms: {standard: {cca: reno}}
 hosts: {mtu: 1500 B}
 experiments:
   - id: first
-    artifacts: [fig-1]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: standard, window: "${window}", duration: 10 s}]
     sweep: {product: {window: [16 MiB, 375 kB]}, exclude: []}
@@ -76,9 +75,7 @@ def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
             "excluded",
         ]
     )
-    assert sorted(data["runs"][0]) == sorted(
-        ["run_id", "scenario", "experiment", "artifacts", "factors", "repetition", "spec"]
-    )
+    assert sorted(data["runs"][0]) == sorted(["run_id", "scenario", "experiment", "factors", "repetition", "spec"])
 
 
 def test_a_missing_lock_says_how_to_make_one(tmp_path: Path) -> None:

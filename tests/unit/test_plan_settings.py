@@ -27,7 +27,6 @@ stacks:
 defaults: {path: long, flow: {from: client1, to: server, duration: 10 s}}
 experiments:
   - id: first
-    artifacts: [fig-1]
     topology: {bottleneck_queue: {limit: "${limit}"}}
     flows: [{name: f, algorithm: "${algorithm}", streams: "${stack.streams}"}]
     sweep:
@@ -35,7 +34,6 @@ experiments:
       derived: {limit: round(path.rate * path.rtt / packet)}
       exclude: [{when: {algorithm: scalable, stack: many}, reason: too many}]
   - id: second
-    artifacts: [fig-2]
     flows: [{name: f, algorithm: scalable, start: 2 s, duration: 20 s}]
     memory: 2 GiB
 profiles:

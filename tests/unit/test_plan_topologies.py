@@ -18,7 +18,6 @@ algorithms: {{standard: {{cca: reno}}}}
 hosts: {{mtu: 9000 B, txqueuelen: 50}}
 experiments:
   - id: first
-    artifacts: [fig-1]
     topology: {topology}
     flows: [{{name: f1, from: client1, to: {to}, algorithm: standard, duration: 10 s}}]
     drops: {drops}

@@ -29,7 +29,6 @@ title: An example
 algorithms: {{standard: {{cca: reno}}}}
 experiments:
   - id: first
-    artifacts: [fig-1]
     topology:
       kind: dumbbell
       rate: 100 Mbit/s

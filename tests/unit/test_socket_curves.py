@@ -22,7 +22,6 @@ algorithms: {standard: {cca: reno}, ctcp: {cca: compound}}
 hosts: {mtu: 9000 B, txqueuelen: 100}
 experiments:
   - id: pairs
-    artifacts: [rates]
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {limit: 100}}
     flows:
       - {name: stream1, from: client1, to: server, algorithm: "${first}", window: 8 MiB, duration: 1 s}

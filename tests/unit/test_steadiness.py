@@ -25,7 +25,6 @@ title: UDP traffic
 algorithms: {standard: {cca: reno}}
 experiments:
   - id: beside
-    artifacts: [over-time]
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 20 ms, senders: 2, receivers: 2}
     flows:
       - name: stream

@@ -28,7 +28,6 @@ algorithms:
 hosts: {txqueuelen: 100}
 experiments:
   - id: bulk
-    artifacts: [transfers]
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 30 ms, senders: 3, receivers: 2}
     flows:
       - name: bulk

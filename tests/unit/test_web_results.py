@@ -38,7 +38,6 @@ title: Web users
 algorithms: {standard: {cca: reno}}
 experiments:
   - id: users
-    artifacts: [slide-11]
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 120 ms, senders: 3}
     web:
       - {name: one, from: client1, to: server, users: 100, algorithm: standard, duration: 10 s}
@@ -148,7 +147,7 @@ def plan_of_the_manifest(folder: Path) -> Plan:
 
 
 def test_the_report_s_settings_name_users_and_model(tmp_path: Path) -> None:
-    (setting,) = settings(plan_of_the_manifest(tmp_path))
+    (setting,) = settings(plan_of_the_manifest(tmp_path), {})
     assert setting.flows[0] == "one: client1 to server, 10 s, 100 web users (surge, OFF times 100 %)"
 
 

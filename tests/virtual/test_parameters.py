@@ -47,7 +47,6 @@ algorithms:
   eager: {cca: scalable, a: 0.05, b: 0.25}
 experiments:
   - id: two-to-one
-    artifacts: [fig-1]
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 20 ms, senders: 2}
     flows:
       - {name: f1, from: client1, to: server, algorithm: gentle, window: 64 KiB, duration: 1 s}

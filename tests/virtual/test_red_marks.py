@@ -27,7 +27,6 @@ algorithms: {standard: {cca: reno}}
 hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
 experiments:
   - id: pairs
-    artifacts: [marks]
     topology:
       kind: dumbbell
       rate: 100 Mbit/s

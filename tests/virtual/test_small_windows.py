@@ -26,7 +26,6 @@ algorithms:
 hosts: {mtu: 1500 B, txqueuelen: 100}
 experiments:
   - id: narrow
-    artifacts: [narrow]
     topology:
       kind: dumbbell
       rate: 10 Mbit/s

@@ -108,7 +108,6 @@ def spec_of(case: dict[str, Any], pins: dict[str, str]) -> RunSpec:
     }
     experiment = {
         "id": "bench",
-        "artifacts": ["bench"],
         "topology": {"kind": "delay", "rate": f"{rate_bps} bit/s", "rtt": f"{0 if own_kernel else RTT_US} us"},
         "flows": [flow],
         "probes": dict.fromkeys(("sockets", "queues"), f"{case['sample_us']} us"),

@@ -116,7 +116,6 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
             "run_id": run.run_id,
             "experiment": run.experiment,
             "scenario": run.scenario,
-            "artifacts": list(run.artifacts),
             "repetition": run.repetition,
             "seed": run.spec.seed,
             "stack": plan.stack,

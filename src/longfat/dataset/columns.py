@@ -19,7 +19,6 @@ _RUNS = (
     ("run_id", pa.string()),
     ("experiment", pa.string()),
     ("scenario", pa.string()),
-    ("artifacts", pa.list_(pa.string())),
     ("repetition", pa.int64()),
     ("seed", pa.int64()),
     ("stack", pa.string()),

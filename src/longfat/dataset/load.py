@@ -43,7 +43,6 @@ class Run:
     run_id: str
     experiment: str
     scenario: str
-    artifacts: tuple[str, ...]
     repetition: int
     stack: str
     status: str
@@ -173,7 +172,6 @@ def _run(row: Mapping[str, Any]) -> Run:
     fixed = {key: row[key] for key in ("run_id", "experiment", "scenario", "repetition", "stack", "status")}
     return Run(
         **fixed,
-        artifacts=tuple(row["artifacts"]),
         reason=row["reason"],
         factors=factors,
         measured=row["measured_sha256"],

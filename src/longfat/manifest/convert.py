@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study of format 1 as one of format 2: what it repeats is hoisted into paths, stacks, defaults and ``like``.
 
-Owns that rewriting. A study of format 1 is one of format 2 as it stands, but for the number: so whoever calls this can
-compare the runs of both. Comments stay above the keys that they are of, the text beside the experiments as it is.
+Owns that rewriting. A study of format 1 is one of format 2 but for the number and its lists of artifacts, so that
+whoever calls this can compare the runs of both. Comments stay above their keys, the text beside the experiments stays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,16 @@ _NOTHING: Mapping[str, Any] = {"sweep": {}, "drops": [], "web": [], "udp": [], "
 _MOST_OVERLAID = 2  # keys in which an experiment may differ from a path and still be said to use it
 _LEAST_SAVED = 3  # lines for which a reader is sent to another experiment
 
+# An experiment's list of artifacts, on one line or on several.
+_ARTIFACTS = re.compile(r"^( +)artifacts:.*(?:\n\1 .*)*", re.MULTILINE)
+
 Entry = dict[str, Any]
+
+
+def numbered_anew(text: str) -> str:
+    """A study of format 1 as one of format 2 that is as long; its lists of artifacts go."""
+    text = _ARTIFACTS.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return text.replace("format: 1", "format: 2", 1)
 
 
 def converted(text: str, source: Source, kept: Mapping[str, set[str]]) -> str:
@@ -39,6 +48,8 @@ def converted(text: str, source: Source, kept: Mapping[str, set[str]]) -> str:
     ``kept`` has the factors that claims and figures of each experiment name, by its id and, for all, by ``""``.
     """
     entries: list[Entry] = deepcopy(source.data["experiments"])
+    for entry in entries:
+        entry.pop("artifacts", None)  # they follow from claims and figures
     profiles = source.data.get("profiles", {})
     stacks = _take_stacks(entries, [_named(entry, kept, profiles) for entry in entries])
     paths = _take_paths(entries, set(stacks))
@@ -219,7 +230,7 @@ def _take_like(entries: list[Entry], defaults: Entry) -> list[Entry]:
 def _difference(before: Entry, entry: Entry) -> Entry | None:
     own: Entry = {"id": entry["id"], "like": before["id"]}
     for key in [*entry, *(key for key in before if key not in entry)]:
-        if key == "id" or (key != "artifacts" and key in before and before[key] == entry.get(key, ...)):
+        if key == "id" or (key in before and before[key] == entry.get(key, ...)):
             continue
         if key not in entry:
             if key not in _NOTHING:

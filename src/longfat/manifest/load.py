@@ -236,9 +236,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
         return None, findings
     first = points[0].experiment
     factors = {name: tuple(level.value for level in row) for name, row in levels.items()}
-    swept = SweptExperiment(
-        first.id, first.artifacts, first.repetitions, factors, tuple(points), tuple(excluded), dict(sweep.derived)
-    )
+    swept = SweptExperiment(first.id, first.repetitions, factors, tuple(points), tuple(excluded), dict(sweep.derived))
     return swept, []
 
 

@@ -318,7 +318,6 @@ class Experiment(Closed):
         description="an earlier experiment of which it takes every key that it does not give; `topology`, `hosts` and "
         "`probes` are laid over that one's key by key",
     )
-    artifacts: tuple[f.Name, ...] = Field(min_length=1, description="figures and tables it yields")
     path: f.Name | None = Field(default=None, description="the network, by its name in `paths`")
     topology: Topology = Field(
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"

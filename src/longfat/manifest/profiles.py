@@ -33,7 +33,6 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
     points = [point for point in swept.points if _kept(point.factors, rule.keep)]
     return SweptExperiment(
         id=swept.id,
-        artifacts=swept.artifacts,
         repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
         factors=swept.factors,
         points=tuple(Point(point.factors, point.labels, _shortened(point.experiment, rule)) for point in points),

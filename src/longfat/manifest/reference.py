@@ -55,7 +55,6 @@ defaults:
   flow: {from: client1, to: server, duration: 60 s}
 experiments:
   - id: alone
-    artifacts: [fig-1]
     path: "${path}"
     topology: {bottleneck_queue: {limit: "${quarter}"}}
     hosts: {txqueuelen: "${stack.txqueuelen}"}
@@ -65,7 +64,6 @@ experiments:
       derived: {quarter: round(path.rate * path.rtt / packet / 4)}
   - id: reverse
     like: alone
-    artifacts: [fig-2]
     topology: {reverse_queue: {limit: "${quarter}"}}
 ```
 
@@ -101,7 +99,6 @@ algorithms:
   eager: {cca: scalable, a: 0.05}
 experiments:
   - id: two-to-one
-    artifacts: [fig-1]
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 2}
     flows:
       - {name: f1, from: client1, to: server, algorithm: gentle, duration: 60 s}

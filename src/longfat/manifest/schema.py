@@ -108,7 +108,6 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
     whole = {"anyOf": topology.pop("oneOf")}
     properties["topology"] = {"anyOf": [whole, {"$ref": "#/$defs/Overlay"}], "description": description}
     experiment["required"] = ["id"]
-    experiment["anyOf"] = [{"required": ["artifacts"]}, {"required": ["like"]}]
 
 
 def _parameters(cca: Cca) -> dict[str, Any]:

@@ -46,7 +46,6 @@ class SweptExperiment:
     """
 
     id: str
-    artifacts: tuple[str, ...]
     repetitions: int
     factors: Mapping[str, Sequence[Scalar]]
     points: tuple[Point, ...]
@@ -76,12 +75,6 @@ class Study:
     def name(self) -> str:
         """The study's name."""
         return self.header.study
-
-    @property
-    def artifacts(self) -> tuple[str, ...]:
-        """All artifact ids, in the manifest's order."""
-        ids = (artifact for experiment in self.experiments for artifact in experiment.artifacts)
-        return tuple(dict.fromkeys(ids))
 
     def algorithm(self, used: str | Algorithm) -> Algorithm:
         """The algorithm that a flow names or spells out."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a study to a plan: choice of profile, stack and artifacts, expansion, order.
+"""From a study to a plan: choice of profile, stack and experiments, expansion, order.
 
 Pure: the same arguments give the same plan, byte for byte.
 """
@@ -41,7 +41,7 @@ def build_plan(
     """Expand a study into all its runs, in order.
 
     What no kernel can do is left out, with the reason, unless the backend that the pins name can.
-    ``only`` names artifacts or experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
+    ``only`` names experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
     the digests of kernel, image and laboratory code, ``kernels`` those of named kernels. A run whose kernel is named
     without being there pins the name. Raises StudyError for unknown names, all at once.
     """
@@ -51,7 +51,7 @@ def build_plan(
     if seed < 0:
         raise StudyError(f"seed {seed} is negative; allowed: 0 or more", where="--seed")
     rule = None if profile == "paper" else getattr(study.header.profiles, profile)
-    chosen = [thinned(swept, rule) for swept in study.experiments if _chosen(swept, only)]
+    chosen = [thinned(swept, rule) for swept in study.experiments if not only or swept.id in only]
     _check_slugs(study, chosen)
     runs, excluded = [], []
     for swept in chosen:
@@ -110,10 +110,10 @@ def _check_names(study: Study, profile: str, stack: str, only: Sequence[str]) ->
         problems.append(_unknown("--profile", "profile", profile, PROFILES))
     if stack not in STACKS:
         problems.append(_unknown("--stack", "stack", stack, STACKS))
-    known = [*study.artifacts, *(swept.id for swept in study.experiments)]
+    known = [swept.id for swept in study.experiments]
     for name in only:
         if name not in known:
-            problems.append(_unknown("--only", "artifact or experiment", name, known))
+            problems.append(_unknown("--only", "experiment", name, known))
     if problems:
         raise StudyError("the plan cannot be made", problems=tuple(problems))
 
@@ -121,10 +121,6 @@ def _check_names(study: Study, profile: str, stack: str, only: Sequence[str]) ->
 def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mapping[str, object]) -> Problem:
     message, hint = unknown(what, given, allowed)
     return Problem(option, None, "", message, hint)
-
-
-def _chosen(swept: SweptExperiment, only: Sequence[str]) -> bool:
-    return not only or swept.id in only or any(artifact in only for artifact in swept.artifacts)
 
 
 def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
@@ -148,7 +144,6 @@ def _repetitions(swept: SweptExperiment, point: Point, scenario: RunSpec, seed: 
                 run_id=spec.run_id,
                 scenario=scenario_slug(swept.id, point.labels),
                 experiment=swept.id,
-                artifacts=swept.artifacts,
                 factors=point.factors,
                 repetition=repetition,
                 spec=spec,

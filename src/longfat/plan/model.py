@@ -23,7 +23,6 @@ class PlannedRun:
     run_id: str
     scenario: str
     experiment: str
-    artifacts: tuple[str, ...]
     factors: dict[str, Scalar]
     repetition: int
     spec: RunSpec
@@ -80,4 +79,4 @@ def _planned_run(data: dict[str, Any]) -> PlannedRun:
     spec = RunSpec.from_dict(data["spec"])
     if spec.run_id != data["run_id"]:
         raise ValueError(f"run {data['scenario']} no. {data['repetition']} does not have the digest of its spec")
-    return PlannedRun(**{**data, "artifacts": tuple(data["artifacts"]), "spec": spec})
+    return PlannedRun(**{**data, "spec": spec})

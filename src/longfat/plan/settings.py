@@ -95,7 +95,6 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
     hosts = host_settings(study.header.hosts, experiment.hosts)
     data = {
         "id": experiment.id,
-        "artifacts": list(experiment.artifacts),
         "repetitions": experiment.repetitions,
         "pairs_with": experiment.pairs_with,
         "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,

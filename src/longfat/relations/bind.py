@@ -308,6 +308,16 @@ def first_experiment(relation: Relation, study: Study) -> str:
     return _experiment_of(term, Scope(study, relation.where))[0].id
 
 
+def experiments_of(relation: Relation, study: Study) -> tuple[str, ...]:
+    """The experiments whose runs a relation is about, in the order in which it names them. Raises RelationError."""
+    found: dict[str, None] = {}
+    for term in terms_of(relation.claim):
+        for loop in relation.loops:
+            term = _without(term, loop.variable)
+        found[_experiment_of(term, Scope(study, relation.where))[0].id] = None
+    return tuple(found)
+
+
 def is_constant(expression: Expression) -> bool:
     """Whether an expression rests on no measurement."""
     return not any(True for _ in terms_of(expression))

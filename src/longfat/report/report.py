@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def write_report(results: Path, study_dir: Path) -> Path:
         sections=_sections(_figures(results, figures, verdicts), study.header),
         other=_beside(results, study_dir, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
-        settings=settings(plan),
+        settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
         digests=_digests(results, plan),
@@ -134,15 +135,15 @@ def coverage(figures: FiguresDocument, verdicts: list[Verdict], header: Header) 
     )
 
 
-def settings(plan: Plan) -> list[Setting]:
-    """What each experiment of the lock set, read from its first run, by the experiments' names."""
+def settings(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> list[Setting]:
+    """What each experiment of the lock set, by its first run; ``drawn_in`` has the experiments of each figure."""
     groups: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault(run.experiment, []).append(run)
-    return [_setting(name, runs) for name, runs in sorted(groups.items())]
+    return [_setting(name, runs, drawn_in) for name, runs in sorted(groups.items())]
 
 
-def _setting(name: str, runs: list[PlannedRun]) -> Setting:
+def _setting(name: str, runs: list[PlannedRun], drawn_in: Mapping[str, Sequence[str]]) -> Setting:
     spec = runs[0].spec
     factors = {key: sorted({run.factors[key] for run in runs}, key=_order) for key in runs[0].factors}
     hosts = []
@@ -154,7 +155,7 @@ def _setting(name: str, runs: list[PlannedRun]) -> Setting:
         hosts.append(f"{node.name} ({node.role}): {'; '.join(shown)}")
     return Setting(
         experiment=name,
-        artifacts=", ".join(runs[0].artifacts),
+        artifacts=", ".join(artifact for artifact, experiments in drawn_in.items() if name in experiments),
         runs=len(runs),
         factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()) or "none",
         network=tuple(_port_text(port) for port in ports(spec)),

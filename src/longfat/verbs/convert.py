@@ -17,7 +17,7 @@ from longfat.convert import converted_claims, converted_figures
 from longfat.errors import Problem, StudyError
 from longfat.figures.document import FIGURES
 from longfat.files import write_whole
-from longfat.manifest.convert import converted, factors_in_use
+from longfat.manifest.convert import converted, factors_in_use, numbered_anew
 from longfat.manifest.load import load_study
 from longfat.manifest.profiles import PROFILES
 from longfat.manifest.source import read_source
@@ -75,7 +75,7 @@ def _converted_study(folder: Path) -> tuple[str, Study]:
     """The manifest in format 2, as text and loaded. Raises StudyError where that of format 1 is not sound."""
     path = folder / MANIFEST
     text = path.read_text(encoding="utf-8")
-    before = _study(text.replace("format: 1", "format: 2", 1), path)
+    before = _study(numbered_anew(text), path)
     after_text = converted(text, read_source(path), _kept(folder, before))
     after = _study(after_text, path)
     if differing := _differing(before, after):

@@ -43,9 +43,8 @@ profiles:
   quick: {repetitions: 2}
 
 experiments:
-  # One flow alone on the path, once with each algorithm. `artifacts` names the figures that show it.
+  # One flow alone on the path, once with each algorithm.
   - id: alone
-    artifacts: [window]
     path: wan
     flows: [{name: flow, from: client1, algorithm: "${algorithm}"}]
     sweep:

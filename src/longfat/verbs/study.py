@@ -15,6 +15,7 @@ from rich.console import Console
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
 from longfat.plan import Plan, build_plan
 
@@ -69,17 +70,27 @@ def resolve(
     folder: Path, choices: Choices, pins: dict[str, str], kernels: Mapping[str, str] = MappingProxyType({})
 ) -> Plan:
     """Load the study and resolve its plan for a backend with these pins, and these kernels. Raises StudyError."""
+    study = load_study(folder / MANIFEST)
     return build_plan(
-        load_study(folder / MANIFEST),
+        study,
         profile=choices.profile,
         stack=choices.stack,
         seed=choices.seed,
-        only=choices.only,
+        only=_experiments(folder, study, choices.only),
         pins=pins,
         kernels=kernels,
         manifest_sha256=_digest(folder / MANIFEST),
         claims_sha256=_digest(folder / CLAIMS),
     )
+
+
+def _experiments(folder: Path, study: Study, only: tuple[str, ...]) -> tuple[str, ...]:
+    if not only:
+        return ()
+    # Figures and claims need numpy, which a plan does not: the import waits until they are asked for.
+    from longfat.figures.artifacts import experiments_named
+
+    return experiments_named(folder, study, only)
 
 
 def load_all(folder: Path) -> str:
