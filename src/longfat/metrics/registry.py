@@ -62,6 +62,11 @@ class Metric:
     _takes_flow: bool
 
     @property
+    def shipped(self) -> bool:
+        """Whether it is of this package, and not a study's own."""
+        return self._function.__module__.startswith(__package__)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """Names of the parameters that a claim has to give, the flow included."""
         given = tuple(name for name, parameter in self.parameters.items() if parameter.required)

@@ -45,10 +45,13 @@ def law_at(law: Expression, point: Point) -> float:
 
 
 def over_law(point: Point, law: Expression) -> float:
-    """The point's value over what the law says; of values that the point may have, the nearest to the law."""
+    """The point's value over what the law says; of values that the point may have, the nearest to the law.
+
+    Raises NoValue where that is no number.
+    """
     said = law_at(law, point)
-    if said == 0:
-        raise NoValue("the law says 0, of which nothing is a multiple")
+    if said == 0 or math.isnan(said) or math.isnan(point.value):
+        raise NoValue("the law says 0 at a point, or one of the two is no number")
     return min(max(said, point.value - point.give), point.value + point.give) / said
 
 
@@ -60,8 +63,6 @@ def farthest(dataset: Dataset, selection: Selection, law: Expression, sign: Comp
     """
     points, n, repeats = _points(dataset, selection)
     ratios = [over_law(point, law) for point in points]
-    if any(math.isnan(ratio) for ratio in ratios):
-        raise NoValue("a point has no number")
     if sign in ("<", "<="):
         worst = max(ratios)
     elif sign in (">", ">="):
