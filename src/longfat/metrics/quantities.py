@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from longfat.dataset.load import Dataset, Run
-from longfat.metrics.data import NoValue, RunData
+from longfat.metrics.data import NoValue, Point, RunData
 from longfat.metrics.registry import METRICS
 from longfat.metrics.statistics import Summary, summarise
 from longfat.runspec import Scalar
@@ -133,17 +133,24 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
     repetition. A repetition in which a run is missing or not valid is left out as a whole. Raises NoValue when
     the lock has no such run.
     """
+    found = gathered(dataset, selection, lambda run: metric_of_run(dataset, run, selection))
+    means = {repetition: sum(values) / len(values) for repetition, values in found.values.items()}
+    return Repetitions(means, found.observed, found.planned, found.faults)
+
+
+def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value]) -> Repetitions[list[Value]]:
+    """What each chosen run gives, by repetition. Raises NoValue when the lock has no such run."""
     runs = selection.chosen(dataset)
     if not runs:
         raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
     faults: list[str] = []
-    values: dict[int, list[float] | None] = {}
+    values: dict[int, list[Value] | None] = {}
     observed: dict[int, set[Hashable]] = {}
     for run in runs:
         # A run without a digest is like no other.
         observed.setdefault(run.repetition, set()).add((run.scenario, run.measured or run.run_id))
         try:
-            value = metric_of_run(dataset, run, selection)
+            value = of(run)
         except NoValue as error:
             faults.append(str(error))
             values[run.repetition] = None
@@ -153,9 +160,7 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
             known.append(value)
     scenarios = len({run.scenario for run in runs})
     complete = {
-        repetition: sum(known) / len(known)
-        for repetition, known in values.items()
-        if known is not None and len(known) == scenarios
+        repetition: known for repetition, known in values.items() if known is not None and len(known) == scenarios
     }
     seen = {repetition: frozenset(observed[repetition]) for repetition in complete}
     return Repetitions(complete, seen, len(values), tuple(faults))
@@ -163,10 +168,23 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
+    value: float = _once(dataset, run, selection, _value)
+    return value
+
+
+def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
+    """The points of a metric that has several in a run, computed once. Raises NoValue like ``metric_of_run``."""
+    points: tuple[Point, ...] = _once(dataset, run, selection, _points)
+    return points
+
+
+def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], Any]) -> Any:
     what = (run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items()))
     if what not in dataset.computed:
         try:
-            dataset.computed[what] = _compute(dataset, run, selection)
+            if run.status != "ok":
+                raise NoValue(f"run {run.status}")
+            dataset.computed[what] = of(RunData(dataset, run), selection)
         except NoValue as error:
             dataset.computed[what] = str(error)
     value = dataset.computed[what]
@@ -175,10 +193,12 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     return value
 
 
-def _compute(dataset: Dataset, run: Run, selection: Selection) -> float:
-    if run.status != "ok":
-        raise NoValue(f"run {run.status}")
-    return significant(METRICS[selection.metric].of(RunData(dataset, run), selection.flow, selection.parameters))
+def _value(data: RunData, selection: Selection) -> float:
+    return significant(METRICS[selection.metric].of(data, selection.flow, selection.parameters))
+
+
+def _points(data: RunData, selection: Selection) -> tuple[Point, ...]:
+    return METRICS[selection.metric].points(data, selection.flow, selection.parameters)
 
 
 def significant(value: float) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -65,6 +65,13 @@ class PaperStatement(Closed):
         return f"{shown} {self.unit}".strip()
 
 
+class Deviation(Closed):
+    """What is known to be done instead of what a claim says."""
+
+    reason: f.Text = Field(description="why, with the source: a file of the kernel, say")
+    relation: Relations = Field(description="what holds instead; of several each must hold")
+
+
 class WrittenClaim(Closed):
     """One testable statement of the paper, or a hypothesis of a study of one's own, as claims.yaml has it."""
 
@@ -75,7 +82,9 @@ class WrittenClaim(Closed):
     paper: PaperStatement | None = Field(
         None, description="what the paper states; required where the study has a paper"
     )
+    kind: Literal["law"] | None = Field(None, description="law: a published rule that each single run has to show")
     relation: Relations = Field((), description="what decides it; of several each must hold")
+    deviation: Deviation | None = Field(None, description="what is known to hold instead, and why")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test it")
 
     @model_validator(mode="after")
@@ -123,7 +132,8 @@ class ClaimsDocument(Closed):
 class Claim:
     """One testable statement with what decides it: relations that must all hold, or why it cannot be tested.
 
-    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis.
+    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis. ``deviation`` says why
+    something else is known to hold, and ``instead`` what.
     """
 
     id: str
@@ -134,6 +144,9 @@ class Claim:
     where: str
     relations: tuple[Relation, ...]
     not_testable: str | None = None
+    kind: Literal["law"] | None = None
+    deviation: str | None = None
+    instead: tuple[Relation, ...] = ()
 
 
 def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]:
@@ -164,12 +177,13 @@ def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]
 
 def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:
     """Add a claim, and yield what is wrong with its relations."""
-    relations = []
+    relations: list[Relation] = []
+    instead: list[Relation] = []
+    deviation = written.deviation
     for number, text in enumerate(written.relation):
-        try:
-            relations.append(_checked(text, study))
-        except RelationError as error:
-            yield Finding((*place, "relation", number), _placed(text, error), error.hint)
+        yield from _take_relation(text, (*place, "relation", number), study, relations)
+    for number, text in enumerate(deviation.relation if deviation else ()):
+        yield from _take_relation(text, (*place, "deviation", "relation", number), study, instead)
     paper = written.paper
     claims.append(
         Claim(
@@ -181,8 +195,19 @@ def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim])
             paper.where if paper else "",
             tuple(relations),
             written.not_testable,
+            written.kind,
+            deviation.reason if deviation else None,
+            tuple(instead),
         )
     )
+
+
+def _take_relation(text: str, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
+    """Add a relation, or yield what is wrong with it."""
+    try:
+        relations.append(_checked(text, study))
+    except RelationError as error:
+        yield Finding(place, _placed(text, error), error.hint)
 
 
 def _take_table(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from longfat.dataset.load import Dataset
 from longfat.manifest.study import Study
@@ -21,6 +21,7 @@ from longfat.relations.bind import (
     ValuesOf,
     along,
     first_experiment,
+    has_points,
     is_constant,
     metric_of,
     scopes,
@@ -29,6 +30,7 @@ from longfat.relations.bind import (
 )
 from longfat.relations.formulas import FORMULAS
 from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Limits, Outcome
+from longfat.relations.points import farthest, places
 from longfat.relations.ranking import rank_of
 from longfat.relations.syntax import (
     Alike,
@@ -41,6 +43,7 @@ from longfat.relations.syntax import (
     Gain,
     Limit,
     Number,
+    Places,
     Rank,
     Relation,
     Term,
@@ -148,12 +151,21 @@ class _Values:
     def compare(self, left: Expression, sign: Comparator, limit: Limit) -> Evidence:
         """One side against the next. Two measured sides: < and > are of their difference, all else of their ratio."""
         right = limit.of
+        if isinstance(left, Term) and has_points(left):
+            return self._at_points(left, sign, right)
         if is_constant(right):
             return self.held(left, Limits.of(sign, self.constant(right), limit.spread))
         if sign in "<>":
             above, below = (left, right) if sign == ">" else (right, left)
             return self.held(Binary("-", above, below), Limits.of(">", 0.0))
         return self.held(Binary("/", left, right), Limits.of(sign, 1.0))
+
+    def _at_points(self, left: Term, sign: Comparator, law: Expression) -> Evidence:
+        """The points of a metric over what the law says at each: the one that is farthest from it decides."""
+        selection = selection_of(left, self.scope)
+        what = f"{_named(selection)}, over {self.words(law)} where it is farthest from that"
+        evaluate = partial(farthest, self.grounds.dataset, selection, law, sign)
+        return compared(evaluate, what, "", Limits.of(sign, 1.0))
 
     def held(self, expression: Expression, limits: Limits) -> Evidence:
         """An expression against limits."""
@@ -183,6 +195,8 @@ class _Values:
             return operation(self.value(expression.left), self.value(expression.right))
         if isinstance(expression, Extreme):
             return self._extreme(expression)
+        if isinstance(expression, Places):
+            return places(self.grounds.dataset, selection_of(expression.of, self.scope))
         return self._rank(expression)
 
     def widest(self, expression: Expression, factor: str) -> Summary:
@@ -231,8 +245,10 @@ class _Values:
         if isinstance(expression, Number):
             return expression.text
         if isinstance(expression, Formula):
-            arguments = ", ".join(f"{name} {value.text}" for name, value in expression.arguments)
+            arguments = ", ".join(f"{name} {value.text}" if value else name for name, value in expression.arguments)
             return f"{expression.name.replace('_', ' ')} ({arguments})"
+        if isinstance(expression, Places):
+            return f"places of {self.words(expression.of)}"
         if isinstance(expression, Gain):
             return f"{self.words(expression.left)}, gain over {self.words(expression.right)}"
         if isinstance(expression, Binary):
@@ -271,7 +287,9 @@ def compared(evaluate: Callable[[], Summary], what: str, unit: str, limits: Limi
 
 def computed(formula: Formula) -> float:
     """The formula's value for checked arguments."""
-    numbers = {name: float(value.base) for name, value in formula.arguments if not isinstance(value.base, str)}
+    numbers = {
+        name: float(value.base) for name, value in formula.arguments if value and not isinstance(value.base, str)
+    }
     return float(FORMULAS[formula.name](**numbers))
 
 

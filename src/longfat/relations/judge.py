@@ -27,7 +27,10 @@ VERDICT_WORDS: tuple[VerdictWord, ...] = ("reproduced", "not_reproduced", "incon
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place."""
+    """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place.
+
+    ``deviation`` says why the claim is not reproduced, where what is known to hold instead was found to hold.
+    """
 
     claim: str
     artifact: str | None
@@ -38,6 +41,7 @@ class Verdict:
     verdict: VerdictWord
     reason: str | None
     evidence: tuple[Evidence, ...]
+    deviation: str | None = None
 
 
 def judge(results: Path, study_dir: Path) -> list[Verdict]:
@@ -86,6 +90,8 @@ def decide(claim: Claim, grounds: Grounds) -> Verdict:
     else:
         evidence = tuple(item for relation in claim.relations for item in comparisons(relation, grounds))
         word, reason = _combined(evidence)
+    instead = tuple(item for relation in claim.instead for item in comparisons(relation, grounds))
+    deviation, reason = _deviation(claim, word, reason, instead)
     return Verdict(
         claim=claim.id,
         artifact=claim.artifact,
@@ -95,8 +101,22 @@ def decide(claim: Claim, grounds: Grounds) -> Verdict:
         where=claim.where,
         verdict=word,
         reason=reason,
-        evidence=evidence,
+        evidence=(*evidence, *(dataclasses.replace(item, what=f"instead: {item.what}") for item in instead)),
+        deviation=deviation,
     )
+
+
+def _deviation(
+    claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
+) -> tuple[str | None, str | None]:
+    """The claim's deviation if it is what was found, and the reason of the verdict with what became of it."""
+    if claim.deviation is None or word == "inconclusive":
+        return None, reason
+    if word != "not_reproduced":
+        return None, f"the deviation that is stated was not found: {claim.deviation}"
+    if _combined(instead)[0] != "reproduced":
+        return None, f"{reason}, and not what its deviation says either: {claim.deviation}"
+    return claim.deviation, f"deviates as stated: {claim.deviation}"
 
 
 def _combined(evidence: tuple[Evidence, ...]) -> tuple[VerdictWord, str | None]:

@@ -78,6 +78,12 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
     given = results_path(folder, machine.results, machine.backend)
     with open_results(given) as results, listen(results, console) as events:
         run_study(folder, choices, machine, results, events)
+    return conclude(folder, given, console)[0]
+
+
+def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
+    """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
+    with open_results(given) as results, listen(results, console) as events:
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
@@ -86,7 +92,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
     print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
     print_match(match, console)
     _print_pages(path, console)
-    return valid
+    return valid, verdicts
 
 
 def smoke(machine: Machine, console: Console) -> bool:
