@@ -18,8 +18,10 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from longfat.errors import StudyError
 from longfat.metrics.data import RunData, Source
+from longfat.metrics.statistics import UNBOUNDED
 
 Dimension = Literal["time", "size", "rate"]
+JudgedBy = Literal["mean", "median"]
 Function = TypeVar("Function", bound=Callable[..., float])
 
 _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate"}
@@ -40,15 +42,16 @@ class Parameter:
 class Metric:
     """A metric by its registration.
 
-    ``least`` is the number of repetitions that it may rest on. Throughput varies from run to run, so it needs two to
-    have an interval; a paper's time plot is a single run, so a reading of one may rest on one. ``flow`` tells whether
-    a claim may name a flow, ``must_name_flow`` whether it has to.
+    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` says what of its runs is held
+    against limits: the mean, or the median where runs fall into two modes. ``flow`` tells whether a claim may name a
+    flow, ``must_name_flow`` whether it has to.
     """
 
     name: str
     unit: str
     meaning: str
-    least: int
+    bounds: tuple[float, float]
+    judged_by: JudgedBy
     source: str
     definition: str
     parameters: Mapping[str, Parameter]
@@ -75,9 +78,17 @@ METRICS: dict[str, Metric] = {}
 
 
 def metric(
-    unit: str, meaning: str, *, least: int = 2, name: str | None = None, source: str = ""
+    unit: str,
+    meaning: str,
+    *,
+    bounds: tuple[float, float] = UNBOUNDED,
+    judged_by: JudgedBy = "mean",
+    name: str | None = None,
+    source: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function as a metric. ``source`` names the publication that defines it, where there is one.
+
+    ``bounds`` and ``judged_by`` are those of ``Metric``.
 
     Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
     """
@@ -86,13 +97,21 @@ def metric(
         own = name or function.__name__
         if own in METRICS:
             raise TypeError(f"there is a metric {own!r} already")
-        METRICS[own] = _described(own, function, unit, meaning, least, source)
+        METRICS[own] = _described(own, function, unit, meaning, bounds, judged_by, source)
         return function
 
     return register
 
 
-def _described(name: str, function: Callable[..., float], unit: str, meaning: str, least: int, source: str) -> Metric:
+def _described(
+    name: str,
+    function: Callable[..., float],
+    unit: str,
+    meaning: str,
+    bounds: tuple[float, float],
+    judged_by: JudgedBy,
+    source: str,
+) -> Metric:
     hints = get_type_hints(function, include_extras=True)
     sources: dict[str, Source] = {}
     parameters: dict[str, Parameter] = {}
@@ -109,7 +128,8 @@ def _described(name: str, function: Callable[..., float], unit: str, meaning: st
         name=name,
         unit=unit,
         meaning=meaning,
-        least=least,
+        bounds=bounds,
+        judged_by=judged_by,
         source=source,
         definition=inspect.getdoc(function) or "",
         parameters=parameters,
