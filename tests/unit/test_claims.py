@@ -43,7 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         factor = (0.9 if run.factors.get("algorithm") == "highspeed" else 1) * (1 - run.repetition / 1000)
         change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=data[0]["goodput_bps"] * factor))
 
-    write_results(write_study(folder), folder, bend)
+    write_results(write_study(folder, repetitions=4), folder, bend)
     build_dataset(folder)
     return folder
 

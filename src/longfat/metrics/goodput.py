@@ -17,6 +17,12 @@ def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
     return of_flows("goodput_bps", "goodput", flows, flow) / 1e6
 
 
+@metric("s", "time from the first start to the last end", name="lasts")
+def lasts_s(flows: FlowRows) -> float:
+    """Seconds from the start of the first flow to the end of the last."""
+    return float(max(row["end_us"] for row in flows) - min(row["start_us"] for row in flows)) / 1e6
+
+
 @metric("%", "share of the goodput", bounds=(0, 100), judged_by="median", name="share")
 def share_percent(flows: FlowRows, flow: str) -> float:
     """One flow's part of the goodput of all, in percent: 100 * x / sum of x."""

@@ -192,7 +192,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
     metric = METRICS[selection.metric]
     prior = pool.prior(selection) if pool else Prior()
     pool = pool or Pool(dataset)
-    values = {
+    values: dict[Hashable, dict[Hashable, tuple[Hashable, float]]] = {
         scenario: {run.run_id: (pool.block(run), value) for run, value in row.distinct}
         for scenario, row in rows.items()
     }

@@ -197,7 +197,7 @@ def exactly(value: float) -> Estimate:
 
 def stratified(
     values: Mapping[Hashable, Mapping[Hashable, tuple[Hashable, float]]],
-    prior: Prior = Prior(),  # noqa: B008
+    prior: Prior = Prior(),
     bounds: tuple[float, float] = UNBOUNDED,
     repeats: int = 0,
     sd: float | None = None,
@@ -320,4 +320,3 @@ def _satterthwaite(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
     if not variance:
         return 0.0, sum(degrees for _, degrees in known)
     return variance, variance**2 / math.fsum(part**2 / degrees for part, degrees in known if part)
-

@@ -141,7 +141,8 @@ class TableClaims(Closed):
     relation: f.Text | None = Field(None, description="the relation of a row")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
     retest: Retest | None = Field(
-        None, description="how much the paper's numbers differ when it measures again, in rows with yes in column retest"
+        None,
+        description="how much the numbers differ when the paper measures again; column retest says where",
     )
     contradicts: dict[str, tuple[f.Name, ...]] = Field({}, description="by claim, the claims that exclude it")
     same_as: dict[str, f.Name] = Field({}, description="by claim, the claim that is the same test")
@@ -243,11 +244,11 @@ def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim])
         except RelationError as error:
             yield Finding((*place, "relation", number), _placed(text, error), error.hint)
     oracle: dict[Hashable, float] = {}
-    for text, number in written.oracle.items():
+    for text, printed in written.oracle.items():
         try:
             term = parse_term(text)
             check_term(term, Scope(study))
-            oracle[quantity(selection_of(term, Scope(study)), study)] = number
+            oracle[quantity(selection_of(term, Scope(study)), study)] = printed
         except RelationError as error:
             yield Finding((*place, "oracle", text), _placed(text, error), error.hint)
     paper = written.paper

@@ -63,7 +63,6 @@ from longfat.relations.syntax import (
 )
 from longfat.runspec import Scalar
 
-
 Allowed = Limits | Agreement
 
 LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
@@ -189,7 +188,7 @@ class Grounds:
         return values
 
 
-def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:  # noqa: B008
+def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
     """The comparisons that a relation consists of, for all values of its loops. Raises RelationError.
 
     Each is decided by itself; what fails among several is for the judge of them all.

@@ -21,25 +21,26 @@ from longfat.relations.paper import Key, PaperNumbers, Test, tests_of
 def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNumbers]:
     """The paper's numbers for each claim: its own ``oracle``, and what any claim holds a quantity to.
 
-    Where the paper prints a quantity twice, a claim has the number of its own figures and tables; without one that
-    is of these, a quantity with several numbers has none.
+    An exact number goes before one that is called approximate. Where the paper prints a quantity twice, a claim has
+    the number of its own figures and tables; without one that is of these, a quantity with several numbers has none.
     """
     known: dict[Key, list[tuple[frozenset[str], float]]] = defaultdict(list)
     for claim in claims:
         for test in _tests(claim, study):
-            if test.number is not None:
+            if test.number is not None and not test.about:
                 known[test.quantity].append((_artifacts(claim), test.number))
     found = {}
     for claim in claims:
-        numbers: dict[Key, float] = {}
+        own = [(test, test.number) for test in _tests(claim, study) if test.number is not None]
+        numbers: dict[Key, float] = {test.quantity: number for test, number in own if test.about}
         for key, rows in known.items():
             near = {number for artifacts, number in rows if artifacts & _artifacts(claim)}
             every = {number for _, number in rows}
-            chosen = near if len(near) == 1 else every if len(every) == 1 else set()
-            if chosen:
+            chosen = near if len(near) == 1 else every
+            if len(chosen) == 1:
                 numbers[key] = chosen.pop()
-        own = {test.quantity: test.number for test in _tests(claim, study) if test.number is not None}
-        found[claim.id] = PaperNumbers(study, {**numbers, **own, **claim.oracle})
+        numbers |= {test.quantity: number for test, number in own if not test.about}
+        found[claim.id] = PaperNumbers(study, {**numbers, **claim.oracle})
     return found
 
 
@@ -79,7 +80,8 @@ def _oracle(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
             if item.outcome == "fails":
                 message = (
                     f"claim {claim.id!r} does not hold for the paper's own numbers: {item.what} is {item.mean:,.6g}"
-                    f" {item.unit}".rstrip() + f", allowed {item.limit}"
+                    f" {item.unit}".rstrip()
+                    + f", allowed {item.limit}"
                 )
                 hint = "correct the test, or mark the statement `inconsistent: {where: ..., reason: ...}`"
                 yield Finding(claim.place, message, hint)

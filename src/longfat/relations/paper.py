@@ -51,6 +51,7 @@ class Test(NamedTuple):
     quantity: Key
     allowed: Allowed
     number: float | None = None
+    about: bool = False  # the number is called approximate
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _links(chain: Chain, scope: Scope) -> Iterator[Test]:
                 yield Test(_key(left, scope), Agreement(number, limit.spread), number)
             else:
                 printed = number if sign in "=~" else None
-                yield Test(_key(left, scope), Limits.of(sign, number), printed)
+                yield Test(_key(left, scope), Limits.of(sign, number), printed, sign == "~")
         elif sign in "<>":
             sides = (left, right) if sign == ">" else (right, left)
             yield Test(("less", *(_key(side, scope) for side in sides)), Limits.of(">", 0.0))
