@@ -6,14 +6,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from simulated_verdicts import KINDS, ORDER, SIDES, What, old_rule, parts_that_fail, rates
+from simulated_verdicts import ORDER, SIDES, VARYING, What, old_rule, parts_that_fail, rates
 
 from longfat.relations.limits import LEVEL, Limits
 
 TIMES = 150
 # What so many simulations show of a rate of 5 %, but for one case in a thousand.
 MOST = LEVEL + 3.1 * math.sqrt(LEVEL * (1 - LEVEL) / TIMES)
-VARYING = [kind for kind in KINDS if kind != "constant"]
 
 
 @pytest.mark.parametrize("kind", VARYING)
