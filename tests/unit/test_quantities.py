@@ -167,3 +167,12 @@ def test_runs_of_experiments_that_pair_are_of_one_block() -> None:
     dataset = tables([run("a", 1)], {"a": {"one": 1.0}})
     assert Pool(dataset, {"two": "first"}).block(run("a", 3)) == ("first", 3)
     assert Pool(dataset).block(run("a", 3)) == ("two", 3)
+
+
+def test_one_run_suffices_where_nothing_is_drawn_from_a_seed() -> None:
+    dataset = tables([run("a", window=1)], {"a": {"one": 900.0}})
+    fixed = Pool(dataset, fixed={"two": [{"window": 1}]})
+    found = measure(dataset, Selection("goodput", "two"), pool=fixed)
+    assert (found.value, found.exact) == (900, True)
+    with pytest.raises(NoValue, match="at least 2 are needed"):
+        measure(dataset, Selection("goodput", "two"), pool=Pool(dataset, fixed={"two": [{"window": 2}]}))

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -127,11 +127,17 @@ class Pool:
     """What runs of a dataset have in common: random numbers within a block, and variances among sister scenarios.
 
     ``groups`` names, for an experiment that draws as another does, that other one: runs of one group and repetition
-    share their seeds (``longfat.plan.resolve.repeat``).
+    share their seeds (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which
+    nothing is drawn from a seed: one run says all of them.
     """
 
     dataset: Dataset
     groups: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
+
+    def draws(self, run: Run) -> bool:
+        """Whether anything in the run is drawn from its seed."""
+        return run.factors not in self.fixed.get(run.experiment, ())
 
     def block(self, run: Run) -> tuple[str, int]:
         """What shares its random numbers with the run."""
@@ -167,9 +173,11 @@ class _Row:
             firsts.setdefault(run.measured or run.run_id, (run, value))
         return list(firsts.values())
 
-    def enough(self, least: int) -> bool:
-        """Whether there are so many, or all of several are the same to the byte: then there is no randomness."""
-        return len(self.distinct) >= least or (len(self.distinct) == 1 and len(self.values) > 1)
+    def enough(self, least: int, pool: Pool) -> bool:
+        """Whether there are so many, or there is no randomness: all of several are the same, or nothing is drawn."""
+        if len(self.distinct) == 1:
+            return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
+        return len(self.distinct) >= least
 
 
 def _by_scenario(dataset: Dataset, selection: Selection, runs: Iterable[Run]) -> dict[str, _Row]:
@@ -186,12 +194,12 @@ def _by_scenario(dataset: Dataset, selection: Selection, runs: Iterable[Run]) ->
 def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Estimate:
     """The metric over the chosen runs, in its unit: the mean over scenarios of the mean over each one's runs.
 
-    Raises NoValue when a scenario has fewer than ``least`` runs that differ, unless several are the same to the byte.
+    Raises NoValue when a scenario has fewer than ``least`` runs that differ, unless it has no randomness.
     """
-    rows = _measured(dataset, selection, least)
     metric = METRICS[selection.metric]
     prior = pool.prior(selection) if pool else Prior()
     pool = pool or Pool(dataset)
+    rows = _measured(dataset, selection, least, pool)
     values: dict[Hashable, dict[Hashable, tuple[Hashable, float]]] = {
         scenario: {run.run_id: (pool.block(run), value) for run, value in row.distinct}
         for scenario, row in rows.items()
@@ -199,21 +207,21 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
     return stratified(values, prior, metric.bounds, _repeats(rows), _between(rows))
 
 
-def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS) -> Median:
+def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Median:
     """The median of the metric over the chosen runs. Raises NoValue like ``measure``."""
-    rows = _measured(dataset, selection, least)
+    rows = _measured(dataset, selection, least, pool or Pool(dataset))
     values = sorted(value for row in rows.values() for _, value in row.distinct)
     counts = [len(row.distinct) for row in rows.values()]
     exact = max(counts) == 1
     return Median(tuple(values), min(counts), _repeats(rows), METRICS[selection.metric].bounds, exact=exact)
 
 
-def _measured(dataset: Dataset, selection: Selection, least: int) -> dict[str, _Row]:
+def _measured(dataset: Dataset, selection: Selection, least: int, pool: Pool) -> dict[str, _Row]:
     runs = selection.chosen(dataset)
     if not runs:
         raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
     rows = _by_scenario(dataset, selection, runs)
-    short = [row for row in rows.values() if not row.enough(least)]
+    short = [row for row in rows.values() if not row.enough(least, pool)]
     if short:
         row = min(short, key=lambda one: len(one.values))
         planned = len(row.values) + len(row.faults)

@@ -16,6 +16,7 @@ from itertools import permutations
 from typing import Protocol
 
 from longfat.dataset.load import Dataset
+from longfat.manifest.idle import varies
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import NoValue
@@ -150,7 +151,13 @@ class Grounds:
     def pool(self) -> Pool:
         """What runs have in common."""
         pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
-        return Pool(self.dataset, {name: partner for name, partner in pairs.items() if partner})
+        fixed = {
+            one.id: [
+                point.factors for point in one.points if not varies(point.experiment, self.study.header.algorithms)
+            ]
+            for one in self.study.experiments
+        }
+        return Pool(self.dataset, {name: partner for name, partner in pairs.items() if partner}, fixed)
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
         """The metric over the runs. Raises NoValue."""
@@ -158,7 +165,7 @@ class Grounds:
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
         """What the metric alone is judged by, where this is the median. Raises NoValue."""
-        return median(self.dataset, selection, LEAST_RUNS if least is None else least)
+        return median(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
         """The rank of a factor's value. Raises NoValue."""
