@@ -111,7 +111,7 @@ def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterato
             yield part
 
 
-@metric("segments", "growth each RTT", least=1, over=("window",))
+@metric("segments", "growth each RTT", over=("window",))
 def growth(
     samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
 ) -> Points:
@@ -122,7 +122,7 @@ def growth(
     ]
 
 
-@metric("", "growth each RTT as a share of the window", least=1, over=("window",))
+@metric("", "growth each RTT as a share of the window", over=("window",))
 def relative_growth(
     samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
 ) -> Points:
@@ -133,7 +133,7 @@ def relative_growth(
     ]
 
 
-@metric("segments", "growth each RTT in a row of HighSpeed TCP's table", least=1, over=("window",))
+@metric("segments", "growth each RTT in a row of HighSpeed TCP's table", over=("window",))
 def growth_in_rows(samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf) -> Points:
     """Segments that the window grows each RTT in each row of the table that an epoch passes, where nothing is cut."""
     found = []
@@ -147,7 +147,7 @@ def growth_in_rows(samples: Connection, above_segments: float = 0.0, up_to_segme
     return found
 
 
-@metric("segments", "growth each RTT of all windows together", least=1)
+@metric("segments", "growth each RTT of all windows together")
 def growth_together(connections: Connections) -> float:
     """Segments that the sum of all windows grows each RTT, after the last loss of any of them."""
     last = [epochs(samples)[-1].samples for samples in connections]
@@ -157,7 +157,7 @@ def growth_together(connections: Connections) -> float:
     return slope(rounds(Samples(last[0].t_us, last[0].ca_state, cwnd, cwnd, delivered, delivered=delivered)), cwnd)
 
 
-@metric("", "share of the window kept on a loss", least=1, over=("window",))
+@metric("", "share of the window kept on a loss", over=("window",))
 def kept(samples: Connection, since_us: float = 0.0) -> Points:
     """What each loss leaves of the window, down to ssthresh, where recovery ends, after the first loss."""
     return [
@@ -167,7 +167,7 @@ def kept(samples: Connection, since_us: float = 0.0) -> Points:
     ]
 
 
-@metric("", "share of the window that a loss takes", least=1, over=("window",))
+@metric("", "share of the window that a loss takes", over=("window",))
 def taken(samples: Connection) -> Points:
     """What each loss takes of the window, after the first loss.
 
@@ -176,14 +176,14 @@ def taken(samples: Connection) -> Points:
     return [Point(1 - epoch.left, {"window": before}, 1 / before) for epoch, before in after_losses(samples)]
 
 
-@metric("", "share of the window that the first loss takes", least=1, over=("window",))
+@metric("", "share of the window that the first loss takes", over=("window",))
 def first_taken(samples: Connection) -> Points:
     """What the loss that ends slow start takes of the window."""
     window = float(samples.where(np.cumsum(~is_open(samples)) == 0).cwnd[-1])
     return [Point(1 - float(epochs(samples)[0].samples.ssthresh[0]) / window, {"window": window})]
 
 
-@metric("RTTs", "time to make up for a loss", least=1, over=("window",))
+@metric("RTTs", "time to make up for a loss", over=("window",))
 def rtts_to_recover(samples: Connection) -> Points:
     """RTTs from the end of recovery until the window is what it was, where no loss came in between."""
     return [
@@ -193,20 +193,20 @@ def rtts_to_recover(samples: Connection) -> Points:
     ]
 
 
-@metric("RTTs", "time to half the rate", least=1, over=("window",))
+@metric("RTTs", "time to half the rate", over=("window",))
 def rtts_to_halve(samples: Connection) -> Points:
     """RTTs with a loss each that halve the window, from the share that each loss leaves."""
     return [Point(scalable_halving_rtts(1 - point.value), point.at) for point in kept(samples)]
 
 
-@metric("RTTs", "time to twice the rate", least=1)
+@metric("RTTs", "time to twice the rate")
 def rtts_to_double(samples: Connection) -> float:
     """RTTs in which the window after the first loss doubles."""
     first = epochs(samples)[0].samples
     return rtts_to_reach(first, 2 * float(first.cwnd[0]))
 
 
-@metric("segments", "growth each RTT by the time since the loss", least=1, over=("since", "during", "window"))
+@metric("segments", "growth each RTT by the time since the loss", over=("since", "during", "window"))
 def growth_by_time(samples: Connection) -> Points:
     """Segments that the window grows each RTT, over the half second around each time since the last recovery's end.
 
@@ -240,7 +240,7 @@ def targets(samples: Samples, beta: float) -> list[tuple[Samples, float]]:
     return found
 
 
-@metric("segments", "growth each RTT far from the target", least=1, over=("distance",))
+@metric("segments", "growth each RTT far from the target", over=("distance",))
 def growth_far(samples: Connection) -> Points:
     """Segments that BIC's window grows each RTT while its target is farther away than two S_max."""
     found = []
@@ -251,7 +251,7 @@ def growth_far(samples: Connection) -> Points:
     return found
 
 
-@metric("", "share of the distance covered each RTT near the target", least=1, over=("distance", "distances"))
+@metric("", "share of the distance covered each RTT near the target", over=("distance", "distances"))
 def approach(samples: Connection) -> Points:
     """Share of the distance to its target that BIC's window covers in an RTT, from the exponential that this gives."""
     found = []
@@ -264,7 +264,7 @@ def approach(samples: Connection) -> Points:
     return found
 
 
-@metric("", "share regained of what the loss took", least=1, over=("share",))
+@metric("", "share regained of what the loss took", over=("share",))
 def regained(samples: Connection) -> Points:
     """Share of the loss that CUBIC has made up, at quarters of K after it; K itself is the law's."""
     found = []
@@ -278,26 +278,26 @@ def regained(samples: Connection) -> Points:
     return found
 
 
-@metric("segments", "segments in the queue", least=1)
+@metric("segments", "segments in the queue")
 def queued(connections: Connections, since_us: float, on_path_segments: float) -> float:
     """Mean of all windows together less what fills the path."""
     return sum(float(samples.since(since_us).cwnd.mean()) for samples in connections) - on_path_segments
 
 
-@metric("", "share of all windows", least=1)
+@metric("", "share of all windows")
 def window_share(flows: EachFlow, flow: str, since_us: float) -> float:
     """A flow's part of the means of all windows."""
     means = {name: float(samples.since(since_us).cwnd.mean()) for name, samples in flows.items()}
     return means[flow] / sum(means.values())
 
 
-@metric("segments", "largest window", least=1)
+@metric("segments", "largest window")
 def largest_window(samples: Connection, since_us: float) -> float:
     """The largest congestion window."""
     return float(samples.since(since_us).cwnd.max())
 
 
-@metric("", "share of all bytes", least=1)
+@metric("", "share of all bytes")
 def bytes_share(flows: FlowRows, flow: str) -> float:
     """A flow's part of the goodput of all."""
     return float(
@@ -305,7 +305,7 @@ def bytes_share(flows: FlowRows, flow: str) -> float:
     )
 
 
-@metric("segments", "window after a loss", least=1, over=("window", "rate", "least_rtt"))
+@metric("segments", "window after a loss", over=("window", "rate", "least_rtt"))
 def window_left(samples: Connection) -> Points:
     """The window after each loss; ``rate`` is in segments a second, over the second before the loss."""
     found = []
@@ -346,13 +346,13 @@ def indications(samples: Samples) -> Iterator[Indication]:
             yield Indication(float(cwnd[at]), left, pause_us / float(samples.srtt_us[at]))
 
 
-@metric("", "share of the window kept on an early indication", least=1, over=("window",))
+@metric("", "share of the window kept on an early indication", over=("window",))
 def kept_early(samples: Connection) -> Points:
     """What each early indication of congestion leaves of the window, where no packet was lost."""
     return [Point(one.after / one.before, {"window": one.before}) for one in indications(samples)]
 
 
-@metric("RTTs", "time without growth after an early indication", least=1, over=("window",))
+@metric("RTTs", "time without growth after an early indication", over=("window",))
 def pause(samples: Connection) -> Points:
     """RTTs without growth after each early indication of congestion."""
     return [Point(one.pause, {"window": one.before}) for one in indications(samples)]
@@ -364,7 +364,7 @@ def falls(samples: Samples, least: float) -> npt.NDArray[np.intp]:
     return np.flatnonzero(calm[1:] & calm[:-1] & (np.diff(samples.cwnd) <= -least))
 
 
-@metric("", "share of the way covered by an update", least=1, over=("window",))
+@metric("", "share of the way covered by an update", over=("window",))
 def update(samples: Connection, goal_segments: float) -> Points:
     """Share of the distance to its goal that each update of FAST TCP covers, on the way down from a full queue."""
     cwnd = samples.cwnd
@@ -375,7 +375,7 @@ def update(samples: Connection, goal_segments: float) -> Points:
     ]
 
 
-@metric("segments", "growth of both parts each RTT", least=1, over=("window",))
+@metric("segments", "growth of both parts each RTT", over=("window",))
 def growth_by_steps(samples: Connection, rtt_us: float, up_to_segments: float) -> Points:
     """Segments that Compound TCP's window grows each RTT, over ten of them; the first three of an epoch left out."""
     found = []
@@ -388,7 +388,7 @@ def growth_by_steps(samples: Connection, rtt_us: float, up_to_segments: float) -
     return found
 
 
-@metric("segments", "growth each RTT with a queue", least=1, over=("window",))
+@metric("segments", "growth each RTT with a queue", over=("window",))
 def growth_queued(samples: Connection, above_segments: float, up_to_segments: float) -> Points:
     """Segments that Compound TCP's window grows each RTT, each time that it passes from one size to the other."""
     inside = is_open(samples) & (samples.cwnd > above_segments) & (samples.cwnd <= up_to_segments)
@@ -401,7 +401,7 @@ def growth_queued(samples: Connection, above_segments: float, up_to_segments: fl
     return found
 
 
-@metric("segments", "backlog when the delay part gives way", least=1, over=("moment",))
+@metric("segments", "backlog when the delay part gives way", over=("moment",))
 def backlog_at_fall(samples: Connection, on_path_segments: float) -> Points:
     """What Compound TCP has queued at each decrease of its delay part."""
     return [
@@ -410,7 +410,7 @@ def backlog_at_fall(samples: Connection, on_path_segments: float) -> Points:
     ]
 
 
-@metric("segments", "segments that the delay part gives up", least=1, over=("backlog",))
+@metric("segments", "segments that the delay part gives up", over=("backlog",))
 def given_up(samples: Connection, on_path_segments: float) -> Points:
     """What each decrease of the delay part takes of the window, unless it has no more; the kernel's are whole."""
     cwnd = samples.cwnd
@@ -437,7 +437,7 @@ def tuned(samples: Samples, on_path: float, gamma: float, queued_at: Array) -> P
     return found
 
 
-@metric("segments", "backlog when the delay part gives way", least=1, over=("losses", "before", "queued"))
+@metric("segments", "backlog when the delay part gives way", over=("losses", "before", "queued"))
 def tuned_by_diffwnd(
     samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
 ) -> Points:
@@ -445,7 +445,7 @@ def tuned_by_diffwnd(
     return tuned(samples, on_path_segments, gamma_segments, np.full(len(samples.t_us), queue_segments))
 
 
-@metric("segments", "backlog when the delay part gives way", least=1, over=("losses", "before", "queued"))
+@metric("segments", "backlog when the delay part gives way", over=("losses", "before", "queued"))
 def tuned_by_loss_window(
     samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
 ) -> Points:

@@ -19,8 +19,10 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from longfat.errors import StudyError
 from longfat.metrics.data import Point, Points, RunData, Source
+from longfat.metrics.statistics import UNBOUNDED
 
 Dimension = Literal["time", "size", "rate", "number"]
+JudgedBy = Literal["mean", "median"]
 Function = TypeVar("Function", bound=Callable[..., float | Points])
 
 _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate", "_segments": "number"}
@@ -41,16 +43,17 @@ class Parameter:
 class Metric:
     """A metric by its registration.
 
-    ``least`` is the number of repetitions that it may rest on. Throughput varies from run to run, so it needs two to
-    have an interval; a paper's time plot is a single run, so a reading of one may rest on one. ``flow`` tells whether
-    a claim may name a flow, ``must_name_flow`` whether it has to. A metric ``over`` something has several points in a
-    run: a formula that it is held against may take what is named there.
+    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` says what of its runs is held
+    against limits: the mean, or the median where runs fall into two modes. ``flow`` tells whether a claim may name a
+    flow, ``must_name_flow`` whether it has to. A metric ``over`` something has several points in a run: a formula that
+    it is held against may take what is named there.
     """
 
     name: str
     unit: str
     meaning: str
-    least: int
+    bounds: tuple[float, float]
+    judged_by: JudgedBy
     source: str
     definition: str
     parameters: Mapping[str, Parameter]
@@ -97,22 +100,23 @@ def metric(
     unit: str,
     meaning: str,
     *,
-    least: int = 2,
+    bounds: tuple[float, float] = UNBOUNDED,
+    judged_by: JudgedBy = "mean",
     name: str | None = None,
     source: str = "",
     over: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Register a function as a metric. ``source`` names the publication that defines it, where there is one.
 
-    A function that gives ``Points`` says in ``over`` what each of them is at. Raises TypeError when the signature says
-    nothing about a parameter, or when the name is taken.
+    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that gives ``Points`` says in ``over`` what each of
+    them is at. Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
     """
 
     def register(function: Function) -> Function:
         own = name or function.__name__
         if own in METRICS:
             raise TypeError(f"there is a metric {own!r} already")
-        METRICS[own] = _described(own, function, unit, meaning, least, source, over)
+        METRICS[own] = _described(own, function, unit, meaning, bounds, judged_by, source, over)
         return function
 
     return register
@@ -123,7 +127,8 @@ def _described(
     function: Callable[..., float | Points],
     unit: str,
     meaning: str,
-    least: int,
+    bounds: tuple[float, float],
+    judged_by: JudgedBy,
     source: str,
     over: tuple[str, ...],
 ) -> Metric:
@@ -143,7 +148,8 @@ def _described(
         name=name,
         unit=unit,
         meaning=meaning,
-        least=least,
+        bounds=bounds,
+        judged_by=judged_by,
         source=source,
         definition=inspect.getdoc(function) or "",
         parameters=parameters,

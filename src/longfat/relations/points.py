@@ -12,11 +12,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from longfat.dataset.load import Dataset
-from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue, Point
-from longfat.metrics.quantities import Repetitions, Selection, gathered, points_of_run, significant
-from longfat.metrics.statistics import Summary
+from longfat.metrics.quantities import LEAST_RUNS, Pool, Repetitions, Selection, gathered, points_of_run, significant
+from longfat.metrics.statistics import Estimate
 from longfat.relations.formulas import FORMULAS
 from longfat.relations.syntax import Binary, Comparator, Expression, Formula, Number, Operator
 
@@ -55,13 +53,13 @@ def over_law(point: Point, law: Expression) -> float:
     return min(max(said, point.value - point.give), point.value + point.give) / said
 
 
-def farthest(dataset: Dataset, selection: Selection, law: Expression, sign: Comparator) -> Summary:
+def farthest(pool: Pool, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
     """The point over the law where that is farthest from what ``sign`` allows, of all points of all repetitions.
 
     A law holds in each single run, so that repetitions add points and no interval. Raises NoValue when there is no
     point, or too few repetitions are complete.
     """
-    points, n, repeats = _points(dataset, selection)
+    points, n, repeats = _points(pool, selection)
     ratios = [over_law(point, law) for point in points]
     if sign in ("<", "<="):
         worst = max(ratios)
@@ -69,22 +67,21 @@ def farthest(dataset: Dataset, selection: Selection, law: Expression, sign: Comp
         worst = min(ratios)
     else:
         worst = max(ratios, key=lambda ratio: abs(ratio - 1))
-    return Summary(significant(worst), None, n, significant(worst), significant(worst), repeats)
+    return Estimate(significant(worst), n=n, runs=n, repeats=repeats)
 
 
-def places(dataset: Dataset, selection: Selection) -> Summary:
+def places(pool: Pool, selection: Selection) -> Estimate:
     """At how many different places the points of all repetitions lie. Raises NoValue like ``farthest``."""
-    points, n, repeats = _points(dataset, selection)
-    count = float(len({point.place for point in points}))
-    return Summary(count, None, n, count, count, repeats)
+    points, n, repeats = _points(pool, selection)
+    return Estimate(float(len({point.place for point in points})), n=n, runs=n, repeats=repeats)
 
 
-def _points(dataset: Dataset, selection: Selection) -> tuple[list[Point], int, int]:
+def _points(pool: Pool, selection: Selection) -> tuple[list[Point], int, int]:
     """All points, with how many repetitions there are, and how many more the same to the byte."""
     found: Repetitions[list[tuple[Point, ...]]] = gathered(
-        dataset, selection, lambda run: points_of_run(dataset, run, selection)
+        pool.dataset, selection, lambda run: points_of_run(pool.dataset, run, selection)
     )
-    found.least(METRICS[selection.metric].least)
+    found.least(LEAST_RUNS if any(pool.draws(run) for run in selection.chosen(pool.dataset)) else 1)
     points = [point for runs in found.distinct.values() for own in runs for point in own]
     if not points:
         raise NoValue("there is no such point")
