@@ -142,7 +142,7 @@ def test_a_law_is_taken_at_each_point_and_as_a_mean_over_an_array() -> None:
 def over() -> Selection:
     """A metric with the points 95, 102 and 100 of a law of 100, over two runs."""
 
-    @metric("segments", "stages", least=1, over=("window",))
+    @metric("segments", "stages", over=("window",))
     def stages(rows: FlowRows) -> Points:
         """Stages."""
         return [Point(row["goodput_bps"] / 1e6, {"window": row["goodput_bps"]}) for row in rows]
