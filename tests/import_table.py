@@ -77,6 +77,18 @@ PARTS: dict[str, Part] = {
         "plan.lockfile",
         "plan.model",
     ),
+    "evidence": _part(
+        "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",
+        "figures",
+        "relations",
+        "metrics",
+        "dataset",
+        "manifest",
+        "plan",
+        "record",
+        "canary",
+        "backends.registry",
+    ),
     "crosscheck": _part(
         "the same runs on several backends: numbers, what may differ, the report",
         "dataset",

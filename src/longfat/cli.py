@@ -6,7 +6,8 @@ pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own w
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
 Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
-is at fault, 4 some runs failed or are invalid, a law is not followed or a canary differs, 130 interrupted.
+is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not followed or a canary
+differs, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ build = typer.Typer(
     help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
 app.add_typer(build, name="build")
+evidence = typer.Typer(
+    help="Keep what runs gave in the repository, and verify it by running it again (docs/evidence.md).",
+    no_args_is_help=True,
+)
+app.add_typer(evidence, name="evidence")
 lab = typer.Typer(
     help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
@@ -59,6 +65,8 @@ LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, 
 OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
 LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
+EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
@@ -74,6 +82,10 @@ def reproduce(
     results: Results = None,
     scheduler: Scheduler = None,
     lab: UsedLab = None,
+    sample: Annotated[
+        str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
+    ] = None,
+    sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with _outcome() as console:
@@ -81,6 +93,9 @@ def reproduce(
         from longfat.verbs.run import Machine
         from longfat.verbs.study import Choices
 
+        if sample is not None:
+            _verified(conclude.reproduce_sample(study, sample, sample_seed, jobs, console))
+            return
         choices = Choices(profile, _ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler, lab)
         _finish(conclude.reproduce(study, choices, machine, console))
@@ -238,6 +253,59 @@ def reference(study: Study, results: Results = None) -> None:
         from longfat.verbs import conclude
 
         _finish(conclude.reference(study, results, console))
+
+
+@app.command()
+def verdicts(
+    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
+    epoch: EpochName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+) -> None:
+    """Print every claim's verdict by the committed evidence alone."""
+    with _outcome() as console:
+        from longfat.verbs.verdicts import verdicts
+
+        _finish(verdicts(studies or (), epoch, console, as_json=as_json))
+
+
+@evidence.command("add")
+def evidence_add(
+    study: Study,
+    results: Results = None,
+    jobs: Jobs = None,
+    new_epoch: Annotated[bool, typer.Option(help="begin a new epoch with what the results were made with")] = False,
+) -> None:
+    """Add what a results folder has to the study's evidence."""
+    with _outcome() as console:
+        from longfat.verbs.evidence import add
+
+        _finish(add(study, results, jobs, console, new_epoch=new_epoch))
+
+
+@evidence.command("verify")
+def evidence_verify(
+    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
+    sample: Sample = "1%",
+    seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    jobs: Jobs = None,
+    epoch: EpochName = None,
+) -> None:
+    """Run a random sample of the evidence again and compare it to the byte."""
+    with _outcome() as console:
+        from longfat.verbs.verify import verify
+
+        _verified(verify(study, sample, seed, jobs, console, epoch))
+
+
+@evidence.command("merge")
+def evidence_merge(
+    folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
+) -> None:
+    """Take in the evidence of other folders, and write all of it in canonical order."""
+    with _outcome() as console:
+        from longfat.verbs.evidence import merge
+
+        _finish(merge(folders or (), console))
 
 
 @build.command()
@@ -431,6 +499,12 @@ def _outcome() -> Iterator[Console]:
 def _finish(valid: bool) -> None:
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
+def _verified(same: bool) -> None:
+    if not same:
+        sys.stderr.write("some runs of the evidence are not what they were: its verdicts are unverified\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 

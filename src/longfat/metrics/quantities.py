@@ -163,7 +163,7 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
-    what = (run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items()))
+    what = key_of(run, selection)
     if what not in dataset.computed:
         try:
             dataset.computed[what] = _compute(dataset, run, selection)
@@ -173,6 +173,11 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     if isinstance(value, str):
         raise NoValue(value)
     return value
+
+
+def key_of(run: Run, selection: Selection) -> Hashable:
+    """What a value of a run goes by in ``Dataset.computed``."""
+    return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
 
 
 def _compute(dataset: Dataset, run: Run, selection: Selection) -> float:

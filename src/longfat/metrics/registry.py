@@ -54,7 +54,7 @@ class Metric:
     parameters: Mapping[str, Parameter]
     flow: bool
     must_name_flow: bool
-    _function: Callable[..., float]
+    function: Callable[..., float]
     _sources: Mapping[str, Source]
     _takes_flow: bool
 
@@ -68,7 +68,7 @@ class Metric:
         """The metric of one run in its unit, from parameters in base units. Raises NoValue with the reason."""
         given: dict[str, Any] = {name: source.read(data, flow) for name, source in self._sources.items()}
         given |= {self.parameters[name].argument: value for name, value in parameters.items()}
-        return float(self._function(**given, **({"flow": flow} if self._takes_flow else {})))
+        return float(self.function(**given, **({"flow": flow} if self._takes_flow else {})))
 
 
 METRICS: dict[str, Metric] = {}
@@ -115,7 +115,7 @@ def _described(name: str, function: Callable[..., float], unit: str, meaning: st
         parameters=parameters,
         flow=flow is not None or any(read.by_flow for read in sources.values()),
         must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
-        _function=function,
+        function=function,
         _sources=sources,
         _takes_flow=flow is not None,
     )
