@@ -268,6 +268,24 @@ def verdicts(
         _finish(verdicts(studies or (), epoch, console, as_json=as_json))
 
 
+@app.command()
+def decide(
+    study: Study,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
+    claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = DEFAULT_BACKEND,
+    jobs: Jobs = None,
+) -> None:
+    """Run what decides a study's open claims most cheaply, and add it to the evidence."""
+    with _outcome() as console:
+        from longfat.verbs.decide import Wanted, decide, seconds_of
+
+        seconds = seconds_of(budget) if budget is not None else None
+        _finish(decide(study, Wanted(seconds, _ids(claims), profile, stack, backend, jobs), console))
+
+
 @evidence.command("add")
 def evidence_add(
     study: Study,

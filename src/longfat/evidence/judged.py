@@ -116,38 +116,44 @@ class Evidenced:
 
 
 def evidence_of(
-    folder: Path, epochs: list[Epoch], *, epoch: str | None = None, stack: str | None = None, rows: Rows | None = None
+    folder: Path,
+    epochs: list[Epoch],
+    *,
+    epoch: str | None = None,
+    stack: str | None = None,
+    rows: Rows | None = None,
+    profile: str | None = None,
 ) -> Evidenced | None:
     """The evidence of a study's folder, of its newest epoch or of the one named; None where there is none.
 
-    ``rows`` stand for those on the disk. Raises StudyError on evidence, claims or a manifest that cannot be used.
+    ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
+    of the epoch named, if only the runs that are missing.
+    Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
     study = load_study(folder / "study.yaml")
     names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder)
     if epoch is None and names:
         epoch = names[-1]
-    if epoch is None or epoch not in names:
+    if epoch is None or (epoch not in names and profile is None):
         return None
     load_own_metrics(folder)
     rows = read_rows(folder, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
-    members = next((one.members for one in epochs if one.name == epoch), {})
+    members = next((known.members for known in epochs if known.name == epoch), {})
     left_out: Counter[str] = Counter()
     grounds = []
-    for profile in PROFILES:
+    for one in PROFILES if profile is None else (profile,):
         own = {
-            place: of
-            for place, of in rows.items()
-            if (place.epoch, place.stack, place.profile) == (epoch, stack, profile)
+            place: of for place, of in rows.items() if (place.epoch, place.stack, place.profile) == (epoch, stack, one)
         }
-        if not own:
+        if not own and profile is None:
             continue
         backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
-        planned = planned_or_none(study, stack, profile, backend)
+        planned = planned_or_none(study, stack, one, backend)
         counted: dict[str, list[Row]] = {}
         for place, row in ((place, row) for place, of in own.items() for row in of.values()):
             if fault := _fault(row, place, planned, members):
-                left_out[f"{profile}: {fault}"] += 1
+                left_out[f"{one}: {fault}"] += 1
             else:
                 counted.setdefault(row.scenario, []).append(row)
         if planned is not None:
