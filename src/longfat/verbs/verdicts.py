@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, Judged, evidence_of
@@ -54,20 +52,18 @@ def studies_with_evidence() -> list[Path]:
 def print_evidence(one: Evidenced, judged: Sequence[Judged], console: Console, *, claims: bool) -> None:
     """Print what evidence there is, what of it does not count, and the counts of verdicts; with ``claims`` each."""
     if claims:
-        table = Table(
-            "claim", "kind", "verdict", "profile", "needed n", "reason", title=f"{one.study.name} by evidence"
-        )
+        _say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
+        width = max((len(claim.id) for claim in one.claims), default=0)
         for claim, item in zip(one.claims, judged, strict=True):
-            verdict = item.verdict
             number = needed_n(item)
             shown = "" if number is None else "never" if number >= NEVER else str(number)
-            words = (verdict.claim, kind(claim), verdict.verdict.replace("_", " "), item.profile or "", shown)
-            table.add_row(*(Text(word) for word in words), Text(verdict.reason or ""))
-        console.print(table)
+            word = item.verdict.verdict.replace("_", " ")
+            line = f"{claim.id:<{width}}  {kind(claim):<12}  {word:<14}  {item.profile or '':<5}  {shown:>5}"
+            _say(console, f"{line}  {item.verdict.reason or ''}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
-    console.print(f"{head}; {_text(_counts(judged))}", highlight=False, soft_wrap=True)
+    _say(console, f"{head}; {_text(_counts(judged))}")
     for exclusion in one.exclusions:
-        console.print(f"  left out: {exclusion}", markup=False, highlight=False, soft_wrap=True)
+        _say(console, f"  left out: {exclusion}")
 
 
 def kind(claim: Claim) -> str:
@@ -120,3 +116,7 @@ def _data(told: Sequence[tuple[Evidenced, Sequence[Judged]]]) -> dict[str, Any]:
     ]
     total = _counts(item for _, judged in told for item in judged)
     return {"format": FORMAT, "studies": studies, "counts": dict(sorted(total.items()))}
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
