@@ -14,7 +14,7 @@ from functools import cached_property
 from statistics import NormalDist
 
 from longfat.evidence.judged import Ground
-from longfat.evidence.looks import LOOKS, confirmed
+from longfat.evidence.looks import LOOKS, confirmed, strictness
 from longfat.evidence.projection import NEVER, bounds_of, needed
 from longfat.evidence.wanted import parts_of
 from longfat.plan.estimate import run_seconds
@@ -24,7 +24,6 @@ from longfat.relations.judge import Verdict, decide
 
 CAP = LOOKS[-1]
 STEP_SECONDS = 120.0  # of CPU: as much is run at least before the evidence is looked at again
-STRICTER = 1.73  # (2.576 / 1.96)^2: repetitions that a look's level of about 1 % takes of those that 5 % would
 UNKNOWN_CHANCE = 0.5  # that a comparison without data is decided at the first look
 LEAST_CHANCE = 0.02  # what is less likely is not worth its time
 MEASURED_OVER_PLANNED = 2.0  # seconds of a run over the plan's, as long as the evidence has none
@@ -159,12 +158,13 @@ class Chooser:
         if claim.not_testable is not None or self._is_settled(claim):
             return
         parts = [part for part in self._parts[claim.id] if not _sure(part)]
+        strict = _decided(self._verdicts[claim.id])
         failing = [(item, names) for item, names in parts if _outside(item)]
         found = []
         for look in LOOKS:
             # One part that fails is enough; while none seems to, all must hold.
-            chosen = [self._likeliest(failing, look)] if failing else parts
-            chance = math.prod(self._chance(item, names, look) for item, names in chosen)
+            chosen = [self._likeliest(failing, look, strict)] if failing else parts
+            chance = math.prod(self._chance(item, names, look, strict) for item, names in chosen)
             targets = {name: look for _, names in chosen for name in names if self._missing(name, look)}
             if targets and chance >= LEAST_CHANCE:
                 found.append(Option(claim.id, targets, self._seconds(targets), chance))
@@ -199,20 +199,21 @@ class Chooser:
             found.append((item, tuple(sorted(name for name in names if not self._is_constant(name)))))
         return found
 
-    def _likeliest(self, parts: Sequence[Part], look: int) -> Part:
+    def _likeliest(self, parts: Sequence[Part], look: int, strict: bool) -> Part:
         """The part with the best chance, of several the one with the fewest scenarios."""
-        return max(parts, key=lambda part: (self._chance(part[0], part[1], look), -len(part[1])))
+        return max(parts, key=lambda part: (self._chance(part[0], part[1], look, strict), -len(part[1])))
 
-    def _chance(self, item: Evidence, names: Sequence[str], look: int) -> float:
-        """That a comparison is settled with so many repetitions of its scenarios."""
+    def _chance(self, item: Evidence, names: Sequence[str], look: int, strict: bool) -> float:
+        """That a comparison is decided by so many repetitions of its scenarios, if ``strict``, at its look's level."""
         if not any(self._missing(name, look) for name in names):
             return 0.0
         number = needed(item)
         if number is None:
             return UNKNOWN_CHANCE if any(self._missing(name, LOOKS[0]) for name in names) else 0.0
-        if number >= NEVER:
+        stricter = strictness(look) if strict else 1.0
+        if number >= NEVER or math.isinf(stricter):
             return 0.0
-        return NormalDist().cdf(2 * (math.sqrt(look / (number * STRICTER)) - 1))
+        return NormalDist().cdf(2 * (math.sqrt(look / (number * stricter)) - 1))
 
     def _why(self, claim: Claim) -> str:
         names = {name for _, names in self._parts[claim.id] for name in names}
