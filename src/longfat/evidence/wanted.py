@@ -7,7 +7,8 @@ that draw them need the raw runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,13 +26,24 @@ from longfat.relations.syntax import Expression as Node
 
 
 def wanted(folder: Path, study: Study) -> tuple[Selection, ...]:
-    """The selections of all claims and figures of a study's folder. Raises StudyError on faulty ones."""
+    """What all claims and figures of a study's folder read, each of all runs of its experiment.
+
+    The other runs of an experiment are read too: the engine may ask them what a metric varies by. Raises StudyError on
+    faulty claims and figures.
+    """
     found: list[Selection] = []
     for claim in read_claims(folder, study):
         found += selections_of_claim(claim, study)
     for figure in read_figures(folder, study).figures:
         found += selections_of_figure(figure, study)
-    return tuple(found)
+    whole = [dataclasses.replace(one, where=(), added=()) for one in found]
+    return tuple(
+        {(one.experiment, one.metric, one.flow, *sorted(one.parameters.items())): one for one in whole}.values()
+    )
+
+
+def _what(one: Selection) -> Hashable:
+    return one.experiment, one.metric, one.flow, *sorted(one.parameters.items())
 
 
 def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
