@@ -9,10 +9,25 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results)
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --sample)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
+
+# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch; docs/evidence.md)
+[group('study')]
+verdicts *STUDIES:
+    @longfat verdicts "$@"
+
+# Run what decides a study's open claims most cheaply, and add it to the evidence (--budget --claims --profile --jobs)
+[group('study')]
+decide STUDY *OPTIONS:
+    @longfat decide "$@"
+
+# Keep what runs gave in the repository, and verify it: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
+[group('study')]
+evidence *ARGUMENTS:
+    @longfat evidence "$@"
 
 # Make the folder of a new study, which runs as it is, to begin with (docs/study-tutorial.md)
 [group('study')]

@@ -42,6 +42,7 @@ def _leaf(owns: str, *may: str) -> Part:
 PARTS: dict[str, Part] = {
     "verbs": Part("the commands", free=True),
     "cli": Part("the command line", free=True),
+    "cli_options": Part("what its verbs share: arguments, options, messages of errors and the exit", free=True),
     "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part("the closed schema of study.yaml, with line numbers and every problem at once", "catalog"),
     "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
@@ -76,6 +77,18 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+    ),
+    "evidence": _part(
+        "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",
+        "figures",
+        "relations",
+        "metrics",
+        "dataset",
+        "manifest",
+        "plan",
+        "record",
+        "canary",
+        "backends.registry",
     ),
     "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
     "backends": _part(

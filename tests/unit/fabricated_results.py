@@ -106,9 +106,10 @@ def write_results(
     bend: Bend | None = None,
     omit: Callable[[PlannedRun], bool] = lambda run: False,
     kernel: KernelSource | None = None,
+    backend: FakeBackend | None = None,
 ) -> None:
     """Lock and records of every run of the study but the omitted; ``bend`` may change a record's files."""
-    backend = FakeBackend()
+    backend = backend or FakeBackend()
     plan = build_plan(load_study(study / "study.yaml"), profile="paper", pins=backend.pins())
     plan = dataclasses.replace(plan, kernels={"none": kernel} if kernel else {})
     write_lock(plan, results / "lock.json")

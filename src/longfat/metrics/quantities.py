@@ -308,8 +308,13 @@ def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Poi
     return points
 
 
+def key_of(run: Run, selection: Selection) -> Hashable:
+    """What a value of a run goes by in ``Dataset.computed``."""
+    return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
+
+
 def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], Any]) -> Any:
-    what = (run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items()))
+    what = key_of(run, selection)
     if what not in dataset.computed:
         try:
             if run.status != "ok":

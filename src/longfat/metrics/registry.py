@@ -60,14 +60,14 @@ class Metric:
     flow: bool
     must_name_flow: bool
     over: tuple[str, ...]
-    _function: Callable[..., float | Points]
+    function: Callable[..., float | Points]
     _sources: Mapping[str, Source]
     _takes_flow: bool
 
     @property
     def shipped(self) -> bool:
         """Whether it is of this package, and not a study's own."""
-        return self._function.__module__.startswith(__package__)
+        return self.function.__module__.startswith(__package__)
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class Metric:
     def _computed(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float | Points:
         given: dict[str, Any] = {name: source.read(data, flow) for name, source in self._sources.items()}
         given |= {self.parameters[name].argument: value for name, value in parameters.items()}
-        return self._function(**given, **({"flow": flow} if self._takes_flow else {}))
+        return self.function(**given, **({"flow": flow} if self._takes_flow else {}))
 
 
 METRICS: dict[str, Metric] = {}
@@ -156,7 +156,7 @@ def _described(
         flow=flow is not None or any(read.by_flow for read in sources.values()),
         must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
         over=over,
-        _function=function,
+        function=function,
         _sources=sources,
         _takes_flow=flow is not None,
     )

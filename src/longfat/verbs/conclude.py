@@ -16,6 +16,8 @@ from rich.text import Text
 from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
+from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.judged import evidence_of
 from longfat.execute.results import open_results
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
@@ -30,6 +32,8 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, study_name
+from longfat.verbs.verdicts import print_evidence
+from longfat.verbs.verify import compare_results, tell, verify
 
 ANY_KERNEL = ("pair",)
 """The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
@@ -77,9 +81,10 @@ def reports(console: Console) -> bool:
 
 
 def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid."""
+    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as."""
     folder = find_study(name)
     load_all(folder)  # a fault in claims or figures is found before hours of runs
+    _print_evidence(folder, console)
     given = results_path(folder, machine.results, machine.backend)
     with open_results(given) as results, listen(results, console) as events:
         run_study(folder, choices, machine, results, events)
@@ -95,11 +100,31 @@ def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Ve
         path = write_report(results.path, folder)
         match = compare(results.path, folder)
         origin = read_origin(results.path)
+        check = compare_results(results.path, folder)
     print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
     print_origin(origin, console)
     print_match(match, console)
+    if check.compared:
+        same = check.compared - len(check.mismatches)
+        console.print(f"evidence: {same} of {check.compared} runs are in it and identical to the byte", highlight=False)
+    tell(check.mismatches, console)
     _print_pages(path, console)
-    return valid, verdicts
+    return valid and not check.mismatches, verdicts
+
+
+def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
+    """Show the verdicts by the evidence and run a sample of it again; whether all of that is identical."""
+    folder = find_study(name)
+    _print_evidence(folder, console)
+    return verify(name, sample, seed, jobs, console)
+
+
+def _print_evidence(folder: Path, console: Console) -> None:
+    """What the committed evidence says already, if there is some."""
+    one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    if one is not None:
+        console.print("by the evidence that is committed:", highlight=False)
+        print_evidence(one, one.verdicts(), console, claims=False)
 
 
 def smoke(machine: Machine, console: Console) -> bool:
