@@ -28,7 +28,9 @@ from longfat.metrics.quantities import key_of
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.claims import Claim, read_claims
 from longfat.relations.evaluate import Grounds
+from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
+from longfat.relations.paper import PaperNumbers
 
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
@@ -100,6 +102,11 @@ class Evidenced:
         """How many runs count."""
         return sum(len(rows) for ground in self.grounds for rows in ground.rows.values())
 
+    @cached_property
+    def papers(self) -> Mapping[str, PaperNumbers]:
+        """The paper's own numbers by claim."""
+        return printed_numbers(self.claims, self.study)
+
     def verdicts(self) -> list[Judged]:
         """Every claim's verdict, in the order of claims.yaml."""
         return [self._judged(claim) for claim in self.claims]
@@ -107,9 +114,9 @@ class Evidenced:
     def _judged(self, claim: Claim) -> Judged:
         found: list[Judged] = []
         for ground in self.grounds:
-            verdict = decide(claim, ground.grounds)
+            verdict = decide(claim, ground.grounds, self.papers)
             judged = Judged(verdict, ground.profile if any(item.n for item in verdict.evidence) else None)
-            if all(item.outcome != "no_data" for item in verdict.evidence):
+            if verdict.verdict != "not_measured":
                 return judged
             found.append(judged)
         return next((judged for judged in found if judged.profile), found[0])

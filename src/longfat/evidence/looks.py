@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from longfat.evidence.projection import bounds_of
 from longfat.relations.evaluate import Evidence
 
 LOOKS = (3, 4, 6, 8, 12, 16, 24, 32, 48)
@@ -44,59 +43,11 @@ def strictness(look: int) -> float:
 
 
 def confirmed(evidence: Evidence) -> bool:
-    """Whether a decision holds at its look's level too: with the interval widened to it.
-
-    What is computed and not measured is certain.
-    """
-    if evidence.outcome not in ("holds", "fails"):
+    """Whether a decision holds at its look's level too. What is computed, or always the same, is certain."""
+    chance = {"holds": evidence.p_holds, "fails": evidence.p_fails}.get(evidence.outcome)
+    if chance is None:
         return False
-    if not evidence.n:
+    if chance == 0.0 or not evidence.runs:
         return True
-    level, bounds = level_at(evidence.n), bounds_of(evidence)
-    if level is None or bounds is None or evidence.mean is None or evidence.low is None or evidence.high is None:
-        return False
-    df = int(getattr(evidence, "df", None) or evidence.n - 1)
-    if not reachable(level, df):
-        return False
-    wider = widening(level, df)
-    low = evidence.mean - wider * (evidence.mean - evidence.low)
-    high = evidence.mean + wider * (evidence.high - evidence.mean)
-    if evidence.outcome == "holds":
-        return bounds.low <= low and high <= bounds.high
-    return high < bounds.low or low > bounds.high
-
-
-def widening(level: float, df: int) -> float:
-    """By what an interval of the engine is to be multiplied to be one of that level."""
-    return student(level, df) / student(NOMINAL, df)
-
-
-def student(level: float, df: int) -> float:
-    """The two-sided quantile of Student's t: exact for 1 and 2 degrees of freedom, else by Hill's algorithm 396 (1970).
-
-    Its error is below 0.1 % for the levels used here.
-    """
-    if df < 1:
-        raise ValueError(f"a t interval needs at least 1 degree of freedom, not {df}")
-    if df == 1:
-        return 1 / math.tan(level * math.pi / 2)
-    if df == 2:
-        return math.sqrt(2 / (level * (2 - level)) - 2)
-    a = 1 / (df - 0.5)
-    b = 48 / a**2
-    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
-    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * df
-    y = (d * level) ** (2 / df)
-    if y > a + 0.05:
-        x = NormalDist().inv_cdf(level / 2)
-        y = x**2
-        if df < 5:
-            c += 0.3 * (df - 4.5) * (x + 0.6)
-        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
-        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
-        y = math.expm1(a * y**2)
-    else:
-        y = ((1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3) + 0.5 / (df + 4)) * y - 1) * (df + 1) / (
-            df + 2
-        ) + 1 / y
-    return math.sqrt(df * y)
+    level = level_at(evidence.n or 0)
+    return level is not None and chance <= level and reachable(level, evidence.runs - 1)

@@ -14,12 +14,12 @@ from functools import cached_property
 from statistics import NormalDist
 
 from longfat.evidence.judged import Ground
-from longfat.evidence.looks import LOOKS, confirmed, strictness
-from longfat.evidence.projection import NEVER, bounds_of, needed
+from longfat.evidence.looks import LOOKS, NOMINAL, confirmed, level_at, reachable
 from longfat.evidence.wanted import parts_of
 from longfat.plan.estimate import run_seconds
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
+from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 
 CAP = LOOKS[-1]
@@ -77,6 +77,7 @@ class Chooser:
 
     def __init__(self, ground: Ground, claims: Sequence[Claim], only: Collection[str] = ()) -> None:
         self.ground = ground
+        self.papers = printed_numbers(claims, ground.planned.study)
         self.claims = [claim for claim in claims if not only or claim.id in only]
 
     @cached_property
@@ -152,7 +153,7 @@ class Chooser:
 
     @cached_property
     def _verdicts(self) -> Mapping[str, Verdict]:
-        return {claim.id: decide(claim, self.ground.grounds) for claim in self.claims}
+        return {claim.id: decide(claim, self.ground.grounds, self.papers) for claim in self.claims}
 
     def _options(self, claim: Claim) -> Iterator[Option]:
         if claim.not_testable is not None or self._is_settled(claim):
@@ -182,6 +183,8 @@ class Chooser:
         """Whether one comparison fails for sure, or all hold for sure."""
         parts = self._parts[claim.id]
         sure = [part for part in parts if _sure(part)]
+        if self._verdicts[claim.id].verdict == "not_measured":
+            return False
         return any(item.outcome == "fails" for item, _ in sure) or len(sure) == len(parts)
 
     def _parts_of(self, claim: Claim, verdict: Verdict) -> list[Part]:
@@ -204,19 +207,26 @@ class Chooser:
         return max(parts, key=lambda part: (self._chance(part[0], part[1], look, strict), -len(part[1])))
 
     def _chance(self, item: Evidence, names: Sequence[str], look: int, strict: bool) -> float:
-        """That a comparison is decided by so many repetitions of its scenarios, if ``strict``, at its look's level."""
+        """That a comparison is decided by so many repetitions of its scenarios, if ``strict``, at its look's level.
+
+        It is taken to stay where it is, with an error that shrinks with the root of the repetitions.
+        """
         if not any(self._missing(name, look) for name in names):
             return 0.0
-        number = needed(item)
-        if number is None:
+        chances = [one for one in (item.p_holds, item.p_fails) if one is not None]
+        if not chances or not item.n:
             return UNKNOWN_CHANCE if any(self._missing(name, LOOKS[0]) for name in names) else 0.0
-        stricter = strictness(look) if strict else 1.0
-        if number >= NEVER or math.isinf(stricter):
+        level = level_at(look) if strict else NOMINAL
+        if level is None or (strict and not reachable(level, look - 1)):
             return 0.0
-        return NormalDist().cdf(2 * (math.sqrt(look / (number * stricter)) - 1))
+        normal = NormalDist()
+        seen = -normal.inv_cdf(min(max(min(chances), 1e-12), 0.5))
+        return normal.cdf(seen * math.sqrt(look / item.n) + normal.inv_cdf(level))
 
     def _why(self, claim: Claim) -> str:
         names = {name for _, names in self._parts[claim.id] for name in names}
+        if not self._parts[claim.id]:
+            return str(self._verdicts[claim.id].reason)
         if not names:
             return "no run of this profile tells more of it"
         if all(not self._missing(name, CAP) for name in names):
@@ -259,11 +269,9 @@ def _sure(part: Part) -> bool:
 
 def _decided(verdict: Verdict) -> bool:
     """Whether the engine has a word on it."""
-    outcomes = [item.outcome for item in verdict.evidence]
-    return "fails" in outcomes or all(outcome == "holds" for outcome in outcomes)
+    return verdict.verdict not in ("inconclusive", "not_measured")
 
 
 def _outside(item: Evidence) -> bool:
-    """Whether the mean is not where the comparison wants it."""
-    bounds = bounds_of(item)
-    return bounds is not None and item.mean is not None and not bounds.low <= item.mean <= bounds.high
+    """Whether it would rather fail than hold."""
+    return item.p_fails is not None and item.p_holds is not None and item.p_fails < item.p_holds

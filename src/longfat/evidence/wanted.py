@@ -22,6 +22,7 @@ from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection
 from longfat.relations.bind import Scope, ValuesOf, along, scopes, selection_of, terms_of, values_in_study
 from longfat.relations.claims import Claim, read_claims
+from longfat.relations.needs import asked_of
 from longfat.relations.syntax import Binary, Chain, Extreme, Gain, Rank, Relation, Term, parse_expression
 from longfat.relations.syntax import Expression as Node
 
@@ -52,7 +53,9 @@ def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None =
     values_of = values_of or values_in_study(study)
     for relation in claim.relations:
         for _, selections in parts_of(relation, study, values_of):
-            yield from selections
+            for one in selections:
+                yield one
+                yield from (asked for _, asked in asked_of(claim.needs, one)) if claim.needs else ()
 
 
 def parts_of(relation: Relation, study: Study, values_of: ValuesOf) -> Iterator[tuple[Scope, tuple[Selection, ...]]]:

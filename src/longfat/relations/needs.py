@@ -41,17 +41,19 @@ def _lacking(needs: Needs, selections: list[Selection], grounds: Grounds) -> Ite
             least = min(counts.values(), default=0)
             if least < needs.at_least_n:
                 yield f"needs {needs.at_least_n} runs of each scenario, the fewest are {least}"
-        bare = dataclasses.replace(selection, flow=None, parameters={})
-        flow = dataclasses.replace(bare, metric="cuts", flow=selection.flow)
-        use = dataclasses.replace(bare, metric="utilisation", parameters={"since": 0.0})
-        limits = (
-            (needs.lasts.value / 1e6 if needs.lasts else None, dataclasses.replace(bare, metric="lasts")),
-            (needs.epochs, flow),
-            (needs.utilisation, use),
-        )
-        for limit, asked in limits:
-            if limit is not None:
-                yield from _below(limit, asked, runs, grounds)
+        for limit, asked in asked_of(needs, selection):
+            yield from _below(limit, asked, runs, grounds)
+
+
+def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Selection]]:
+    """What is read from the runs of a selection to know whether they do, with the least that each has to be."""
+    bare = dataclasses.replace(selection, flow=None, parameters={})
+    if needs.lasts:
+        yield needs.lasts.value / 1e6, dataclasses.replace(bare, metric="lasts")
+    if needs.epochs is not None:
+        yield needs.epochs, dataclasses.replace(bare, metric="cuts", flow=selection.flow)
+    if needs.utilisation is not None:
+        yield needs.utilisation, dataclasses.replace(bare, metric="utilisation", parameters={"since": 0.0})
 
 
 def _below(limit: float, asked: Selection, runs: Sequence[Run], grounds: Grounds) -> Iterator[str]:

@@ -13,10 +13,8 @@ from rich.console import Console
 
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, Judged, evidence_of
-from longfat.evidence.projection import NEVER, needed
 from longfat.evidence.store import EVIDENCE
-from longfat.relations.bind import terms_of
-from longfat.relations.claims import Claim
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, tally
 from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
 
 FORMAT = 1
@@ -38,8 +36,8 @@ def verdicts(names: Sequence[str], epoch: str | None, console: Console, *, as_js
     for one, judged in told:
         print_evidence(one, judged, console, claims=True)
     if len(told) != 1:
-        total = _counts(item for _, judged in told for item in judged)
-        console.print(f"all studies: {_text(total) or 'no evidence is committed yet'}", highlight=False)
+        total = _told(summed(_counts(judged) for _, judged in told)) if told else "no evidence is committed yet"
+        _say(console, f"all studies: {total}")
     return True
 
 
@@ -54,41 +52,40 @@ def print_evidence(one: Evidenced, judged: Sequence[Judged], console: Console, *
     if claims:
         _say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
-        for claim, item in zip(one.claims, judged, strict=True):
+        for item in judged:
             number = needed_n(item)
-            shown = "" if number is None else "never" if number >= NEVER else str(number)
+            shown = "" if number is None else str(number)
             word = item.verdict.verdict.replace("_", " ")
-            line = f"{claim.id:<{width}}  {kind(claim):<12}  {word:<14}  {item.profile or '':<5}  {shown:>5}"
-            _say(console, f"{line}  {item.verdict.reason or ''}".rstrip())
+            words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
+            _say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.verdict.reason or ''}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
-    _say(console, f"{head}; {_text(_counts(judged))}")
+    _say(console, f"{head}; {_told(_counts(judged))}")
     for exclusion in one.exclusions:
         _say(console, f"  left out: {exclusion}")
 
 
-def kind(claim: Claim) -> str:
-    """What a claim rests on: the engine's word where it has one, else whether anything is measured."""
-    own = getattr(claim, "kind", None)
-    if own is not None:
-        return str(own)
-    if claim.not_testable is not None:
-        return "not testable"
-    return "measured" if any(True for one in claim.relations for _ in terms_of(one.claim)) else "computed"
-
-
 def needed_n(judged: Judged) -> int | None:
     """Repetitions that would decide an open claim: the most that one of its open comparisons needs."""
-    open_ = [item for item in judged.verdict.evidence if item.outcome == "undecided"]
-    numbers = [number for item in open_ if (number := needed(item)) is not None]
-    return max(numbers, default=None)
+    open_ = [item.needed for item in judged.verdict.evidence if item.outcome == "undecided"]
+    return max((number for number in open_ if number is not None), default=None)
 
 
-def _counts(judged: Iterable[Judged]) -> Counter[str]:
-    return Counter(item.verdict.verdict for item in judged)
+def _counts(judged: Iterable[Judged]) -> Counts:
+    return tally(item.verdict.counted for item in judged)
 
 
-def _text(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in sorted(counts.items()))
+def _told(counts: Counts) -> str:
+    """The words of measured claims, and what is counted apart from them."""
+    measured = [f"{number} {word.replace('_', ' ')}" for word, number in counts["measured"].items() if number]
+    return "; apart: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
+
+
+def _plain(counts: Counts) -> dict[str, dict[str, int]]:
+    return {
+        name: {word: number for word, number in row.items() if number}
+        for name, row in counts.items()
+        if any(row.values())
+    }
 
 
 def _data(told: Sequence[tuple[Evidenced, Sequence[Judged]]]) -> dict[str, Any]:
@@ -99,23 +96,31 @@ def _data(told: Sequence[tuple[Evidenced, Sequence[Judged]]]) -> dict[str, Any]:
             "stack": one.stack,
             "runs": one.runs,
             "left_out": list(one.exclusions),
-            "counts": dict(sorted(_counts(judged).items())),
+            "counts": _plain(_counts(judged)),
             "claims": [
                 {
                     "id": item.verdict.claim,
-                    "kind": kind(claim),
+                    "kind": item.verdict.category,
                     "verdict": item.verdict.verdict,
                     "reason": item.verdict.reason,
                     "needed_n": needed_n(item),
                     "profile": item.profile,
                 }
-                for claim, item in zip(one.claims, judged, strict=True)
+                for item in judged
             ],
         }
         for one, judged in told
     ]
-    total = _counts(item for _, judged in told for item in judged)
-    return {"format": FORMAT, "studies": studies, "counts": dict(sorted(total.items()))}
+    return {"format": FORMAT, "studies": studies, "counts": _plain(summed(_counts(judged) for _, judged in told))}
+
+
+def summed(every: Iterable[Counts]) -> Counts:
+    """The counts of several studies together."""
+    total: dict[str, Counter[VerdictWord]] = {}
+    for counts in every:
+        for name, row in counts.items():
+            total.setdefault(name, Counter()).update(row)
+    return {name: {word: total.get(name, Counter())[word] for word in VERDICT_WORDS} for name in CATEGORIES}
 
 
 def _say(console: Console, text: str) -> None:
