@@ -30,8 +30,8 @@ from longfat.relations.syntax import Expression as Node
 def wanted(folder: Path, study: Study) -> tuple[Selection, ...]:
     """What all claims and figures of a study's folder read, each of all runs of its experiment.
 
-    Metrics with several points in a run are left out. The other runs of an experiment are read too: the engine may ask them what a metric varies by. Raises StudyError on
-    faulty claims and figures.
+    Metrics with several points in a run are left out. The other runs of an experiment are read too: the engine may ask
+    them what a metric varies by. Raises StudyError on faulty claims and figures.
     """
     found: list[Selection] = []
     for claim in read_claims(folder, study):
