@@ -32,12 +32,12 @@ class Combination:
     backend: str
     kernel: str
     image: str
-    lab: str
+    code: str
 
     @classmethod
     def of(cls, pins: Mapping[str, str]) -> Combination:
         """The combination that pins name."""
-        return cls(pins["backend"], pins["kernel"], pins["image"], pins["lab"])
+        return cls(pins["backend"], pins["kernel"], pins["image"], pins["code"])
 
     @property
     def key(self) -> str:
@@ -46,7 +46,7 @@ class Combination:
 
     def text(self) -> str:
         """For people."""
-        return f"backend {self.backend}, kernel {self.kernel[:12]}, image {self.image[:12]}, lab {self.lab[:12]}"
+        return f"backend {self.backend}, kernel {self.kernel[:12]}, image {self.image[:12]}, code {self.code[:12]}"
 
 
 @dataclass(frozen=True)
