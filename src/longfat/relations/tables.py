@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of papers as CSV files: one row for each cell, with its number and, where the paper prints them, its error and
-sample size.
+"""Tables as CSV files, above all those of papers: one row for each cell, with its number and, where the paper prints
+them, its error and sample size.
 
 Owns the form of such a file. Must not know what the columns are about.
 """
@@ -23,11 +23,34 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number of the paper: its row in the file, by column."""
+class Row:
+    """One row of a table: what it has, by column."""
 
     line: int
     columns: Mapping[str, str]
+
+    def filled(self, template: str, **further: str) -> str:
+        """The template with each ``${COLUMN}`` replaced, and each name that is given besides.
+
+        Raises TableError on a column that there is not.
+        """
+        fields = {**self.columns, **further}
+
+        def field(match: re.Match[str]) -> str:
+            if match[1] not in fields:
+                raise TableError(f"the table has no column {match[1]!r}; it has {', '.join(self.columns)}")
+            return fields[match[1]]
+
+        return _REFERENCE.sub(field, template)
+
+    def lacks(self, template: str) -> bool:
+        """Whether the row has nothing in a column that the template asks for."""
+        return any(self.columns.get(name) == "" for name in _REFERENCE.findall(template))
+
+
+@dataclass(frozen=True)
+class Cell(Row):
+    """One number of the paper: its row in the file, by column."""
 
     @property
     def printed(self) -> str:
@@ -41,46 +64,45 @@ class Cell:
         return f"{self.columns.get('cell', '')} {self.printed}".strip()
 
     def filled(self, template: str, **further: str) -> str:
-        """The template with each ``${COLUMN}`` replaced, and each name that is given besides.
-
-        Raises TableError on a column that there is not.
-        """
-
-        def column(match: re.Match[str]) -> str:
-            name = match[1]
-            if name == "value":
-                return self.printed
-            if name in further:
-                return further[name]
-            if name not in self.columns:
-                raise TableError(f"the table has no column {name!r}; it has {', '.join(self.columns)}")
-            return self.columns[name]
-
-        return _REFERENCE.sub(column, template)
+        """As of any row; ``${value}`` brings the paper's own error along."""
+        return super().filled(template, **{**further, "value": self.printed})
 
 
 Cells = Sequence[Cell]
 
 
-def read_cells(path: Path) -> dict[str, Cells]:
-    """The cells of a table by claim, both in the file's order. Raises TableError when it cannot be read."""
+def read_rows(path: Path) -> tuple[Row, ...]:
+    """The rows of a table, of which there is one at least. Raises TableError when it cannot be read."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             names = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
+            rows = [Row(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path.name} cannot be read: {error}") from error
+    for name in names:
+        if names.count(name) > 1:
+            raise TableError(f"{path.name} has two columns {name!r}; names are unique")
+    for row in rows:
+        if None in row.columns or None in row.columns.values():
+            raise TableError(f"{path.name}, line {row.line}: {len(names)} columns are named, the row has others")
+    if not rows:
+        raise TableError(f"{path.name} has no row below its headings")
+    return tuple(rows)
+
+
+def read_cells(path: Path) -> dict[str, Cells]:
+    """The cells of a table by claim, both in the file's order. Raises TableError when it cannot be read."""
+    rows = read_rows(path)
+    names = rows[0].columns
     missing = [name for name in REQUIRED if name not in names]
     if missing:
         raise TableError(f"{path.name} has no column {' and no column '.join(missing)}; it has {', '.join(names)}")
     found: dict[str, list[Cell]] = {}
-    for line, row in rows:
-        if None in row or None in row.values():
-            raise TableError(f"{path.name}, line {line}: {len(names)} columns are named, the row has others")
+    for row in rows:
         for name in ("value", ERROR):
-            _require_number(path, line, name, row.get(name, ""))
-        found.setdefault(row["claim"], []).append(Cell(line, row))
+            _require_number(path, row.line, name, row.columns.get(name, ""))
+        found.setdefault(row.columns["claim"], []).append(Cell(row.line, row.columns))
     return {claim: tuple(cells) for claim, cells in found.items()}
 
 
