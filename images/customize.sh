@@ -6,7 +6,7 @@ set -eu
 root=$1
 
 # Empty folders that the guest mounts something on.
-mkdir -p "$root/lab" "$root/code" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/run"
+mkdir -p "$root/task" "$root/code" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/run"
 rm -rf "$root"/run/*
 
 # What only the set-up of the packages needed: the full Perl (perl-base, which dpkg needs, stays), and

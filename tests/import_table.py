@@ -91,26 +91,26 @@ PARTS: dict[str, Part] = {
     "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
     "backends": _part(
         "the contract, the traits, and where a run happens",
-        "lab",
+        "guest",
         "builds",
         "catalog.kernels",
         "catalog.ccas",
-        "hosts",
+        "testbed.connect",
     ),
-    "hosts": _part(
+    "testbed.connect": _part(
         "the hosts of a lab seen from here: who they are, who does what, connections, clocks, merging what they bring",
-        "lab",
-        "labs.folder",
+        "guest",
+        "testbed.provision.folder",
     ),
-    "labs": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
+    "testbed.provision": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
     "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
-    "agent": Part(
+    "testbed.agent": Part(
         "what runs on a host of a lab: sent there over SSH, leaves nothing",
-        frozenset({"lab", "backends.host_kernel", "runspec", "locks", "parent"}),
+        frozenset({"guest", "backends.host_kernel", "runspec", "locks", "parent"}),
         travels=True,
         foreign=frozenset({"mininet"}),
     ),
-    "lab": Part(
+    "guest": Part(
         "what runs beside the packets: Mininet, tuning, iperf2, web traffic, probes, captures",
         frozenset({"runspec", "network", "parent"}),
         travels=True,

@@ -56,7 +56,7 @@ class Reference:
 
     def other_causes(self, pins: Mapping[str, str]) -> tuple[str, ...]:
         """What else than the kernel the reference was made with another of, by the pins' names."""
-        return tuple(name for name in ("lab", "image") if self.pins.get(name) != pins.get(name))
+        return tuple(name for name in ("code", "image") if self.pins.get(name) != pins.get(name))
 
 
 def read_reference(path: Path) -> Reference | None:

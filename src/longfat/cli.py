@@ -305,7 +305,7 @@ def lab_up(
 ) -> None:
     """Show what would be made and what it costs, ask, make it, and write the lab's inventory."""
     with _outcome() as console:
-        from longfat.labs.changes import Price
+        from longfat.testbed.provision.changes import Price
         from longfat.verbs import lab as verbs
 
         verbs.up(environment, name, Price(hourly_price, currency), console, yes=yes)

@@ -194,7 +194,7 @@ class Probes:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run, complete. ``pins`` holds the digests of kernel, image and lab code, and the backend's name.
+    """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
 
     All that is random in the run is drawn from ``seed``, each from it and the name of what it is drawn for; in a guest
     the kernel's random numbers too (hash keys, ports, RED), of which all of the kernel takes in turn.

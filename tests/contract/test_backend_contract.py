@@ -130,7 +130,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def test_pins_name_the_backend_and_all_that_takes_part(backend: Backend) -> None:
     pins = backend.pins()
-    assert set(pins) == {"backend", "kernel", "image", "lab"}
+    assert set(pins) == {"backend", "kernel", "image", "code"}
     assert pins["backend"] == backend.name
     assert pins == backend.pins()
 

@@ -21,7 +21,7 @@ from terraform_toolbox import inventory_schema, terraform_program
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.labs import local
+from longfat.testbed.provision import local
 
 pytestmark = pytest.mark.terraform
 

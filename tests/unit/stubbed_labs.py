@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.labs import local
+from longfat.testbed.provision import local
 
 STUB = Path(__file__).with_name("stub_terraform.py")
 TAGS = {"study": "any", "owner": "me"}

@@ -145,9 +145,9 @@ def test_a_kernel_that_does_the_same_behaves_as_the_reference_and_another_canary
 def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
     change(root, "digests", "era", "0" * 64)
-    change(root, "pins", "lab", "another")
+    change(root, "pins", "code", "another")
     _, lines = told(FakeBackend(kernel=NEWER))
-    assert lines[1:] == ["the reference has another lab too: not all may be the kernel's"]
+    assert lines[1:] == ["the reference has another code too: not all may be the kernel's"]
 
 
 def test_a_canary_that_fails_is_named_and_leaves_no_verdict(root: Path) -> None:
@@ -192,9 +192,9 @@ def test_a_canary_that_only_one_side_has_differs() -> None:
 
 def test_a_kernel_of_another_release_is_doubted_until_its_canaries_were_run(root: Path) -> None:
     path = root / canary.REFERENCE
-    reference = Reference("6.12.117", {"lab": "l"}, {"a": "1"})
+    reference = Reference("6.12.117", {"code": "l"}, {"a": "1"})
     canary.write_reference(path, reference)
-    pins = {"kernel": "k", "lab": "l", "image": "i"}
+    pins = {"kernel": "k", "code": "l", "image": "i"}
     assert doubt(PINNED, pins, root) is None
     unknown = doubt(NEWER, pins, root)
     assert unknown == (
@@ -206,7 +206,7 @@ def test_a_kernel_of_another_release_is_doubted_until_its_canaries_were_run(root
         "do not: a"
     )
     assert doubt(NEWER, pins | {"kernel": "another"}, root) == unknown
-    canary.write_reference(path, Reference("6.12.118", {"lab": "l"}, {"a": "2"}))
+    canary.write_reference(path, Reference("6.12.118", {"code": "l"}, {"a": "2"}))
     assert doubt(NEWER, pins, root) == unknown
 
 

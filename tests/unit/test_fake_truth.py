@@ -86,4 +86,4 @@ def test_a_falsified_rate_shows_in_what_was_achieved_and_in_the_pins(tmp_path: P
     backend.run(delay_spec(), tmp_path)
     achieved = json.loads((tmp_path / "achieved.json").read_text())
     assert {item["rate_bps"] for item in achieved["interfaces"]} == {None, 900_000_000}
-    assert backend.pins()["lab"] != FakeBackend().pins()["lab"]
+    assert backend.pins()["code"] != FakeBackend().pins()["code"]

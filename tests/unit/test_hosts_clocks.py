@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.hosts.clocks import EXCHANGES, Clock, drift_ns, read_clock
+from longfat.testbed.connect.clocks import EXCHANGES, Clock, drift_ns, read_clock
 
 DELAY = st.integers(min_value=0, max_value=10**9)
 

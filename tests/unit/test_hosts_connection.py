@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longfat.hosts.connection import Connections, HostFailed, ssh_command
-from longfat.hosts.inventory import Host
+from longfat.testbed.connect.connection import Connections, HostFailed, ssh_command
+from longfat.testbed.connect.inventory import Host
 
 SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
 

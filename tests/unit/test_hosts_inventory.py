@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longfat.errors import StudyError
-from longfat.hosts.inventory import read_inventory
+from longfat.testbed.connect.inventory import read_inventory
 
 
 def entry(name: str, role: str, *links: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from conftest import cable_spec
 
 from longfat.errors import RigError
-from longfat.hosts.join import join_parts
+from longfat.testbed.connect.join import join_parts
 
 REPORT = Path(__file__).parents[1] / "data" / "iperf-2.1.8-one-stream.csv"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from conftest import cable_spec, delay_spec
 
-from longfat.hosts.inventory import Host, Inventory
-from longfat.hosts.placement import Placement, place
 from longfat.runspec import Interface, Link, Node, Role, RunSpec
+from longfat.testbed.connect.inventory import Host, Inventory
+from longfat.testbed.connect.placement import Placement, place
 
 
 def host(name: str, role: Role, *links: str) -> Host:

@@ -28,7 +28,10 @@ def imports(path: Path) -> set[str]:
 
 
 def package_of(path: Path) -> str:
-    return path.relative_to(SOURCE / "longfat").parts[0].removesuffix(".py")
+    """The part that a module belongs to; of a roof over several parts, the part below it."""
+    names = path.relative_to(SOURCE / "longfat").with_suffix("").parts
+    found = [part for part in (".".join(names[:2]), names[0]) if part in PARTS]
+    return found[0] if found else names[-1]
 
 
 def of_this_package(path: Path) -> set[str]:

@@ -18,13 +18,13 @@ from rich.console import Console
 from stubbed_labs import EXISTING, TAGS, Labs, call, names, stubbed_labs
 
 from longfat.errors import RigError, StudyError
-from longfat.labs import local, work
-from longfat.labs.changes import Changes, Price, describe, read_changes
-from longfat.labs.environments import KNOWN, variables_of
-from longfat.labs.folder import lab_folder, labs_folder
-from longfat.labs.made import made_files, make_file
-from longfat.labs.process import attend_alone
-from longfat.labs.terraform import said_while_applying
+from longfat.testbed.provision import local, work
+from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
+from longfat.testbed.provision.environments import KNOWN, variables_of
+from longfat.testbed.provision.folder import lab_folder, labs_folder
+from longfat.testbed.provision.made import made_files, make_file
+from longfat.testbed.provision.process import attend_alone
+from longfat.testbed.provision.terraform import said_while_applying
 from longfat.verbs import lab as verbs
 
 TOMORROW = "2030-01-02T00:00:00Z"

@@ -10,7 +10,7 @@ import pytest
 from stubbed_labs import Labs, call, names, stubbed_labs
 
 from longfat.builds.kernel import KernelBuild
-from longfat.labs import work
+from longfat.testbed.provision import work
 
 
 @pytest.fixture

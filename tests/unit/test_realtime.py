@@ -49,7 +49,7 @@ def test_web_traffic_is_refused_in_real_time(name: str) -> None:
 
 
 def test_programs_without_docker_have_processes_of_their_own() -> None:
-    command = enclosed(Path("/root-of-guest"), Path("/lab"), ["program"])
+    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"])
     assert command[0] == "unshare"
     assert {"--pid", "--mount", "--kill-child"} <= set(command)
     assert command[-1] == "program"
@@ -57,7 +57,7 @@ def test_programs_without_docker_have_processes_of_their_own() -> None:
 
 def test_programs_with_docker_see_the_machines_processes_and_its_socket() -> None:
     shown = {"docker.sock": Path("/run/docker.sock")}
-    command = enclosed(Path("/root-of-guest"), Path("/lab"), ["program"], all_processes=True, shown=shown)
+    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"], all_processes=True, shown=shown)
     assert "--pid" not in command
     assert command[command.index("/run/docker.sock") + 1] == "docker.sock"
 

@@ -16,8 +16,8 @@ from longfat.backends.fake import FakeBackend
 from longfat.dataset.parse import parse_run
 from longfat.errors import StudyError
 from longfat.gates import Evidence, misses
-from longfat.lab import arrivals, queues
-from longfat.lab.qdisc import achieved_egress, egress_commands
+from longfat.guest import arrivals, queues
+from longfat.guest.qdisc import achieved_egress, egress_commands
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan
 from longfat.runspec import Queue, RunSpec

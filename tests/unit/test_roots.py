@@ -20,8 +20,8 @@ from longfat.errors import RigError
 from longfat.files import flush_file_system
 
 CODE = "c" * 64
-MODULE = "code/longfat/lab/traffic.py"
-COMPILED = "code/longfat/lab/__pycache__/traffic.pyc"
+MODULE = "code/longfat/guest/traffic.py"
+COMPILED = "code/longfat/guest/__pycache__/traffic.pyc"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_changed_code_in_a_root_is_replaced_before_any_guest_runs_it(cache: Path
 def test_what_was_added_to_a_root_is_removed(cache: Path, name: str) -> None:
     built = build_image()
     root, _ = opened(built)
-    (root / name).symlink_to("/lab")
+    (root / name).symlink_to("/task")
     again, said = opened(built)
     assert not os.path.lexists(again / name)
     assert len(said) == 1 and "is damaged" in said[0]

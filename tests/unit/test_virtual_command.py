@@ -134,7 +134,7 @@ def test_the_raw_files_of_a_guest_and_its_console_are_moved_into_the_run_folder(
     backend.run(delay_spec(), folder)
     assert (folder / "outcome.json").read_text() == delay_spec().to_json()
     assert (folder / "iperf/f.txt").read_text() == "5\n"
-    assert (folder / "console.log").read_text() == "in LAB\n"
+    assert (folder / "console.log").read_text() == "in TASK\n"
     assert [path.name for path in (tmp_path / "scratch").iterdir() if path.is_dir()] == []
 
 
@@ -214,7 +214,7 @@ def test_cpu_seconds_count_every_process_of_a_session_and_are_zero_when_it_has_e
 def test_the_console_loses_carriage_returns_and_the_name_of_its_folder(tmp_path: Path) -> None:
     console = tmp_path / "console.log"
     console.write_bytes(f"in {tmp_path}/raw\r\n\xff\n".encode("latin-1"))
-    assert console_text(console) == "in LAB/raw\n�\n"
+    assert console_text(console) == "in TASK/raw\n�\n"
 
 
 def test_an_error_shows_the_last_twenty_lines(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some(
 
 def test_the_code_of_the_guest_is_the_laboratory_with_what_it_imports() -> None:
     names = {str(path.relative_to(virtual.PACKAGE)) for path in guest_sources()}
-    assert {"__init__.py", "runspec.py", "lab/__init__.py", "lab/guest.py", "lab/run.py"} <= names
+    assert {"__init__.py", "runspec.py", "guest/__init__.py", "guest/init.py", "guest/run.py"} <= names
     assert not any(name.startswith(("manifest", "plan", "analysis")) for name in names)
 
 
@@ -270,11 +270,11 @@ def test_the_code_s_identity_follows_what_any_module_does_and_its_root_every_wor
         copy.write_bytes(path.read_bytes())
     monkeypatch.setattr(virtual, "PACKAGE", tmp_path)
     assert (code_digest(), text_digest()) == (before, text_before)
-    with (tmp_path / "lab/qdisc.py").open("a") as module:
+    with (tmp_path / "guest/qdisc.py").open("a") as module:
         module.write("# another line\n")
     assert code_digest() == before
     assert text_digest() != text_before
-    with (tmp_path / "lab/qdisc.py").open("a") as module:
+    with (tmp_path / "guest/qdisc.py").open("a") as module:
         module.write("ANOTHER = 1\n")
     assert code_digest() != before
 

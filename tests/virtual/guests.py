@@ -33,13 +33,13 @@ KERNEL = os.environ.get("LONGFAT_TEST_KERNEL", DEFAULT_KERNEL)
 START = """
 import json, sys
 sys.path[:] = ["/code", "/usr/lib/python3.11", "/usr/lib/python3.11/lib-dynload"]
-from longfat.lab import guest
+from longfat.guest import init
 def execute():
     names = {}
-    exec(open("/lab/program.py").read(), names)
-    open("/lab/raw/answer.json", "w").write(json.dumps(names["answer"]))
-guest.execute = execute
-guest.main()
+    exec(open("/task/program.py").read(), names)
+    open("/task/raw/answer.json", "w").write(json.dumps(names["answer"]))
+init.execute = execute
+init.main()
 """
 
 
@@ -58,43 +58,43 @@ def virtual(kernel: str = KERNEL) -> VirtualBackend:
 
 
 @contextmanager
-def lab_folder(program: str, *files: Path) -> Iterator[Path]:
-    """A folder for one guest, with ``program`` and copies of ``files``; the guest calls it /lab."""
+def task_folder(program: str, *files: Path) -> Iterator[Path]:
+    """A folder for one guest, with ``program`` and copies of ``files``; the guest calls it /task."""
     with tempfile.TemporaryDirectory(prefix="test-", dir=scratch_folder(virtual().jail)) as name:
-        lab = Path(name)
-        (lab / "raw").mkdir()
-        (lab / "program.py").write_text(program)
+        task = Path(name)
+        (task / "raw").mkdir()
+        (task / "program.py").write_text(program)
         for path in files:
-            shutil.copy(path, lab / path.name)
-        yield lab
+            shutil.copy(path, task / path.name)
+        yield task
 
 
-def boot(lab: Path, backend: VirtualBackend | None = None) -> None:
-    """Boot a guest that runs the program in ``lab``. The kernel splits its command line at spaces: send it none."""
+def boot(task: Path, backend: VirtualBackend | None = None) -> None:
+    """Boot a guest that runs the program in ``task``. The kernel splits its command line at spaces: send it none."""
     start = base64.b64encode(START.encode()).decode()
     program = ["-c", f"exec(__import__('base64').b64decode('{start}'))"]
-    (backend or virtual()).boot(lab, MEMORY_BYTES, 1, program)
+    (backend or virtual()).boot(task, MEMORY_BYTES, 1, program)
 
 
 def ask(program: str, *files: Path) -> Any:
-    """What ``program`` leaves in its variable ``answer`` when a guest runs it with ``files`` in /lab.
+    """What ``program`` leaves in its variable ``answer`` when a guest runs it with ``files`` in /task.
 
     Raises RuntimeError with the guest's console when there is no answer.
     """
-    with lab_folder(program, *files) as lab:
-        boot(lab)
-        answer = lab / "raw" / "answer.json"
+    with task_folder(program, *files) as task:
+        boot(task)
+        answer = task / "raw" / "answer.json"
         if not answer.exists():
-            raise RuntimeError(console_text(lab / "console.log"))
+            raise RuntimeError(console_text(task / "console.log"))
         return json.loads(answer.read_text())
 
 
-def processes_in(lab: Path) -> list[int]:
-    """Ids of the processes whose working folder is ``lab``: a guest and all that it has started."""
+def processes_in(task: Path) -> list[int]:
+    """Ids of the processes whose working folder is ``task``: a guest and all that it has started."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and os.readlink(entry / "cwd") == str(lab):
+            if entry.name.isdigit() and os.readlink(entry / "cwd") == str(task):
                 found.append(int(entry.name))
         except OSError:
             continue  # it has ended, or it is another user's

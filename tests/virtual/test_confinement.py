@@ -15,12 +15,12 @@ pytestmark = pytest.mark.virtual
 SECRET = "a-file-of-the-host.txt"
 PROGRAM = f"""
 import ctypes, os
-from longfat.lab.guest import mount
-answer = {{"root": sorted(os.listdir("/")), "lab": sorted(os.listdir("/lab")), "homes": os.listdir("/home")}}
+from longfat.guest.init import mount
+answer = {{"root": sorted(os.listdir("/")), "task": sorted(os.listdir("/task")), "homes": os.listdir("/home")}}
 answer["home"] = sorted(os.listdir("/root"))
-answer["sees_lab_root"] = os.path.exists("/lab/root")
-os.symlink("/", "/lab/raw/out")
-os.symlink("../../..", "/lab/raw/up")
+answer["sees_task_root"] = os.path.exists("/task/root")
+os.symlink("/", "/task/raw/out")
+os.symlink("../../..", "/task/raw/up")
 os.mkdir("/tmp/m")
 answer["mounted"] = {{}}
 for option in ("/..", "..", "/../../..", "/raw/../../..", "/raw/out", "/raw/up/", "/etc", "//../..", "/raw/.."):
@@ -51,7 +51,7 @@ def answer() -> Any:
 
 def test_the_root_of_a_guest_is_the_image_with_the_laboratorys_code(answer: Any) -> None:
     assert set(answer["root"]) == {path.name for path in virtual().root.iterdir()}
-    assert {"code", "lab", "usr"} <= set(answer["root"])
+    assert {"code", "task", "usr"} <= set(answer["root"])
 
 
 def test_the_homes_of_a_guest_are_empty(answer: Any) -> None:
@@ -61,9 +61,9 @@ def test_the_homes_of_a_guest_are_empty(answer: Any) -> None:
 
 
 def test_a_guest_sees_the_folder_of_its_run_and_not_that_of_others(answer: Any) -> None:
-    assert {"console.log", "program.py", "raw"} <= set(answer["lab"])
-    assert set(answer["lab"]) <= {"console.log", "guest", "program.py", "raw", "root"}
-    assert not answer["sees_lab_root"], "the link to the composed root leads nowhere inside the guest"
+    assert {"console.log", "program.py", "raw"} <= set(answer["task"])
+    assert set(answer["task"]) <= {"console.log", "guest", "program.py", "raw", "root"}
+    assert not answer["sees_task_root"], "the link to the composed root leads nowhere inside the guest"
 
 
 def test_no_mount_of_a_guest_leads_out_of_its_folder(answer: Any) -> None:
@@ -72,7 +72,7 @@ def test_no_mount_of_a_guest_leads_out_of_its_folder(answer: Any) -> None:
 
 
 def test_a_guest_may_mount_its_folder_again(answer: Any) -> None:
-    assert set(answer["itself"]) == set(answer["lab"])
+    assert set(answer["itself"]) == set(answer["task"])
 
 
 def test_the_root_is_read_only(answer: Any) -> None:

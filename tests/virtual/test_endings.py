@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from guests import boot, lab_folder, processes_in, virtual
+from guests import boot, processes_in, task_folder, virtual
 
 from longfat.backends import virtual as backend_module
 from longfat.backends.virtual import VirtualBackend, open_virtual
@@ -43,33 +43,33 @@ def wait_until(true: Callable[[], bool], seconds: float) -> bool:
 
 def test_a_guest_that_spins_is_ended_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend_module, "STILL_CPU_S", 1.0)
-    with lab_folder(SPIN) as lab:
+    with task_folder(SPIN) as task:
         with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s \(\d+ s of CPU\)\nspinning"):
-            boot(lab)
-        assert wait_until(lambda: processes_in(lab) == [], 2)
+            boot(task)
+        assert wait_until(lambda: processes_in(task) == [], 2)
 
 
 def test_a_guest_that_waits_for_what_cannot_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend_module, "STILL_WALL_S", 2.0)
-    with lab_folder("import os\nprint('waiting', flush=True)\nos.read(os.pipe()[0], 1)") as lab:
+    with task_folder("import os\nprint('waiting', flush=True)\nos.read(os.pipe()[0], 1)") as task:
         with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s"):
-            boot(lab)
-        assert wait_until(lambda: processes_in(lab) == [], 2)
+            boot(task)
+        assert wait_until(lambda: processes_in(task) == [], 2)
 
 
 def test_a_worker_that_is_killed_takes_its_guest_with_it() -> None:
-    with lab_folder(SPIN) as lab:
+    with task_folder(SPIN) as task:
         code = f"import sys; from pathlib import Path; sys.path.append({str(TESTS)!r})\n"
-        code += f"from guests import boot; boot(Path({str(lab)!r}))"
+        code += f"from guests import boot; boot(Path({str(task)!r}))"
         worker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
         try:
-            console = lab / "console.log"
+            console = task / "console.log"
             assert wait_until(lambda: console.exists() and "spinning" in console.read_text(), 20), "no guest came up"
-            assert len(processes_in(lab)) >= 2
+            assert len(processes_in(task)) >= 2
         finally:
             worker.send_signal(signal.SIGKILL)
             worker.communicate()
-        assert wait_until(lambda: processes_in(lab) == [], 5), f"left behind: {processes_in(lab)}"
+        assert wait_until(lambda: processes_in(task) == [], 5), f"left behind: {processes_in(task)}"
 
 
 def with_kernel(path: Path) -> VirtualBackend:
@@ -79,8 +79,11 @@ def with_kernel(path: Path) -> VirtualBackend:
 
 def test_a_kernel_that_is_gone_is_named(tmp_path: Path) -> None:
     backend = with_kernel(tmp_path / "linux")
-    with lab_folder("answer = 1") as lab, pytest.raises(RigError, match=r"linux: the guest's kernel cannot be started"):
-        boot(lab, backend)
+    with (
+        task_folder("answer = 1") as task,
+        pytest.raises(RigError, match=r"linux: the guest's kernel cannot be"),
+    ):
+        boot(task, backend)
 
 
 def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
@@ -88,17 +91,17 @@ def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
     kernel.write_bytes(b"\x7fELF and no more")
     kernel.chmod(0o755)
     backend = with_kernel(kernel)
-    with lab_folder("answer = 1") as lab, pytest.raises(RigError, match="cannot be started: Exec format error"):
-        boot(lab, backend)
+    with task_folder("answer = 1") as task, pytest.raises(RigError, match="cannot be started: Exec format error"):
+        boot(task, backend)
 
 
 def test_a_root_without_its_programs_is_a_clear_error(tmp_path: Path) -> None:
     backend = dataclasses.replace(virtual(), root=tmp_path)
     with (
-        lab_folder("answer = 1") as lab,
+        task_folder("answer = 1") as task,
         pytest.raises(RigError, match=r"ended with status .*\n.*init /usr/bin/python3"),
     ):
-        boot(lab, backend)
+        boot(task, backend)
 
 
 @pytest.fixture

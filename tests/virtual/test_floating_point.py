@@ -17,8 +17,8 @@ SOURCE = Path(__file__).with_name("vector_state.c")
 NO_AVX = 77
 PROGRAM = """
 import os, subprocess
-os.chmod("/lab/vector_state", 0o755)
-done = subprocess.run(["/lab/vector_state"], capture_output=True, text=True)
+os.chmod("/task/vector_state", 0o755)
+done = subprocess.run(["/task/vector_state"], capture_output=True, text=True)
 answer = [done.returncode, done.stdout, done.stderr]
 """
 

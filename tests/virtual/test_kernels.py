@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import pytest
-from guests import boot, lab_folder, one_flow, virtual
+from guests import boot, one_flow, task_folder, virtual
 from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend
@@ -88,8 +88,8 @@ def test_seccomp_filters_and_ptrace_give_the_same_bytes(two_ways: list[VirtualBa
 def test_seccomp_filters_and_ptrace_give_the_same_random_numbers(two_ways: list[VirtualBackend]) -> None:
     answers = []
     for backend in two_ways:
-        with lab_folder(DRAW) as lab:
-            boot(lab, backend)
-            answers.append(json.loads((lab / "raw/answer.json").read_text()))
+        with task_folder(DRAW) as task:
+            boot(task, backend)
+            answers.append(json.loads((task / "raw/answer.json").read_text()))
     assert answers[0] == answers[1]
     assert len(set(answers[0])) == 3

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from guests import MEMORY_BYTES, boot, lab_folder, processes_in
+from guests import MEMORY_BYTES, boot, processes_in, task_folder
 
 from longfat.execute.memory import OVERHEAD_BYTES
 
@@ -25,13 +25,13 @@ for sleeper in sleepers:
 """
 
 
-def taken_bytes(lab: Path) -> int:
+def taken_bytes(task: Path) -> int:
     """Memory of a guest: its memory's file, and what each of its processes has for itself, page tables included.
 
     A page of the file that several processes map counts once, also when one of them ends while this reads.
     """
     own, files = 0, {}
-    for pid in processes_in(lab):
+    for pid in processes_in(task):
         try:
             rows = Path(f"/proc/{pid}/status").read_text().splitlines()
             own += sum(int(row.split()[1]) << 10 for row in rows if row.startswith(("RssAnon:", "VmPTE:")))
@@ -48,17 +48,17 @@ def test_a_guest_whose_programs_want_more_takes_its_memory_and_no_more() -> None
     seen = [0]
     ended = threading.Event()
 
-    def watch(lab: Path) -> None:
+    def watch(task: Path) -> None:
         while not ended.wait(0.02):
-            seen.append(taken_bytes(lab))
+            seen.append(taken_bytes(task))
 
-    with lab_folder(PROGRAM) as lab:
-        watcher = threading.Thread(target=watch, args=(lab,))
+    with task_folder(PROGRAM) as task:
+        watcher = threading.Thread(target=watch, args=(task,))
         watcher.start()
         try:
-            boot(lab)
+            boot(task)
         finally:
             ended.set()
             watcher.join()
-        assert (lab / "raw/answer.json").read_text() == "-9", "the guest's kernel ended the greedy program"
+        assert (task / "raw/answer.json").read_text() == "-9", "the guest's kernel ended the greedy program"
     assert MEMORY_BYTES // 2 < max(seen) < MEMORY_BYTES + OVERHEAD_BYTES

@@ -29,7 +29,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize("pattern", ["traffic.py", "__pycache__/traffic.*.pyc"])
 def test_a_changed_module_of_the_laboratory_does_not_reach_a_guest(root: Path, pattern: str) -> None:
-    (module,) = (root / "code/longfat/lab").glob(pattern)
+    (module,) = (root / "code/longfat/guest").glob(pattern)
     before = module.read_bytes()
     module.write_bytes(before.replace(b"8", b"9"))
     said: list[str] = []

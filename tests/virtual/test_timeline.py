@@ -17,9 +17,9 @@ import dataclasses, sys, time
 sys.path.append("/usr/lib/python3/dist-packages")
 from pathlib import Path
 from types import SimpleNamespace
-from longfat.lab.drops import Drops
-from longfat.lab.qdisc import Hook
-from longfat.lab.timeline import Timeline
+from longfat.guest.drops import Drops
+from longfat.guest.qdisc import Hook
+from longfat.guest.timeline import Timeline
 from longfat.runspec import DeliberateDrop, RunSpec
 
 class Network:
@@ -37,7 +37,7 @@ class Network:
         return int(self.now_us() >= self.log[0][0] + self.takes_us)
 
 def play(at_us, takes_us, probe_us):
-    spec = RunSpec.from_json(Path("/lab/spec.json").read_text())
+    spec = RunSpec.from_json(Path("/task/spec.json").read_text())
     played = Timeline(spec.end_us)
     egress = dataclasses.replace(spec.links[1].a.egress, drops=(DeliberateDrop(at_us),))
     network = Network(egress, takes_us, played.now_us)

@@ -13,8 +13,8 @@ import pytest
 from guests import run, virtual
 
 from longfat.gates import Evidence, misses
-from longfat.lab import surge
-from longfat.lab.web import SPARE_FILES
+from longfat.guest import surge
+from longfat.guest.web import SPARE_FILES
 from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
 
 pytestmark = pytest.mark.virtual

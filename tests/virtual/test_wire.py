@@ -20,8 +20,8 @@ MTUS = (576, 1500, 9000)
 # Sends raw frames of the given lengths at once and tells when the first was sent and when each arrived (ns).
 PROGRAM = """
 import os, socket, struct, subprocess, time
-from longfat.lab import netlink
-from longfat.lab.wire import Wire, read_wires
+from longfat.guest import netlink
+from longfat.guest.wire import Wire, read_wires
 os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
 time.sleep(0.1)  # timers are those of the jiffies until the first of them has passed
 answer = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The project's userland on the host's own kernel: programs in namespaces and with a root of their own.
 
-Owns the mounts and how such a program is started, watched and ended. What it does is longfat.lab's. Needs root.
+Owns the mounts and how such a program is started, watched and ended. What it does is longfat.guest's. Needs root.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ TAIL_LINES = 20
 # Mounts are the namespace's own: they are gone with its last process. The image itself is never written to.
 ENTER = """\
 set -eu
-root=$1 lab=$2 proc=$3
-mount --bind "$root" "$lab/root"
-mount -o remount,bind,ro "$lab/root"
-cd "$lab/root"
+root=$1 task=$2 proc=$3
+mount --bind "$root" "$task/root"
+mount -o remount,bind,ro "$task/root"
+cd "$task/root"
 mount --rbind /dev dev
 mount -t tmpfs -o mode=1777 tmpfs tmp
 mount -t tmpfs tmpfs run
@@ -35,7 +35,7 @@ while [ "$1" != -- ]; do
     shift 2
 done
 shift
-mount --bind "$lab" lab
+mount --bind "$task" task
 mkdir run/machine
 pivot_root . run/machine
 exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
@@ -43,26 +43,26 @@ exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
 
 
 def enclosed(
-    root: Path, lab: Path, program: list[str], *, all_processes: bool = False, shown: Mapping[str, Path] | None = None
+    root: Path, task: Path, program: list[str], *, all_processes: bool = False, shown: Mapping[str, Path] | None = None
 ) -> list[str]:
-    """The command that runs ``program`` in the userland under ``root``, with the folder ``lab`` as its /lab.
+    """The command that runs ``program`` in the userland under ``root``, with the folder ``task`` as its /task.
 
     Its processes are in a PID namespace of their own and end with the first of them; with ``all_processes`` they are
     among the machine's instead. ``shown`` has files and folders of the machine by the name they get under /run.
     """
     namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
     binds = [word for name, path in (shown or {}).items() for word in (str(path), name)]
-    places = [str(root), str(lab), "machine" if all_processes else "own"]
+    places = [str(root), str(task), "machine" if all_processes else "own"]
     return ["unshare", *namespaces, "sh", "-c", ENTER, "sh", *places, *binds, "--", *program]
 
 
-def run_enclosed(command: list[str], lab: Path, timeout_s: float) -> None:
-    """Run what ``enclosed`` made; its output goes to ``console.log`` in ``lab``.
+def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
+    """Run what ``enclosed`` made; its output goes to ``console.log`` in ``task``.
 
     Ends with this process, however that ends. Raises RigError when it fails or takes longer than ``timeout_s``.
     """
-    (lab / "root").mkdir()
-    console = lab / "console.log"
+    (task / "root").mkdir()
+    console = task / "console.log"
     with console.open("wb") as output:
         process = subprocess.Popen(
             command,

@@ -26,9 +26,9 @@ from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
+from longfat.guest.capture import THINNED_US, thinned
+from longfat.guest.ccas import refused_ccas
 from longfat.identity import KernelSource, code_identity
-from longfat.lab.capture import THINNED_US, thinned
-from longfat.lab.ccas import refused_ccas
 from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
 from longfat.runspec import Flow, RunSpec, Web, canonical_json
 
@@ -59,10 +59,10 @@ class FakeBackend:
     name: str = field(default="fake", init=False)
 
     def pins(self) -> dict[str, str]:
-        """There is no kernel and no image; ``lab`` covers the code of the truth and the falsified rate."""
+        """There is no kernel and no image; ``code`` covers the code of the truth and the falsified rate."""
         code = code_identity(FOLDER.parent, [FOLDER / "fake.py", FOLDER / "fake_truth.py", *simulated.SOURCES])
-        lab = hashlib.sha256(f"{code} {self.achieved_rate_factor!r}".encode()).hexdigest()
-        return {"backend": self.name, "kernel": "none", "image": "none", "lab": lab}
+        digest = hashlib.sha256(f"{code} {self.achieved_rate_factor!r}".encode()).hexdigest()
+        return {"backend": self.name, "kernel": "none", "image": "none", "code": digest}
 
     def capabilities(self) -> Capabilities:
         """Everything, everywhere: a named kernel is no more than its name."""

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.lab.ccas import offered_ccas, refused_ccas
-from longfat.lab.pressure import pressure_us
-from longfat.lab.sysctls import GLOBAL_SYSCTLS, sysctl_path
+from longfat.guest.ccas import offered_ccas, refused_ccas
+from longfat.guest.pressure import pressure_us
+from longfat.guest.sysctls import GLOBAL_SYSCTLS, sysctl_path
 from longfat.runspec import RunSpec
 
 INSTEAD = "; backend virtual has it"

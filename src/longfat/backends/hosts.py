@@ -2,7 +2,7 @@
 """Runs on the hosts of a lab, over SSH: each node of the topology on a machine of its own, links are cables.
 
 Owns what a lab can do, and a run's course from the checks before it to the hosts as they were. What happens on a host
-is ``longfat.agent``; the connections are ``longfat.hosts``. Real time, on the kernel that the hosts have booted.
+is ``longfat.testbed.agent``; the connections are ``longfat.testbed.connect``. Real time, on the hosts' own kernel.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from longfat.gates import (
     rate_and_delay_hold,
     sysctls_hold,
 )
-from longfat.hosts.clocks import Clock, drift_ns, read_clock
-from longfat.hosts.code import agent_code, code_digest
-from longfat.hosts.connection import Connections
-from longfat.hosts.inventory import Inventory, read_inventory
-from longfat.hosts.join import join_achieved, join_parts
-from longfat.hosts.placement import Placement, place
-from longfat.lab.ccas import refused_ccas
-from longfat.lab.sysctls import GLOBAL_SYSCTLS
+from longfat.guest.ccas import refused_ccas
+from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.runspec import RunSpec
+from longfat.testbed.connect.clocks import Clock, drift_ns, read_clock
+from longfat.testbed.connect.code import agent_code, code_digest
+from longfat.testbed.connect.connection import Connections
+from longfat.testbed.connect.inventory import Inventory, read_inventory
+from longfat.testbed.connect.join import join_achieved, join_parts
+from longfat.testbed.connect.placement import Placement, place
 
 TRAITS = {
     "hosts": Traits(
@@ -70,7 +70,7 @@ GATES_BEFORE: tuple[Gate, ...] = (
 
 @dataclass(frozen=True)
 class HostsBackend:
-    """Runs on the hosts of ``inventory``; ``facts`` is what longfat.agent.facts said of each when this was opened."""
+    """Runs on the hosts of ``inventory``; ``facts`` is what the agent said of each when this was opened."""
 
     inventory: Inventory
     facts: Mapping[str, Mapping[str, Any]]
@@ -87,7 +87,7 @@ class HostsBackend:
             "backend": self.name,
             "kernel": f"{first['kernel']['release']} {first['build']}",
             "image": _digest(programs),
-            "lab": f"{code_digest()} {self.inventory.environment} {_digest([lab, placements])[:16]}",
+            "code": f"{code_digest()} {self.inventory.environment} {_digest([lab, placements])[:16]}",
         }
 
     def capabilities(self) -> Capabilities:

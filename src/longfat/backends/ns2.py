@@ -21,8 +21,8 @@ from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError
+from longfat.guest.ccas import refused_ccas
 from longfat.identity import code_identity
-from longfat.lab.ccas import refused_ccas
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec, canonical_json
 
@@ -77,8 +77,8 @@ class Ns2Backend:
     def pins(self) -> dict[str, str]:
         """The version of ns-2 in the place of a kernel; the digest of model and translation in that of the code."""
         code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
-        lab = hashlib.sha256(MODEL.read_bytes() + code.encode()).hexdigest()
-        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
+        digest = hashlib.sha256(MODEL.read_bytes() + code.encode()).hexdigest()
+        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
 
     def capabilities(self) -> Capabilities:
         """The algorithms that have a counterpart here."""

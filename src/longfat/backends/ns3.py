@@ -20,8 +20,8 @@ from longfat.backends.protocol import Capabilities, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.cache import cache_folder
 from longfat.errors import RigError
+from longfat.guest.ccas import refused_ccas
 from longfat.identity import code_identity
-from longfat.lab.ccas import refused_ccas
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
 from longfat.runspec import Egress, Flow, RunSpec, canonical_json
 from longfat.store import keep
@@ -59,8 +59,8 @@ class Ns3Backend:
     def pins(self) -> dict[str, str]:
         """The version of ns-3 in the place of a kernel; the digest of model and translation in that of the code."""
         code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
-        lab = hashlib.sha256(SOURCE.read_bytes() + code.encode()).hexdigest()
-        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "lab": lab}
+        digest = hashlib.sha256(SOURCE.read_bytes() + code.encode()).hexdigest()
+        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
 
     def capabilities(self) -> Capabilities:
         """The models that ns-3 brings."""

@@ -124,7 +124,7 @@ class Backend(Protocol):
         """The name it has in ``--backend``, in the pins and in ``run.json``."""
 
     def pins(self) -> dict[str, str]:
-        """Digests of what takes part in a run besides its spec: ``backend``, ``kernel``, ``image``, ``lab``.
+        """Digests of what takes part in a run besides its spec: ``backend``, ``kernel``, ``image``, ``code``.
 
         Called once, before the plan is resolved; they become part of each RunSpec and so of its run_id.
         May build or unpack what is missing. Raises RigError when that fails.

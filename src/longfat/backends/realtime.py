@@ -31,7 +31,7 @@ TRAITS = {
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
 MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
-PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/lab/host.py")
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/host.py")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RealtimeBackend:
     name: str
     kernel: HostKernel
     image_digest: str
-    lab_digest: str
+    code: str
     jail: Path
     root: Path
     userland: Path
@@ -59,7 +59,7 @@ class RealtimeBackend:
             "backend": self.name,
             "kernel": f"{self.kernel.release} {build}",
             "image": self.image_digest,
-            "lab": self.lab_digest + (f" containernet {_digest(self.containernet)}" if self.containernet else ""),
+            "code": self.code + (f" containernet {_digest(self.containernet)}" if self.containernet else ""),
         }
 
     def capabilities(self) -> Capabilities:
@@ -79,25 +79,25 @@ class RealtimeBackend:
             held(scratch / "realtime.lock"),
             tempfile.TemporaryDirectory(prefix="run-", dir=scratch) as name,
         ):
-            lab = Path(name)
-            (lab / "raw").mkdir()
-            (lab / "spec.json").write_text(spec.to_json())
-            run_enclosed(self._command(lab), lab, spec.end_us / 1e6 + MARGIN_S)
-            if not (lab / "raw" / "outcome.json").is_file():
-                raise RigError(f"the run ended without an outcome\n{tail(lab / 'console.log')}")
-            shutil.copytree(lab / "raw", folder, dirs_exist_ok=True)
-            shutil.copyfile(lab / "console.log", folder / "console.log")
+            task = Path(name)
+            (task / "raw").mkdir()
+            (task / "spec.json").write_text(spec.to_json())
+            run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)
+            if not (task / "raw" / "outcome.json").is_file():
+                raise RigError(f"the run ended without an outcome\n{tail(task / 'console.log')}")
+            shutil.copytree(task / "raw", folder, dirs_exist_ok=True)
+            shutil.copyfile(task / "console.log", folder / "console.log")
 
-    def _command(self, lab: Path) -> list[str]:
+    def _command(self, task: Path) -> list[str]:
         if self.docker is None:
-            return enclosed(self.root, lab, [*PYTHON])
-        os.link(self.userland, lab / "userland.tar")
+            return enclosed(self.root, task, [*PYTHON])
+        os.link(self.userland, task / "userland.tar")
         shown = {"docker.sock": self.docker}
         if self.containernet:
             # Containernet itself also starts the command `docker`.
             shown |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
         image = f"longfat-host:{self.image_digest[:12]}"
-        return enclosed(self.root, lab, [*PYTHON, image], all_processes=True, shown=shown)
+        return enclosed(self.root, task, [*PYTHON, image], all_processes=True, shown=shown)
 
 
 def open_backend(name: str, say: Say) -> RealtimeBackend:
@@ -107,7 +107,7 @@ def open_backend(name: str, say: Say) -> RealtimeBackend:
         name=name,
         kernel=ask_kernel(virtual.root),
         image_digest=virtual.image_digest,
-        lab_digest=virtual.lab_digest,
+        code=virtual.code,
         jail=virtual.jail,
         root=virtual.root,
         userland=virtual.image,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
 
-Owns how a guest is booted, watched and ended. What happens inside it is longfat.lab's; the two meet in a folder
+Owns how a guest is booted, watched and ended. What happens inside it is longfat.guest's; the two meet in a folder
 that holds spec.json and takes the raw files. Of the host, the guest sees its composed root and that folder only.
 """
 
@@ -30,9 +30,9 @@ from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.roots import open_root
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import RigError
+from longfat.guest.ccas import refused_ccas
+from longfat.guest.start import PROGRAM
 from longfat.identity import KernelSource, code_identity
-from longfat.lab.ccas import refused_ccas
-from longfat.lab.start import PROGRAM
 from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
@@ -41,7 +41,7 @@ TRAITS = {
     "virtual": Traits("#0072b2", can=frozenset(Feature) - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
-GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "lab")
+GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
@@ -76,7 +76,7 @@ class VirtualBackend:
     kernels: Mapping[str, GuestKernel]
     image: Path
     image_digest: str
-    lab_digest: str
+    code: str
     jail: Path
     root: Path
 
@@ -93,7 +93,7 @@ class VirtualBackend:
             "backend": self.name,
             "kernel": self.kernel.digest,
             "image": self.image_digest,
-            "lab": self.lab_digest,
+            "code": self.code,
         }
 
     def capabilities(self) -> Capabilities:
@@ -117,22 +117,22 @@ class VirtualBackend:
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
         with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(self.jail)) as name:
-            lab = Path(name)
-            (lab / "raw").mkdir()
-            (lab / "spec.json").write_text(spec.to_json())
-            self.boot(lab, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
-            if not (lab / "raw" / "outcome.json").is_file():
-                raise RigError(f"the guest ended without an outcome\n{tail(lab / 'console.log')}")
-            for path in sorted((lab / "raw").iterdir()):
+            task = Path(name)
+            (task / "raw").mkdir()
+            (task / "spec.json").write_text(spec.to_json())
+            self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
+            if not (task / "raw" / "outcome.json").is_file():
+                raise RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+            for path in sorted((task / "raw").iterdir()):
                 if path.is_dir():
                     shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
                 else:
                     shutil.copyfile(path, folder / path.name)
-            (folder / "console.log").write_text(console_text(lab / "console.log"))
+            (folder / "console.log").write_text(console_text(task / "console.log"))
 
     def boot(
         self,
-        lab: Path,
+        task: Path,
         memory_bytes: int,
         seed: int,
         program: list[str],
@@ -146,8 +146,8 @@ class VirtualBackend:
         clock stands still.
         """
         kernel = kernel or self.kernel
-        console = lab / "console.log"
-        (lab / "root").symlink_to(self.root)
+        console = task / "console.log"
+        (task / "root").symlink_to(self.root)
         argv = guest_command(kernel, memory_bytes, seed, program, writable=writable)
         with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
             try:
@@ -156,8 +156,8 @@ class VirtualBackend:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    cwd=lab,
-                    env={"HOME": str(lab), "PATH": GUEST_PATH},
+                    cwd=task,
+                    env={"HOME": str(task), "PATH": GUEST_PATH},
                     preexec_fn=lambda: _prepare_guest(cpu),
                     start_new_session=True,
                 )
@@ -168,7 +168,7 @@ class VirtualBackend:
                     hint="./just kernel",
                 ) from error
             try:
-                watch(process, lab / "raw", console)
+                watch(process, task / "raw", console)
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -180,7 +180,7 @@ class VirtualBackend:
 def guest_command(
     kernel: GuestKernel, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
 ) -> list[str]:
-    """The command line of a guest that is started in its lab folder, which has a link to the composed root.
+    """The command line of a guest that is started in its task folder, which has a link to the composed root.
 
     Everything on it that can reach the results is in the RunSpec, in the kernel's digest or constant. No path of the
     host is: the kernel stirs its command line into its random numbers (random_init_early in drivers/char/random.c).
@@ -262,7 +262,7 @@ def tail(console: Path) -> str:
 def console_text(console: Path) -> str:
     """The console without carriage returns and without the folder of this one boot."""
     text = console.read_text(errors="replace").replace("\r", "")
-    return text.replace(str(console.parent), "LAB")
+    return text.replace(str(console.parent), "TASK")
 
 
 def scratch_folder(jail: Path) -> Path:
@@ -298,7 +298,7 @@ def open_virtual(
         kernels=opened,
         image=image.path.with_name("image.tar"),
         image_digest=image.digest,
-        lab_digest=code_digest(),
+        code=code_digest(),
         jail=image.path.parents[2],
         root=image.path,
     )
@@ -347,10 +347,10 @@ def _add_code(backend: VirtualBackend) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
-        lab = Path(name)
-        backend.boot(lab, 256 << 20, 0, ["/code/longfat/lab/start.py", "prepare"], writable=True)
+        task = Path(name)
+        backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():
-            raise RigError(f"the guest could not compile the laboratory's code\n{tail(lab / 'console.log')}")
+            raise RigError(f"the guest could not compile the laboratory's code\n{tail(task / 'console.log')}")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
 
 REFERENCE = "reference"
-KEYS = ("backend", "kernel", "image", "lab", "lock")
+KEYS = ("backend", "kernel", "image", "code", "lock")
 
 
 @dataclass(frozen=True)

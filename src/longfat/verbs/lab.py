@@ -12,10 +12,10 @@ from pathlib import Path
 from rich.console import Console
 
 from longfat.errors import RigError, StudyError
-from longfat.labs.changes import Price, describe, describe_removal, read_changes, refuse_expired
-from longfat.labs.environments import INFRA
-from longfat.labs.folder import VARIABLES
-from longfat.labs.work import (
+from longfat.testbed.provision.changes import Price, describe, describe_removal, read_changes, refuse_expired
+from longfat.testbed.provision.environments import INFRA
+from longfat.testbed.provision.folder import VARIABLES
+from longfat.testbed.provision.work import (
     Lab,
     alone,
     files_of,
@@ -26,7 +26,7 @@ from longfat.labs.work import (
     ready_terraform,
     remove_traces,
 )
-from longfat.labs.work import provision as provision_lab
+from longfat.testbed.provision.work import provision as provision_lab
 
 SWEEP = INFRA / "terraform/sweep.py"
 

@@ -24,10 +24,10 @@ from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
-from longfat.labs.folder import lab_folder
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.lockfile import write_lock
+from longfat.testbed.provision.folder import lab_folder
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve, study_name
 
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that are Docker containers, in Mininet, through Containernet's interface (``Containernet``, ``addDocker``).
+
+Containernet itself is used where the interpreter has it; it is in no package registry and takes Mininet's place where
+it is installed. Elsewhere the two classes here, on plain Mininet, stand in for it. A container brings programs and
+their files; the laboratory's own tools (ip, tc, tcpdump) run outside, in the container's network namespace only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from subprocess import Popen
+from typing import IO, Any
+
+import docker
+from mininet.net import Mininet
+from mininet.node import Host
+
+from longfat.guest.namespaces import Namespace
+from longfat.guest.sysctls import LaboratoryError
+from longfat.parent import end_with_parent
+from longfat.runspec import Node
+
+SOCKET = "unix:///run/docker.sock"
+USERLAND = Path("/task/userland.tar")
+"""The project's own userland, of which Docker is given an image when a host first needs it."""
+
+
+class Docker(Host):  # type: ignore[misc]
+    """A Mininet host in a container. Containernet's name for it.
+
+    The container lives as long as somebody holds its standard input open, which is this process: it goes away by
+    itself when this process does, however that ends.
+    """
+
+    def __init__(self, name: str, dimage: str, client: docker.APIClient, **params: Any) -> None:
+        self.dimage = dimage
+        self.client = client
+        super().__init__(name, **params)
+
+    def startShell(self, mnopts: object = None) -> None:  # noqa: N802
+        """Create and start the container; it has no network but what links give it."""
+        settings = self.client.create_host_config(network_mode="none", auto_remove=True)
+        try:
+            container = self.client.create_container(
+                self.dimage, ["cat"], stdin_open=True, detach=False, hostname=self.name, host_config=settings
+            )
+            self.container: str = container["Id"]
+            params = {"stdin": 1, "stdout": 1, "stream": 1}
+            self.held_input = self.client.attach_socket(self.container, params=params)
+            self.client.start(self.container)
+            state = self.client.inspect_container(self.container)["State"]
+        except docker.errors.DockerException as error:
+            raise LaboratoryError(f"{self.name}: Docker makes no host of image {self.dimage!r}: {error}") from error
+        if not state["Running"]:
+            raise LaboratoryError(f"{self.name}: the container of image {self.dimage!r} ended; it must have cat")
+        self.pid = state["Pid"]
+
+    def terminate(self) -> None:
+        """Remove the container at once."""
+        self.held_input.close()
+        try:
+            self.client.remove_container(self.container, force=True)
+        except docker.errors.APIError:
+            return  # it is being removed, because its input was closed
+
+
+class Containernet(Mininet):  # type: ignore[misc]
+    """Mininet that can add containers. Containernet's name for it."""
+
+    def __init__(self, client: docker.APIClient, **params: Any) -> None:
+        self.client = client
+        super().__init__(**params)
+
+    def addDocker(self, name: str, **params: Any) -> Host:  # noqa: N802
+        """Add a host made from the image ``dimage``."""
+        return self.addHost(name, cls=Docker, client=self.client, **params)
+
+
+class Containers:
+    """Makes the hosts of a network from images: that which a node names, else ``userland``."""
+
+    def __init__(self, userland: str, late_us: int) -> None:
+        self.late_us = late_us
+        self.wires = False
+        self.client = docker.APIClient(base_url=SOCKET)
+        self.userland = userland
+
+    def network(self) -> Mininet:
+        """An empty network of Containernet where that is installed."""
+        try:
+            from mininet.net import Containernet as Installed
+        except ImportError:
+            return Containernet(self.client, build=False, controller=None)
+        return Installed(build=False, controller=None)
+
+    def add_host(self, network: Mininet, node: Node) -> Host:
+        """A container without a network of Docker's."""
+        image = node.image or self.userland
+        if image == self.userland and not self.client.images(image, quiet=True):
+            repository, _, tag = image.partition(":")
+            self.client.import_image_from_file(str(USERLAND), repository=repository, tag=tag)
+        host = network.addDocker(node.name, dimage=image, network_mode="none", ip=None)
+        host.namespace = Namespace.of(host.pid)
+        return host
+
+    def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]:
+        """Start a program of the container in it; it ends with this process, as the container does.
+
+        ``docker exec`` would leave it behind when its caller is killed.
+        """
+        enter = ["nsenter", f"--target={host.pid}", "--mount", "--uts", "--ipc", "--net", "--root", "--wd=/"]
+        return Popen([*enter, "--", *command], stdout=output, stderr=output, preexec_fn=end_with_parent)

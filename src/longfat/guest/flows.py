@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The iperf2 flows of one run while it happens: servers, clients, and what the probe of their sockets saw of them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from longfat.guest import traffic
+from longfat.guest.ccas import parameter_names
+from longfat.guest.network import Network
+from longfat.guest.processes import DRAIN_S, finish, started
+from longfat.guest.stage import Stage
+from longfat.guest.sysctls import LaboratoryError
+from longfat.runspec import Flow
+
+REPORT_S = 0.5  # how long after a connection iperf2 may write of it
+ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
+
+
+class Flows:
+    """All flows of a run whose sender or receiver is here."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._ports = traffic.ports(stage.spec)
+        self._sending = [flow for flow in stage.spec.flows if stage.here(flow.sender)]
+        self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        self._clients: dict[str, subprocess.Popen[bytes]] = {}
+
+    def prepare(self) -> None:
+        """Start every receiving iperf2."""
+        for flow in self._stage.spec.flows:
+            if self._stage.here(flow.receiver):
+                command = traffic.server_command(flow, self._ports[flow.name])
+                process = self._stage.network.start(flow.receiver, command, self._output(flow, "server"))
+                self._servers[flow.name] = started(self._stage.cleanup, process)
+
+    def plan(self) -> None:
+        """Put the start of every sending iperf2 on the time line."""
+        for flow in self._sending:
+            self._stage.timeline.at(flow.start_us, partial(self._start_client, flow))
+
+    def finish(self) -> None:
+        """Wait for clients and servers, and for transfers that are still under way."""
+        for flow in self._stage.spec.flows:
+            if flow.name in self._clients:
+                finish(self._clients[flow.name], f"iperf2 client of flow {flow.name}", traffic.client_status(flow))
+            if flow.name in self._servers:
+                if flow.transfer_bytes is not None:
+                    self._wait_for_last_transfer(flow)
+                    self._servers[flow.name].terminate()
+                finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}")
+
+    def achieved(self) -> dict[str, Any]:
+        """Algorithm, parameters and base RTT of each flow that is sent from here."""
+        seen = self._stage.seen
+        flows = [
+            {
+                "flow": flow.name,
+                "cca": seen.ccas.get(flow.name),
+                "cca_parameters": self._parameters(flow),
+                "base_rtt_us": seen.min_rtt_us.get(flow.name),
+            }
+            for flow in self._sending
+        ]
+        return {"flows": flows}
+
+    def _start_client(self, flow: Flow) -> None:
+        address = self._stage.network.topology.address(flow.receiver)
+        command = traffic.client_command(flow, address, self._ports[flow.name])
+        process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
+        self._clients[flow.name] = started(self._stage.cleanup, process)
+
+    def _output(self, flow: Flow, end: str) -> IO[bytes]:
+        return self._stage.output(f"iperf/{flow.name}.{end}.txt")
+
+    def _wait_for_last_transfer(self, flow: Flow) -> None:
+        """Let what is under way arrive. Raises LaboratoryError when it does not."""
+        deadline = time.monotonic() + DRAIN_S
+        while connected(self._stage.network, flow.receiver, self._ports[flow.name]):
+            if time.monotonic() > deadline:
+                raise LaboratoryError(f"connections of flow {flow.name} are open {DRAIN_S:g} s after its end")
+            time.sleep(REPORT_S)
+        time.sleep(REPORT_S)  # iperf2 writes its last report
+
+    def _parameters(self, flow: Flow) -> dict[str, int]:
+        """Parameters of the CCA as the flow's sockets showed them, without the numbers of its state."""
+        names = parameter_names(flow.cca)
+        values = self._stage.seen.cca_values.get(flow.name, {})
+        return {name: value for name, value in values.items() if name in names}
+
+
+def connected(network: Network, node: str, port: int) -> bool:
+    """Whether a node has a connection to a port of its own that the other end has not closed."""
+    with network.inside(node):
+        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)

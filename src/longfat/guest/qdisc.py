@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Egress of an interface as ``tc`` commands, and ``tc``'s answer as what was achieved. Pure.
+
+In the guest the wire keeps rate and delay (guest/wire.py), and the packet queue in front of it is a qdisc. On other
+kernels a shaped interface is a token bucket of one frame (tbf), so that packets leave one after the other at the link's
+rate, with the packet queue inside it, and a delay element is netem with room for all that is under way. There the two
+never share an interface: netem's limit counts delayed packets too, and a queue limit would be lost in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from longfat.guest.wire import UsedWire
+from longfat.network import frame_bytes
+from longfat.runspec import Egress, Link
+
+BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
+DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
+QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
+RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
+DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
+SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
+
+
+def queue_commands(interface: str, egress: Egress) -> list[str]:
+    """Lines for ``tc -batch`` that put the queue in front of the wire of ``interface``.
+
+    Its lengths in bytes count whole frames, as the wire does.
+    """
+    if egress.rate_bps is None:
+        return []
+    framing = f"stab overhead {egress.framing_bytes} linklayer ethernet"
+    return [f"qdisc add dev {interface} root handle 10: {framing} {_queue(egress)}"]
+
+
+def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int = 0) -> list[str]:
+    """Lines for ``tc -batch`` that give ``interface`` the egress without a wire.
+
+    ``late_us`` is how late the timer of a shaper may be without loss of rate: what it then missed is sent at once.
+
+    """
+    if egress.rate_bps is not None:
+        frame = frame_bytes(mtu_bytes, egress) + BURST_SLACK_BYTES
+        burst = max(frame, egress.rate_bps * late_us // 8_000_000)
+        return [
+            f"qdisc add dev {interface} root handle 1: stab overhead {egress.framing_bytes} linklayer ethernet"
+            f" tbf rate {egress.rate_bps}bit burst {burst} limit {burst}",
+            f"qdisc add dev {interface} parent 1:1 handle 10: {_queue(egress)}",
+        ]
+    if egress.delay_us:
+        return [
+            f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us limit {DELAY_LIMIT_PACKETS}",
+        ]
+    return []
+
+
+def hook_command(interface: str) -> str:
+    """Line for ``tc -batch`` that makes the hook of deliberate drops, once and for all.
+
+    Adding or removing clsact deactivates the device for a moment, which empties its qdiscs without counting a drop
+    (qdisc_graft in net/sched/sch_api.c).
+    """
+    return f"qdisc add dev {interface} clsact"
+
+
+def _queue(egress: Egress) -> str:
+    queue = egress.queue
+    words = [queue.kind]
+    if queue.limit_packets is not None:
+        words += ["limit", str(queue.limit_packets)]
+    if queue.limit_bytes is not None:
+        words += ["limit", str(queue.limit_bytes)]
+    for key, value in sorted(queue.parameters.items()):
+        words += [key] if value is True else [key, str(value)]
+    return " ".join(words)
+
+
+def looks_us(links: Iterable[Link]) -> int:
+    """How often to look whether a deliberate drop has happened: before the fastest link carries two drops' packets."""
+    rates = ((end.egress.rate_bps or 0, link.mtu_bytes) for link in links for end in (link.a, link.b))
+    fastest_pps = max(rate / 8 / mtu for rate, mtu in rates)
+    return LONGEST_LOOK_US if fastest_pps * LONGEST_LOOK_US < 1e6 * DROP_AFTER_PACKETS else SHORTEST_LOOK_US
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Where a deliberate drop happens: at an interface, as packets leave (``egress``) or arrive (``ingress``).
+
+    Never where their sender would notice: a drop on its own way out is a full queue to TCP, not a loss.
+    """
+
+    node: str
+    interface: str
+    direction: str
+
+    def drop_filter(self) -> str:
+        """Line for ``tc -batch``: from now on drop one in ``DROP_AFTER_PACKETS`` of the packets that pass."""
+        action = f"action pass random determ drop {DROP_AFTER_PACKETS}"
+        return f"filter add dev {self.interface} {self.direction} pref 1 protocol ip matchall {action}"
+
+    def removal(self) -> str:
+        """Line for ``tc -batch`` that ends the deliberate drop; the filter must not live for a second drop."""
+        return f"filter del dev {self.interface} {self.direction} pref 1"
+
+
+def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire | None = None) -> dict[str, Any]:
+    """What ``tc -s -d -j qdisc show`` says of one interface: rate, queue, delay and drops.
+
+    ``qdiscs`` is the parsed JSON of all interfaces of the node, ``used`` the wire that it was found to have.
+    Missing parts are None, so that a gate sees them. Of a queue of kind ``red`` there are its ``queue_parameters`` too.
+    """
+    own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
+    found: dict[str, Any] = {
+        "rate_bps": (used and used.wire.rate_bps) or None,
+        "queue_kind": None,
+        "limit_packets": None,
+        "limit_bytes": None,
+        "delay_us": used.wire.delay_ns // 1000 if used else 0,
+        "drops": 0,
+    }
+    if used and used.wire.rate_bps:
+        found |= {"sent_bytes": used.sent_bytes, "busy_ns": used.busy_ns}
+    for qdisc in own:
+        options = qdisc.get("options", {})
+        if qdisc["kind"] == "tbf":
+            found["rate_bps"] = options["rate"] * 8
+            found["drops"] += qdisc.get("drops", 0)
+        elif qdisc["kind"] == "netem":
+            found["delay_us"] = round(options["delay"]["delay"] * 1e6)
+            found["drops"] += qdisc.get("drops", 0)
+        elif qdisc.get("handle") == "10:":
+            found["queue_kind"] = qdisc["kind"]
+            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # tbf counts those of its own queue
+            limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
+            found[limit] = options.get("limit")
+            if qdisc["kind"] == "red":
+                found["queue_parameters"] = {key: options[key] for key in RED_OPTIONS if key in options}
+    return found

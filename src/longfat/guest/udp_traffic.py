@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The UDP traffic of one run while it happens: sending programs, receiving sockets, and the table of what arrived."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import subprocess
+from functools import partial
+from typing import Any, TextIO
+
+from longfat.guest import udp
+from longfat.guest.processes import finish, started
+from longfat.guest.stage import Stage
+from longfat.network import smallest_mtu_bytes
+from longfat.runspec import Udp
+
+
+class UdpTraffic:
+    """All UDP traffic of a run."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._ports = {one.name: udp.FIRST_PORT + k for k, one in enumerate(stage.spec.udp)}
+        self._receivers: dict[str, socket.socket] = {}
+        self._senders: dict[str, subprocess.Popen[bytes]] = {}
+        self._mtu_bytes = smallest_mtu_bytes(stage.spec)
+
+    def prepare(self) -> None:
+        """Nothing runs before the measurement: the kernel counts what arrives."""
+
+    def plan(self) -> None:
+        """Open the sockets that are sent to; put the start of the senders and the samples on the time line."""
+        stage = self._stage
+        for one in stage.spec.udp:
+            with stage.network.inside(one.receiver):
+                self._receivers[one.name] = stage.cleanup.enter_context(udp.open_receiver(self._ports[one.name]))
+            stage.timeline.at(one.start_us, partial(self._start_sender, one))
+        if self._receivers and stage.spec.probes.queue_interval_us:
+            table = stage.cleanup.enter_context((stage.folder / "datagrams.csv").open("w"))
+            print(udp.COLUMNS, file=table)
+            stage.timeline.repeat(stage.spec.probes.queue_interval_us, partial(self._sample, table))
+
+    def finish(self) -> None:
+        """Wait for the senders."""
+        for name, process in self._senders.items():
+            finish(process, f"program of UDP traffic {name}")
+
+    def achieved(self) -> dict[str, Any]:
+        """What has reached each receiving socket."""
+        received = [
+            {"udp": name, "received_packets": udp.received_packets(receiver)}
+            for name, receiver in self._receivers.items()
+        ]
+        return {"udp": received} if received else {}
+
+    def _start_sender(self, one: Udp) -> None:
+        address = self._stage.network.topology.address(one.receiver)
+        order = {"address": address, "port": self._ports[one.name], "packet_bytes": self._mtu_bytes}
+        command = udp.sender_command({**dataclasses.asdict(one), **order})
+        output = self._stage.output(f"{one.name}.udp.txt")
+        self._senders[one.name] = started(
+            self._stage.cleanup, self._stage.network.start_tool(one.sender, command, output)
+        )
+
+    def _sample(self, table: TextIO) -> None:
+        """Note what has reached each receiving socket."""
+        t_us = self._stage.timeline.now_us()
+        for name, receiver in self._receivers.items():
+            packets = udp.received_packets(receiver)
+            print(f"{t_us},{name},{packets},{packets * self._mtu_bytes}", file=table)

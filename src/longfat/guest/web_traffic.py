@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web traffic of one run while it happens: servers, users, and what their sockets showed.
+
+The routes of a server's node give its sockets their congestion control (``guest/network.py``); here it is read back.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from functools import partial
+from typing import Any
+
+from longfat.guest import sockets, web
+from longfat.guest.processes import finish, started
+from longfat.guest.stage import Stage
+from longfat.runspec import Web
+
+
+class WebTraffic:
+    """The web traffic of one run: its programs, and the congestion controls that its servers' sockets showed."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._web = stage.spec.web
+        self._ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}
+        self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        self._users: dict[str, subprocess.Popen[bytes]] = {}
+        self._ccas: dict[str, set[str]] = {users.name: set() for users in self._web}
+
+    def prepare(self) -> None:
+        """Make the files and start every server."""
+        if not self._web:
+            return
+        (self._stage.folder / "web").mkdir()
+        files = self._stage.scratch / "web"
+        web.make_files(files)
+        for users in self._web:
+            config = self._stage.scratch / f"{users.name}.nginx"
+            config.write_text(web.server_config(users, self._ports[users.name], files, self._stage.scratch))
+            output = self._stage.output(f"web/{users.name}.server.txt")
+            process = self._stage.network.start(users.sender, web.server_command(config), output)
+            self._servers[users.name] = started(self._stage.cleanup, process)
+
+    def plan(self) -> None:
+        """Put the start of the users and the looks at the servers' sockets on the time line."""
+        for users in self._web:
+            self._stage.timeline.at(users.start_us, partial(self._start_users, users))
+            for t_us in web.looks_us(users):
+                self._stage.timeline.at(t_us, partial(self._look, users))
+
+    def finish(self) -> None:
+        """Wait for the users, end the servers."""
+        for name, process in self._users.items():
+            finish(process, f"program of the users of {name}")
+        for name, process in self._servers.items():
+            process.terminate()
+            finish(process, f"web server of {name}")
+
+    def achieved(self) -> dict[str, Any]:
+        """The congestion controls that were seen of each entry."""
+        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]} if self._web else {}
+
+    def _start_users(self, users: Web) -> None:
+        """Start the users of one entry."""
+        order = self._stage.scratch / f"{users.name}.order"
+        address = self._stage.network.topology.address(users.sender)
+        origin_ns = self._stage.timeline.origin_ns
+        told = web.users_order(users, self._stage.spec.seed, address, self._ports[users.name], origin_ns)
+        order.write_text(json.dumps(told))
+        output = self._stage.output(f"web/{users.name}.users.json")
+        process = self._stage.network.start(users.receiver, web.users_command(order), output)
+        self._users[users.name] = started(self._stage.cleanup, process)
+
+    def _look(self, users: Web) -> None:
+        """Note the congestion controls of the server's connections."""
+        with self._stage.network.inside(users.sender):
+            channel: socket.socket = sockets.open_probe()
+        with channel:
+            port = self._ports[users.name]
+            self._ccas[users.name] |= {info.cca for info in sockets.read_sockets(channel) if info.source_port == port}

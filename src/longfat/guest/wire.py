@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wire that a veth interface sends into: rate, framing and delay, by rtnetlink (kernels/: veth with a wire).
+
+The guest's kernel keeps them to the nanosecond: a frame takes its bits' time to leave and reaches the other end, whole,
+a delay later. Kernels without that patch shape with qdiscs instead (longfat.guest.qdisc).
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from dataclasses import dataclass
+
+from longfat.guest import netlink
+from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_NEWLINK
+from longfat.runspec import Egress
+
+RTM_GETLINK = 18
+VETH_INFO_RATE = 2
+VETH_INFO_DELAY = 3
+VETH_INFO_OVERHEAD = 4
+VETH_INFO_SENT = 5
+VETH_INFO_BUSY = 6
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Rate in bit/s (0: takes no time), delay in nanoseconds, bytes of a frame beside its Ethernet header."""
+
+    rate_bps: int = 0
+    delay_ns: int = 0
+    framing_bytes: int = 0
+
+    @classmethod
+    def of(cls, egress: Egress) -> Wire | None:
+        """The wire of an egress; None when frames cross it in no time."""
+        if egress.rate_bps is None and not egress.delay_us:
+            return None
+        return cls(egress.rate_bps or 0, 1000 * egress.delay_us, egress.framing_bytes)
+
+    def request(self, index: int) -> netlink.Request:
+        """What gives the interface ``index`` this wire."""
+        data = (
+            netlink.attribute(VETH_INFO_RATE, struct.pack("=Q", self.rate_bps))
+            + netlink.attribute(VETH_INFO_DELAY, struct.pack("=Q", self.delay_ns))
+            + netlink.attribute(VETH_INFO_OVERHEAD, struct.pack("=I", self.framing_bytes))
+        )
+        info = netlink.attribute(IFLA_INFO_KIND, b"veth\0") + netlink.attribute(IFLA_INFO_DATA, data)
+        body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + netlink.attribute(IFLA_LINKINFO, info)
+        return netlink.Request(f"set {self} of interface {index}", RTM_NEWLINK, 0, body)
+
+
+@dataclass(frozen=True)
+class UsedWire:
+    """A wire as it was found, with the bytes that it has taken, framing included, and the time in which it had a frame
+    to take, in nanoseconds.
+    """
+
+    wire: Wire
+    sent_bytes: int
+    busy_ns: int
+
+
+def read_wires() -> dict[str, UsedWire]:
+    """The wires of the current network namespace by interface; those without rate and delay are left out."""
+    names = dict(socket.if_nameindex())
+    found = {}
+    with netlink.open_socket(socket.NETLINK_ROUTE) as channel:
+        for message in netlink.dump(channel, RTM_GETLINK, IFINFOMSG.pack(0, 0, 0, 0, 0)):
+            index = IFINFOMSG.unpack_from(message)[2]
+            info = dict(netlink.attributes(message, IFINFOMSG.size)).get(IFLA_LINKINFO, b"")
+            data = dict(netlink.attributes(dict(netlink.attributes(info, 0)).get(IFLA_INFO_DATA, b""), 0))
+            if VETH_INFO_RATE in data:
+                numbers = {kind: int.from_bytes(payload, sys.byteorder) for kind, payload in data.items()}
+                wire = Wire(*(numbers[kind] for kind in (VETH_INFO_RATE, VETH_INFO_DELAY, VETH_INFO_OVERHEAD)))
+                found[names[index]] = UsedWire(wire, numbers[VETH_INFO_SENT], numbers[VETH_INFO_BUSY])
+    return found

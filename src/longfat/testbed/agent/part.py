@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host's part of a run, in processes and a PID namespace of its own: started by ``serve``, and ended with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from longfat.guest.enclosed import LATE_US
+from longfat.guest.network import Cable, Namespaces, Network, Part
+from longfat.guest.run import run
+from longfat.guest.sysctls import LaboratoryError
+from longfat.runspec import RunSpec
+
+
+def main(folder: Path) -> None:
+    """Do what ``order.json`` in the folder says; the results go into ``raw`` beside it.
+
+    Says on standard output what was read back once all is ready, waits on standard input for the time of the start
+    (nanoseconds of the epoch, by this host's clock), and once it has measured for a line that lets it leave.
+    """
+    order = json.loads((folder / "order.json").read_text())
+    os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
+    os.chdir("/")  # no program holds the folder that the agent was started in
+    for name in ("raw", "scratch"):
+        (folder / name).mkdir()
+    spec = RunSpec.from_dict(order["spec"])
+    try:
+        run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines())
+    except OSError as error:  # not even the outcome could be written
+        _say("failed", str(error))
+
+
+def part_of(order: dict[str, Any]) -> Part:
+    """The nodes and cables that an order names."""
+    return Part(frozenset(order["nodes"]), {int(link): Cable(**cable) for link, cable in order["cables"].items()})
+
+
+class Lines:
+    """The meeting by lines on standard input and output: the agent passes them on."""
+
+    def start(self, network: Network) -> int:
+        """Tell what was read back, and sleep until the start. Raises LaboratoryError when that has passed."""
+        wait_ns = int(_asked("ready", network.achieved({}))) - time.time_ns()
+        if wait_ns < 0:
+            raise LaboratoryError(f"the start was {-wait_ns / 1e9:.3f} s ago when this host was told of it")
+        time.sleep(wait_ns / 1e9)
+        return time.monotonic_ns()
+
+    def leave(self) -> None:
+        """Tell that the measurement is over, and wait for the others."""
+        _asked("measured", None)
+
+
+def _asked(verb: str, what: object) -> str:
+    """Say something, and wait for the line that answers it. Raises LaboratoryError when nobody is there any more."""
+    _say(verb, what)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise LaboratoryError("the agent has gone")
+    return answer
+
+
+def _say(verb: str, what: object) -> None:
+    sys.stdout.write(json.dumps({verb: what}) + "\n")
+    sys.stdout.flush()

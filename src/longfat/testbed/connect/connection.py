@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One SSH connection to a host of a lab, with the agent at its other end; and several of them at a time.
+
+Owns the processes of ssh and what is said over them. Must not know what a run is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from longfat.errors import RigError
+from longfat.parent import end_with_parent
+from longfat.testbed.connect.inventory import Host
+from longfat.testbed.provision.folder import KEY, KNOWN_HOSTS
+
+BEAT_S = 5.0  # how often a host hears that the commanding machine is there
+CONNECT_S = 20
+GREETING_S = 60.0  # an emulated machine takes seconds to start Python
+ANSWER_S = 120.0
+CHUNK = 1 << 16
+TAIL_LINES = 6
+
+# Reads the agent's code, whose length is on the first line, and becomes the agent. Nobody but root sees the folder.
+START = """\
+import os, sys, tempfile
+from pathlib import Path
+os.makedirs("/var/lib/longfat", 0o700, exist_ok=True)
+folder = Path(tempfile.mkdtemp(prefix="run-", dir="/var/lib/longfat"))
+source = open(0, "rb", closefd=False)
+(folder / "code.zip").write_bytes(source.read(int(source.readline())))
+sys.path.insert(0, str(folder / "code.zip"))
+from longfat.testbed.agent.serve import main
+main(folder)
+"""
+
+# What ssh says, and what to do then.
+KNOWN_FAULTS = (
+    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", "the host's key is not the known one"),
+    (r"Permission denied", "no key of yours may log in there"),
+    (r"sudo:", "the user cannot become root without a password"),
+    (r"timed out|refused|No route|unreachable|Could not resolve", "the host does not answer"),
+)
+
+
+class HostFailed(RigError):
+    """A host is lost, or cannot do what it was asked; ``where`` is its name."""
+
+
+class Connection:
+    """The agent on one host, once ``start`` has been called."""
+
+    def __init__(self, host: Host, lab: Path) -> None:
+        self.host = host
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
+        self._lab = lab
+        self._rest = b""
+        self._process = subprocess.Popen(
+            ssh_command(host, lab),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            preexec_fn=lambda: end_with_parent(signal.SIGTERM),
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input, self.output = self._process.stdin, self._process.stdout
+
+    def start(self, code: bytes) -> None:
+        """Send the agent's code, a zip archive. Raises HostFailed."""
+        self._write(f"{len(code)}\n".encode() + code)
+
+    def send(self, verb: str, what: object = None) -> None:
+        """Say something to the agent. Raises HostFailed."""
+        self._write(json.dumps({verb: what}).encode() + b"\n")
+
+    def take(self) -> dict[str, Any] | None:
+        """The next message, or None while it is not complete. Raises HostFailed when the host is lost or refuses."""
+        while b"\n" not in self._rest:
+            if not select.select([self.output], [], [], 0)[0]:
+                return None
+            self._rest += self._read()
+        line, _, self._rest = self._rest.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        if "failed" in message:
+            raise HostFailed(str(message["failed"]), where=self.host.name)
+        return message
+
+    def pour(self, count: int, target: IO[bytes], beat: Callable[[], None]) -> None:
+        """Write the next ``count`` bytes to ``target``. Raises HostFailed."""
+        while count:
+            beat()
+            if not self._rest:
+                if not select.select([self.output], [], [], BEAT_S)[0]:
+                    continue
+                self._rest = self._read()
+            data, self._rest = self._rest[:count], self._rest[count:]
+            target.write(data)
+            count -= len(data)
+
+    def console(self) -> str:
+        """What ssh and the programs on the host wrote to standard error."""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """End the connection; the agent cleans up by itself when it hears no more."""
+        for stream in (self._input, self.output):
+            with suppress(BrokenPipeError):  # what could not be sent any more is lost with the host
+                stream.close()
+        try:
+            self._process.wait(BEAT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._said.close()
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._input.write(data)
+            self._input.flush()
+        except OSError as error:
+            raise self._lost() from error
+
+    def _read(self) -> bytes:
+        data = os.read(self.output.fileno(), CHUNK)  # past the buffer, so that select sees what is left
+        if not data:
+            raise self._lost()
+        return data
+
+    def _lost(self) -> HostFailed:
+        """The error of a host that is lost, with what ssh says of it."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(BEAT_S)
+        said = self.console()
+        reason = next((reason for pattern, reason in KNOWN_FAULTS if re.search(pattern, said)), "the host is lost")
+        tail = "\n".join(said.strip().splitlines()[-TAIL_LINES:])
+        hint = (
+            f"./just lab up ENVIRONMENT --lab {self._lab.name} brings the lab's hosts back; {shlex.join(self._try())}"
+        )
+        return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=hint)
+
+    def _try(self) -> list[str]:
+        return [*ssh_options(self.host, self._lab), "true"]
+
+
+def ssh_options(host: Host, lab: Path) -> list[str]:
+    """The command line up to the command on the host: keys of the lab only, and never a question."""
+    key = ["-i", str(lab / KEY)] if (lab / KEY).exists() else []
+    settings = {
+        "BatchMode": "yes",
+        "ConnectTimeout": str(CONNECT_S),
+        "ControlPath": "none",
+        "GlobalKnownHostsFile": "/dev/null",
+        "LogLevel": "ERROR",
+        "ServerAliveCountMax": "6",
+        "ServerAliveInterval": f"{BEAT_S:.0f}",
+        "StrictHostKeyChecking": "yes",
+        "UserKnownHostsFile": str(lab / KNOWN_HOSTS),
+    }
+    options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+    return ["ssh", *key, *options, "-p", str(host.port), "-l", host.user, host.address]
+
+
+def ssh_command(host: Host, lab: Path) -> list[str]:
+    """The command that starts the agent on the host, as root."""
+    python = shlex.join(["python3", "-I", "-c", START])
+    return [*ssh_options(host, lab), python if host.user == "root" else f"sudo -n {python}"]
+
+
+class Connections:
+    """The agents on several hosts, as a context: all connections end with it."""
+
+    def __init__(self, hosts: Sequence[Host], lab: Path, code: bytes) -> None:
+        self._wanted = (hosts, lab, code)
+        self._open: dict[str, Connection] = {}
+        self._last_beat = time.monotonic()
+
+    def __enter__(self) -> Connections:
+        hosts, lab, code = self._wanted
+        try:
+            for host in hosts:
+                self._open[host.name] = Connection(host, lab)
+            for connection in self._open.values():
+                connection.start(code)
+            self.builds = self.gather("here", GREETING_S)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def ask(self, verb: str, timeout_s: float = ANSWER_S) -> dict[str, Any]:
+        """Ask every host the same; the answers by host. Raises HostFailed."""
+        for connection in self._open.values():
+            connection.send(verb)
+        return self.gather(verb, timeout_s)
+
+    def send(self, verb: str, what: Mapping[str, object]) -> None:
+        """Say to each host what ``what`` has for it. Raises HostFailed."""
+        for name, connection in self._open.items():
+            connection.send(verb, what[name])
+
+    def gather(self, verb: str, timeout_s: float) -> dict[str, Any]:
+        """Wait until every host has said ``verb``: what it said, by host.
+
+        Raises HostFailed when one is lost, says that it failed, or has not said it in time.
+        """
+        answers: dict[str, Any] = {}
+        end = time.monotonic() + timeout_s
+        while waiting := [name for name in self._open if name not in answers]:
+            if time.monotonic() > end:
+                raise HostFailed(f"no {verb!r} after {timeout_s:.0f} s", where=", ".join(waiting))
+            outputs = [self._open[name].output for name in waiting]
+            select.select(outputs, [], [], min(BEAT_S, max(0.0, end - time.monotonic())))
+            self.beat()
+            for name in waiting:
+                message = self._open[name].take()
+                if message is not None:
+                    answers[name] = message[verb]
+        return answers
+
+    def beat(self) -> None:
+        """Let the hosts hear that this machine is there, when it is time again. Raises HostFailed."""
+        if time.monotonic() - self._last_beat >= BEAT_S:
+            self._last_beat = time.monotonic()
+            for connection in self._open.values():
+                connection.send("live")
+
+    def clock(self, name: str) -> tuple[int, int, int]:
+        """One exchange with a host's clock: this machine's before, the host's, this machine's after (nanoseconds)."""
+        connection = self._open[name]
+        before = time.time_ns()
+        connection.send("clock")
+        while (message := connection.take()) is None:
+            if not select.select([connection.output], [], [], ANSWER_S)[0]:
+                raise HostFailed(f"its clock is not told after {ANSWER_S:.0f} s", where=name)
+        return before, int(message["clock"]), time.time_ns()
+
+    def collect(self, name: str, target: IO[bytes]) -> None:
+        """Write a host's tar archive of its part to ``target``. Raises HostFailed."""
+        connection = self._open[name]
+        connection.send("collect")
+        end = time.monotonic() + ANSWER_S
+        while (message := connection.take()) is None:
+            self.beat()
+            select.select([connection.output], [], [], BEAT_S)
+            if time.monotonic() > end:
+                raise HostFailed(f"nothing collected after {ANSWER_S:.0f} s", where=name)
+        connection.pour(int(message["collect"]), target, self.beat)
+
+    def consoles(self) -> str:
+        """What all hosts wrote to standard error, each line with the host's name."""
+        return "".join(
+            f"{name}: {line}\n" for name, connection in self._open.items() for line in connection.console().splitlines()
+        )
+
+    def _close(self) -> None:
+        for connection in self._open.values():
+            connection.close()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a run, one folder a host, as the one set of raw files of docs/formats.md.
+
+Owns how each file is merged. Must not leave anything out: what two parts say of the same thing is an error.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longfat.errors import RigError
+from longfat.guest.reports import write_json, write_reports
+from longfat.runspec import RunSpec
+
+FOLDERS = ("iperf", "captures", "outstanding", "throughput")
+TABLES = ("sockets.csv", "queues.csv", "arrivals.csv")
+
+
+def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
+    """Write the run's raw files into ``folder`` from those of each host.
+
+    Raises RigError when a file is missing or cannot be read, or two hosts say something of the same flow or node.
+    """
+    try:
+        for name in FOLDERS:
+            _gather_files(name, parts, folder / name)
+        for name in TABLES:
+            _merge_tables([part / name for part in parts.values() if (part / name).exists()], folder / name)
+        achieved = join_achieved(spec, [_read(part / "achieved.json") for part in parts.values()])
+        write_json(folder / "achieved.json", achieved)
+        write_json(folder / "counters.json", _union([_read(part / "counters.json") for part in parts.values()]))
+        write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))
+        write_reports(spec, folder)
+        ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
+        write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
+    except (OSError, ValueError, KeyError) as error:
+        raise RigError(f"the hosts' files do not make one run: {type(error).__name__}: {error}") from error
+
+
+def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all hosts read back, as achieved.json has it; before a run's start only nodes and interfaces are there.
+
+    Tasks waited for a CPU as long as on the host where they waited longest. Raises ValueError on a node twice.
+    """
+    order = [flow.name for flow in spec.flows]
+    flows = [flow for part in parts for flow in part.get("flows", [])]
+    pressures = [part["cpu_pressure_us"] for part in parts if part.get("cpu_pressure_us") is not None]
+    return {
+        "nodes": _union([part["nodes"] for part in parts]),
+        "interfaces": [interface for part in parts for interface in part["interfaces"]],
+        "flows": sorted(flows, key=lambda flow: order.index(flow["flow"])),
+        "capture": _union([part.get("capture", {}) for part in parts]),
+        "cpu_pressure_us": max(pressures, default=None),
+        "memory_pressure": sum(part.get("memory_pressure", 0) for part in parts),
+    }
+
+
+def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """All entries of all parts. Raises ValueError when two have the same."""
+    union: dict[str, Any] = {}
+    for part in parts:
+        if twice := sorted(union.keys() & part.keys()):
+            raise ValueError(f"two hosts tell of {', '.join(twice)}")
+        union |= part
+    return union
+
+
+def _gather_files(name: str, parts: Mapping[str, Path], target: Path) -> None:
+    target.mkdir()
+    for part in parts.values():
+        for path in sorted((part / name).iterdir()):
+            if (target / path.name).exists():
+                raise ValueError(f"two hosts have {name}/{path.name}")
+            shutil.move(path, target / path.name)
+
+
+def _merge_tables(sources: Sequence[Path], target: Path) -> None:
+    """Tables whose first column is the time in microseconds, as one in the order of time."""
+    if not sources:
+        return
+    files = [path.open(encoding="utf-8") for path in sources]
+    try:
+        headers = {file.readline() for file in files}
+        (header,) = headers
+        with target.open("w", encoding="utf-8") as output:
+            output.write(header)
+            output.writelines(heapq.merge(*files, key=lambda line: int(line.partition(",")[0])))
+    finally:
+        for file in files:
+            file.close()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return data

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which host has which nodes of a run, and which cable carries which link. Pure.
+
+A sender and a receiver each have a host of their own; routers share those of their role. A link between two hosts
+has a cable of its own; one within a host needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longfat.runspec import RunSpec
+from longfat.testbed.connect.inventory import Inventory
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The host of each node, and for each link between two hosts, by its number, the lab's link that carries it."""
+
+    hosts: dict[str, str]
+    cables: dict[int, str]
+
+    def taking_part(self) -> tuple[str, ...]:
+        """The hosts that have a node, sorted."""
+        return tuple(sorted(set(self.hosts.values())))
+
+    def nodes_of(self, host: str) -> tuple[str, ...]:
+        """The nodes on a host."""
+        return tuple(node for node, there in self.hosts.items() if there == host)
+
+
+def place(spec: RunSpec, inventory: Inventory) -> Placement | str:
+    """The first placement in the order of the hosts' names, or the reason why there is none."""
+    for role in ("sender", "receiver", "router"):
+        wanted = sum(node.role == role for node in spec.nodes)
+        there = [host.name for host in inventory.hosts if host.role == role]
+        needed = min(wanted, 1) if role == "router" else wanted
+        if len(there) < needed:
+            return f"the run needs {needed} host(s) in the role {role}, the lab has {', '.join(there) or 'none'}"
+    lacking: set[str] = set()
+    for hosts in _assignments(spec, inventory, 0, {}):
+        cables = _lay_cables(spec, inventory, hosts, lacking)
+        if cables is not None:
+            return Placement(hosts, cables)
+    return f"the lab lacks a cable that the run needs: {', '.join(sorted(lacking))}"
+
+
+def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[str, str]) -> Iterator[dict[str, str]]:
+    if number == len(spec.nodes):
+        yield dict(taken)
+        return
+    node = spec.nodes[number]
+    for host in inventory.hosts:
+        if host.role == node.role and (node.role == "router" or host.name not in taken.values()):
+            yield from _assignments(spec, inventory, number + 1, taken | {node.name: host.name})
+
+
+def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lacking: set[str]) -> dict[int, str] | None:
+    """A cable of its own for each link between two hosts, or None; what is lacking is added to ``lacking``."""
+    cables: dict[int, str] = {}
+    for number, link in enumerate(spec.links):
+        one, other = hosts[link.a.node], hosts[link.b.node]
+        if one != other:
+            free = [cable for cable in inventory.cables(one, other) if cable not in cables.values()]
+            if not free:
+                lacking.add(f"{one} to {other}")
+                return None
+            cables[number] = free[0]
+    return cables

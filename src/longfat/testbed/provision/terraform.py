@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terraform or OpenTofu at work on one lab: its state and everything else it keeps is in the lab's folder.
+
+Owns command lines and what is said when one fails. Must not decide what is done, nor ask anybody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat.errors import RigError
+from longfat.testbed.provision.environments import Environment
+from longfat.testbed.provision.folder import PLAN, STATE, TERRAFORM_DATA, VARIABLES
+from longfat.testbed.provision.process import attend_alone
+
+PROGRAMS = ("terraform", "tofu")
+TOLD = {"apply_start", "apply_progress", "apply_complete", "apply_errored", "provision_progress", "change_summary"}
+CHANGES = 2  # exit status of plan -detailed-exitcode
+
+
+def find_program() -> str:
+    """The path of terraform, else of tofu. Raises RigError when neither is in PATH."""
+    for name in PROGRAMS:
+        if found := shutil.which(name):
+            return found
+    raise RigError(
+        "neither terraform nor tofu is in PATH",
+        hint="https://developer.hashicorp.com/terraform/install or https://opentofu.org/docs/intro/install",
+    )
+
+
+def said_while_applying(line: str, say: Callable[[str], None]) -> None:
+    """Tell what matters of one line of ``apply -json``; a line of another form is told as it is.
+
+    The form: https://developer.hashicorp.com/terraform/internals/machine-readable-ui
+    """
+    try:
+        event = json.loads(line)
+        kind, message = event["type"], str(event["@message"])
+    except (ValueError, KeyError, TypeError):
+        say(line.rstrip())
+        return
+    if kind == "diagnostic":
+        diagnostic = event["diagnostic"]
+        where = f" ({diagnostic['address']})" if diagnostic.get("address") else ""
+        say(f"{message}{where}" + (f"\n{diagnostic['detail']}" if diagnostic.get("detail") else ""))
+    elif kind in TOLD:
+        say(message)
+
+
+@dataclass(frozen=True)
+class Terraform:
+    """A program, an environment and a lab's folder. ``again`` says how to go on after a failed step."""
+
+    program: str
+    environment: Environment
+    folder: Path
+    again: str
+
+    def initialise(self) -> None:
+        """Make providers and state ready. Raises RigError with Terraform's own message."""
+        self._ask("init", "-input=false", "-no-color", "-reconfigure", f"-backend-config=path={self.folder / STATE}")
+
+    def plan(self, *, destroy: bool = False) -> dict[str, Any] | None:
+        """Plan into the lab's folder and give the plan as Terraform shows it; None when there is nothing to do.
+
+        Raises RigError with Terraform's own message.
+        """
+        options = ["-input=false", "-no-color", "-detailed-exitcode", f"-out={self.folder / PLAN}"]
+        options += ["-destroy"] if destroy else []
+        if self._ask("plan", *options, *self._variables(), fine=(0, CHANGES)).returncode == 0:
+            return None
+        return self._json("show", "-json", "-no-color", str(self.folder / PLAN))
+
+    def apply(self, say: Callable[[str], None]) -> None:
+        """Carry out the plan in the lab's folder; ``say`` is told what Terraform says on the way.
+
+        Raises RigError; Terraform has said why, and has kept the state.
+        """
+        argv = self._argv("apply", "-input=false", "-json", str(self.folder / PLAN))
+        status = attend_alone(argv, self._environment(), lambda line: said_while_applying(line, say))
+        if status != 0:
+            raise RigError(
+                f"terraform apply ended with exit status {status}, and said above why. What it made is in the state",
+                where=str(self.folder / STATE),
+                hint=self.again,
+            )
+
+    def inventory(self) -> dict[str, Any]:
+        """The lab's inventory. Raises RigError."""
+        return self._json("output", "-json", "-no-color", "inventory")
+
+    def _variables(self) -> list[str]:
+        path = self.folder / VARIABLES
+        return [f"-var-file={path}"] if path.exists() else []
+
+    def _json(self, *arguments: str) -> dict[str, Any]:
+        return dict(json.loads(self._ask(*arguments).stdout))
+
+    def _ask(self, *arguments: str, fine: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self._argv(*arguments), env=self._environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode not in fine:
+            said = f"{done.stdout}\n{done.stderr}" if arguments[0] == "plan" else done.stderr or done.stdout
+            raise RigError(
+                f"terraform {arguments[0]} ended with exit status {done.returncode}:\n{said.strip()}\n"
+                f"nothing was changed by this; what is there is in {self.folder / STATE}",
+                hint=self.again,
+            )
+        return done
+
+    def _argv(self, *arguments: str) -> list[str]:
+        return [self.program, f"-chdir={self.environment.folder}", *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "TF_DATA_DIR": str(self.folder / TERRAFORM_DATA),
+            "TF_IN_AUTOMATION": "1",
+            "CHECKPOINT_DISABLE": "1",
+        }

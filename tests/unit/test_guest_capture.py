@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcpdump's command line and counts, captures that lose packets, and tcptrace's graphs."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from longfat.guest import capture
+from longfat.guest.capture import (
+    lose_packets,
+    outstanding_data,
+    parse_tcpdump_counts,
+    red_points,
+    tcpdump_command,
+    thinned,
+    throughput,
+    trace,
+)
+
+DATA = Path(__file__).parents[1] / "data"
+OUTSTANDING = DATA / "tcptrace-6.6.7-outstanding.xpl"
+THROUGHPUT = DATA / "tcptrace-6.6.7-throughput.xpl"
+ORIGIN_US = 1_000_000_000_100_000
+
+
+def test_both_directions_of_one_flow_are_captured_with_headers_only() -> None:
+    assert " ".join(tcpdump_command("client1-eth0", 5002, Path("f.pcap"))) == (
+        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap tcp port 5002"
+    )
+
+
+def test_a_complete_capture_lost_nothing() -> None:
+    text = (DATA / "tcpdump-4.99.3-complete.txt").read_text()
+    assert parse_tcpdump_counts(text) == {"captured": 109, "dropped": 0}
+
+
+def test_packets_that_tcpdump_never_fetched_count_as_dropped() -> None:
+    text = (DATA / "tcpdump-4.99.3-ended-too-early.txt").read_text()
+    assert "0 packets dropped by kernel" in text
+    assert parse_tcpdump_counts(text) == {"captured": 0, "dropped": 1427}
+
+
+def test_packets_dropped_by_the_kernel_are_counted() -> None:
+    text = (DATA / "tcpdump-4.99.3-complete.txt").read_text().replace("0 packets dropped", "12 packets dropped")
+    assert parse_tcpdump_counts(text)["dropped"] == 12
+
+
+def test_a_tcpdump_that_gave_no_counts_is_an_error_with_its_words() -> None:
+    with pytest.raises(ValueError, match="tcpdump gave no counts: 'tcpdump: x-eth0: No such device exists'"):
+        parse_tcpdump_counts("tcpdump: x-eth0: No such device exists\n")
+
+
+def test_a_graph_has_one_point_for_each_packet_of_the_sending_side() -> None:
+    points = list(outstanding_data(OUTSTANDING, ORIGIN_US))
+    assert len(points) == 33
+    assert points[:4] == [(32_333, 1), (32_483, 61), (32_556, 9009), (32_628, 17_957)]
+    assert points[-1] == (190_893, 1)
+    assert max(value for _time, value in points) == 62_637
+
+
+def test_points_are_in_the_order_of_time() -> None:
+    times = [time for time, _value in outstanding_data(OUTSTANDING, ORIGIN_US)]
+    assert times == sorted(times)
+
+
+def test_window_and_average_of_the_graph_are_not_taken_for_outstanding_data() -> None:
+    assert "yellow\ndot 1000000000.132333 53688\n" in OUTSTANDING.read_text()
+    assert (32_333, 53_688) not in outstanding_data(OUTSTANDING, ORIGIN_US)
+
+
+def test_a_colour_at_the_end_of_the_line_is_read_too() -> None:
+    lines = [b"dot 12.000345 8948 red\n", b"dot 12.000400 7 blue\n", b"red\n", b"dot 12.000500 6 blue\n"]
+    assert list(red_points(lines, 12_000_000)) == [(345, 8948)]
+
+
+def test_only_the_line_after_a_colour_has_it() -> None:
+    lines = [b"red\n", b"line 12.000345 9 12.000300 8\n", b"dot 12.000400 7\n"]
+    assert list(red_points(lines, 0)) == []
+
+
+def test_throughput_is_the_average_of_a_block_of_segments_and_not_that_since_the_start() -> None:
+    assert "blue\ndot 1000000000.990606 70498252\n" in THROUGHPUT.read_text()
+    # 3500 segments of 8948 bytes in 252992 us; the first block holds slow start.
+    assert list(throughput(THROUGHPUT, ORIGIN_US)) == [(637_614, 49_269_436), (890_606, 123_755_106)]
+
+
+def test_of_the_points_of_an_interval_the_last_is_left() -> None:
+    points = [(3, 1), (9_999, 2), (10_000, 3), (10_001, 4), (45_000, 5)]
+    assert list(thinned(points, 10_000)) == [(9_999, 2), (10_001, 4), (45_000, 5)]
+    assert list(thinned([], 10_000)) == []
+
+
+def test_the_larger_graph_is_the_sending_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tcptrace(argv: list[str], *, cwd: Path, **_options: object) -> None:
+        assert argv[:-1] == ["tcptrace", "-N", "-T", "-A500", "-y", "-n"]
+        assert Path(argv[-1]).is_absolute()
+        (cwd / "a2b_owin.xpl").write_text("red\ndot 1000000000.200000 5\ngo\n")
+        (cwd / "a2b_tput.xpl").write_text("red\ndot 1000000000.200000 6\n" * 9 + "go\n")
+        (cwd / "b2a_owin.xpl").write_text("red\ndot 1000000000.200000 7\n" * 2 + "go\n")
+        (cwd / "b2a_tput.xpl").write_text("red\ndot 1000000000.200000 8\ngo\n")
+
+    monkeypatch.setattr(capture.subprocess, "run", tcptrace)
+    graphs = trace(tmp_path / "f.pcap", tmp_path / "graphs")
+    assert list(outstanding_data(graphs.outstanding, ORIGIN_US)) == [(100_000, 7), (100_000, 7)]
+    assert list(throughput(graphs.throughput, ORIGIN_US)) == [(100_000, 8)]
+
+
+@pytest.mark.parametrize("cut", ["owin", "tput"])
+def test_a_graph_without_its_end_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    def tcptrace(_argv: list[str], *, cwd: Path, **_options: object) -> None:
+        for kind in ("owin", "tput"):
+            end = "" if kind == cut else "\ngo\n"
+            (cwd / f"a2b_{kind}.xpl").write_text(f"red\ndot 1000000000.200000 5{end}")
+
+    monkeypatch.setattr(capture.subprocess, "run", tcptrace)
+    with pytest.raises(ValueError, match=rf"left a2b_{cut}\.xpl of f\.pcap without its end"):
+        trace(tmp_path / "f.pcap", tmp_path / "graphs")
+
+
+def test_a_capture_without_a_connection_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture.subprocess, "run", lambda *_args, **_options: subprocess.CompletedProcess([], 0))
+    with pytest.raises(ValueError, match=r"tcptrace found no connection in f\.pcap"):
+        trace(tmp_path / "f.pcap", tmp_path / "graphs")
+
+
+HEADER = bytes(range(24))
+
+
+def write_capture(path: Path, count: int) -> list[bytes]:
+    """A capture of ``count`` packets of different lengths; the records in it."""
+    records = [
+        struct.pack("=IIII", 1, number, 40 + number % 57, 9014) + bytes([number % 256]) * (40 + number % 57)
+        for number in range(count)
+    ]
+    path.write_bytes(HEADER + b"".join(records))
+    return records
+
+
+def left_in(path: Path, records: list[bytes]) -> list[int]:
+    """Numbers of the records that a capture still holds, which must stand there whole and in order."""
+    data, left = path.read_bytes()[len(HEADER) :], []
+    for number, record in enumerate(records):
+        if data.startswith(record):
+            left.append(number)
+            data = data[len(record) :]
+    assert data == b""
+    return left
+
+
+def test_a_lossy_capture_keeps_about_its_share_of_whole_packets(tmp_path: Path) -> None:
+    records = write_capture(tmp_path / "f.pcap", 5000)
+    removed = lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random("1 f"))
+    assert len(left_in(tmp_path / "rest.pcap", records)) == 5000 - removed
+    assert 900 < removed < 1100
+    assert (tmp_path / "rest.pcap").read_bytes().startswith(HEADER)
+
+
+def test_equal_seeds_lose_equal_packets_and_others_lose_others(tmp_path: Path) -> None:
+    records = write_capture(tmp_path / "f.pcap", 500)
+    left = []
+    for seed in ("1 f", "1 f", "2 f"):
+        lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 50, Random(seed))
+        left.append(left_in(tmp_path / "rest.pcap", records))
+    assert left[0] == left[1]
+    assert left[0] != left[2]
+
+
+def test_a_capture_without_loss_stays_as_it_is(tmp_path: Path) -> None:
+    write_capture(tmp_path / "f.pcap", 50)
+    assert lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 0.0, Random(1)) == 0
+    assert (tmp_path / "rest.pcap").read_bytes() == (tmp_path / "f.pcap").read_bytes()
+
+
+@pytest.mark.parametrize("missing", [1, 70])
+def test_a_capture_that_ends_within_a_packet_is_an_error_that_names_it(tmp_path: Path, missing: int) -> None:
+    records = write_capture(tmp_path / "f.pcap", 30)
+    assert len(records[-1]) > 70
+    (tmp_path / "f.pcap").write_bytes((tmp_path / "f.pcap").read_bytes()[:-missing])
+    with pytest.raises(ValueError, match=r"f\.pcap ends within a packet"):
+        lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random(1))

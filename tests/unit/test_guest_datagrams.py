@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP traffic whose rate is a sine, the socket that counts it, and what ping prints."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from longfat.guest import echo, udp
+from longfat.runspec import Probes, RunSpec, Udp
+
+ORDER: dict[str, Any] = {"mean_bps": 8_000_000, "swing_bps": 4_000_000, "period_us": 2_000_000}
+SAID = """PING 10.0.2.1 (10.0.2.1) 56(84) bytes of data.
+[1700000000.210250] 64 bytes from 10.0.2.1: icmp_seq=1 ttl=62 time=10.2 ms
+[1700000000.450000] 64 bytes from 10.0.2.1: icmp_seq=3 ttl=62 time=150 ms
+
+--- 10.0.2.1 ping statistics ---
+3 packets transmitted, 2 received, 33.3333% packet loss, time 200ms
+"""
+
+
+def test_a_whole_period_carries_the_mean() -> None:
+    assert udp.due_bytes(ORDER, 2.0) == pytest.approx(2e6)
+
+
+def test_the_first_half_of_a_period_carries_more_than_the_second() -> None:
+    first = udp.due_bytes(ORDER, 1.0)
+    assert first > 1e6 > udp.due_bytes(ORDER, 2.0) - first
+
+
+def test_the_rate_is_highest_after_a_quarter_and_lowest_after_three() -> None:
+    rates = [8e3 * (udp.due_bytes(ORDER, at + 5e-4) - udp.due_bytes(ORDER, at - 5e-4)) for at in (0.5, 1.5)]
+    assert rates == [pytest.approx(12e6, rel=1e-3), pytest.approx(4e6, rel=1e-3)]
+
+
+def test_datagrams_are_counted_by_a_socket_that_nobody_reads() -> None:
+    with udp.open_receiver(0) as receiver, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(500):  # more than a receive buffer holds
+            sender.sendto(bytes(1400), ("127.0.0.1", receiver.getsockname()[1]))
+        assert udp.received_packets(receiver) == 500
+
+
+def test_the_sender_sends_what_is_due_within_its_time() -> None:
+    with udp.open_receiver(0) as receiver:
+        port = receiver.getsockname()[1]
+        began = time.monotonic()
+        udp.send({**ORDER, "address": "127.0.0.1", "port": port, "packet_bytes": 1500, "duration_us": 100_000})
+        assert time.monotonic() - began >= 0.1
+        assert udp.received_packets(receiver) == pytest.approx(udp.due_bytes(ORDER, 0.1) / 1500, abs=2)
+
+
+def test_the_sending_program_is_python_s_own_and_isolated() -> None:
+    *python, program, order = udp.sender_command(ORDER)
+    assert python == ["/usr/bin/python3", "-I", "-S"]
+    assert program.endswith("longfat/guest/udp.py")
+    assert '"mean_bps": 8000000' in order
+
+
+def test_pings_are_told_by_the_time_of_asking() -> None:
+    origin = 1_700_000_000_000_000
+    assert list(echo.parse_replies(SAID, origin)) == [(200_050, 10_200), (300_000, 150_000)]
+
+
+def test_ping_is_asked_for_arrival_times_and_no_names() -> None:
+    assert " ".join(echo.ping_command("10.0.2.1", 100_000)) == "ping -n -D -i 0.1 10.0.2.1"
+
+
+def test_a_run_without_udp_and_pings_has_the_text_that_it_had_before_there_were_any() -> None:
+    text = RunSpec((), (), (), Probes(), 1).to_json()
+    assert "udp" not in text
+    assert "ping" not in text
+
+
+def test_a_run_lasts_as_long_as_its_udp_traffic() -> None:
+    wave = Udp("wave", "client1", "server", 8_000_000, 4_000_000, 2_000_000, duration_us=3_000_000, start_us=1)
+    assert RunSpec((), (), (), Probes(), 1, udp=(wave,)).end_us == 3_000_001

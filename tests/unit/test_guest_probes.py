@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Netlink probes of sockets and queues, fed with messages that a guest's kernel sent."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from longfat.guest import netlink, queues, sockets
+
+DATA = Path(__file__).parents[1] / "data"
+DIAG = (DATA / "linux-6.12-inet-diag-two-sockets.bin").read_bytes()
+QDISCS = (DATA / "linux-6.12-rtnetlink-qdiscs.bin").read_bytes()
+REFUSED = (DATA / "linux-6.12-netlink-refused.bin").read_bytes()
+
+
+class Kernel:
+    """The kernel's end of a netlink socket: keeps the requests and gives the recorded answer in pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.requests: list[bytes] = []
+        self.pieces = list(pieces)
+
+    def send(self, data: bytes) -> None:
+        self.requests.append(data)
+
+    def recv(self, _size: int) -> bytes:
+        return self.pieces.pop(0)
+
+
+def channel(*pieces: bytes) -> socket.socket:
+    return cast(socket.socket, Kernel(*pieces))
+
+
+def messages(data: bytes) -> list[bytes]:
+    """The netlink messages in ``data``, headers included."""
+    found = []
+    while data:
+        length = (struct.unpack_from("=I", data)[0] + 3) & ~3
+        found.append(data[:length])
+        data = data[length:]
+    return found
+
+
+def test_the_sockets_of_a_sender_are_read_as_ss_showed_them() -> None:
+    first, second = sockets.read_sockets(channel(DIAG))
+    assert (first.source_port, second.source_port) == (56770, 56760)
+    assert {first.destination_port, second.destination_port} == {5001}
+    for info in (first, second):
+        assert (info.cca, info.state, info.ca_state) == ("reno", sockets.TCP_ESTABLISHED, 0)
+        assert (info.cwnd, info.ssthresh, info.inflight) == (10, 0x7FFFFFFF, 6)
+        assert (info.retrans_total, info.lost, info.bytes_acked, info.delivered) == (0, 0, 1, 1)
+    assert [(info.srtt, info.min_rtt) for info in (first, second)] == [(30_001, 30_001), (30_000, 30_000)]
+
+
+def test_a_row_of_the_sockets_table_has_a_field_for_each_column() -> None:
+    info = next(sockets.read_sockets(channel(DIAG)))
+    row = sockets.row(200_000, "f1", 1, info)
+    assert row == "200000,f1,1,1,0,10,2147483647,6,30001,30001,0,0,1,1,"
+    assert len(row.split(",")) == len(sockets.COLUMNS.split(","))
+
+
+def saying(name: bytes) -> bytes:
+    """The answer about two sockets, the first of which has ``name`` as its upper layer protocol."""
+    first, *rest = messages(DIAG)
+    inner = struct.pack("=HH", 4 + len(name), sockets.INET_ULP_INFO_NAME) + name
+    inner += bytes(-len(inner) % 4)
+    body = first[netlink.HEADER.size :] + struct.pack("=HH", 4 + len(inner), sockets.INET_DIAG_ULP_INFO) + inner
+    _length, kind, flags, sequence, port = netlink.HEADER.unpack_from(first)
+    return netlink.HEADER.pack(netlink.HEADER.size + len(body), kind, flags, sequence, port) + body + b"".join(rest)
+
+
+def test_the_parameters_of_an_algorithm_are_read_from_the_text_of_its_socket() -> None:
+    speaking, silent = sockets.read_sockets(channel(saying(b"cc:a_ppm=20000,b_ppm=125000,lwnd=16\0")))
+    assert speaking.cca_values == {"a_ppm": 20_000, "b_ppm": 125_000, "lwnd": 16}
+    assert (speaking.cca, speaking.cwnd) == ("reno", 10)
+    assert silent.cca_values == {}
+
+
+def test_the_delay_window_is_the_last_column() -> None:
+    info = next(sockets.read_sockets(channel(saying(b"cc:gamma=30,burst=0,dwnd=123,diff=4\0"))))
+    assert info.cca_values == {"gamma": 30, "burst": 0, "dwnd": 123, "diff": 4}
+    assert sockets.row(1, "f1", 0, info).split(",")[-1] == "123"
+    assert sockets.COLUMNS.split(",")[-1] == "dwnd_segments"
+
+
+def test_a_real_upper_layer_protocol_says_nothing_of_the_algorithm() -> None:
+    info = next(sockets.read_sockets(channel(saying(b"mptcp\0"))))
+    assert info.cca_values == {}
+
+
+def test_the_request_asks_for_ipv4_tcp_and_leaves_listeners_out() -> None:
+    kernel = Kernel(DIAG)
+    list(sockets.read_sockets(cast(socket.socket, kernel)))
+    (request,) = kernel.requests
+    length, kind, flags, _sequence, _port = netlink.HEADER.unpack_from(request)
+    assert (length, kind, flags) == (len(request), sockets.SOCK_DIAG_BY_FAMILY, 0x301)
+    family, protocol, extensions, _pad, states, _id = sockets.REQUEST.unpack_from(request, netlink.HEADER.size)
+    assert (family, protocol) == (socket.AF_INET, socket.IPPROTO_TCP)
+    assert extensions & (1 << (sockets.INET_DIAG_INFO - 1))
+    assert states & (1 << sockets.TCP_ESTABLISHED)
+    assert not states & (1 << 10)
+
+
+def test_the_qdiscs_of_a_shaped_sender_are_read_as_tc_showed_them() -> None:
+    states = list(queues.read_qdiscs(channel(QDISCS)))
+    assert [(state.kind, state.interface_index) for state in states] == [("noqueue", 1), ("tbf", 2), ("pfifo", 2)]
+    queue = states[-1]
+    assert queue.handle == 0x10 << 16
+    assert (queue.sent_packets, queue.sent_bytes) == (16, 91_056)
+    assert (queue.backlog_packets, queue.backlog_bytes, queue.drops) == (0, 0, 0)
+
+
+def test_a_row_of_the_queues_table_has_a_field_for_each_column() -> None:
+    state = queues.QdiscState(2, 0x100000, "pfifo", 3, 4614, 5, 140, 209_596, 2, 0x10001, b"")
+    row = queues.row(100_018, "client1", "client1-eth0", state)
+    assert row == "100018,client1,client1-eth0,pfifo,3,4614,5,140,209596,2"
+    assert len(row.split(",")) == len(queues.COLUMNS.split(","))
+
+
+def test_an_answer_in_several_pieces_is_one_answer() -> None:
+    whole = list(netlink.dump(channel(DIAG), 20, b""))
+    assert len(whole) == 2
+    assert list(netlink.dump(channel(*messages(DIAG)), 20, b"")) == whole
+
+
+def test_what_follows_the_end_of_an_answer_is_not_read() -> None:
+    assert len(list(netlink.dump(channel(DIAG + DIAG), 20, b""))) == 2
+
+
+def test_a_refused_request_is_an_error_with_the_kernels_number() -> None:
+    with pytest.raises(OSError, match="netlink request refused") as caught:
+        list(netlink.dump(channel(REFUSED), 9999, b""))
+    assert caught.value.errno == errno.EOPNOTSUPP
+
+
+def test_attributes_are_aligned_to_four_bytes_and_lose_their_flags() -> None:
+    data = struct.pack("=HH3sx", 7, 4, b"abc") + struct.pack("=HHI", 8, 0x8000 | 2, 9)
+    assert list(netlink.attributes(data, 0)) == [(4, b"abc"), (2, struct.pack("=I", 9))]
+
+
+def test_a_socket_without_tcp_info_is_passed_over() -> None:
+    bare = DIAG[16 : 16 + sockets.MESSAGE_BYTES]
+    message = netlink.HEADER.pack(16 + len(bare), 20, 2, 1, 0) + bare
+    assert list(sockets.read_sockets(channel(message + messages(DIAG)[-1]))) == []

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Egress as ``tc`` commands, and ``tc``'s answers as what was achieved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longfat.guest.qdisc import Hook, achieved_egress, egress_commands, looks_us, queue_commands
+from longfat.guest.wire import UsedWire, Wire
+from longfat.runspec import Egress, Interface, Link, Queue
+
+DATA = Path(__file__).parents[1] / "data"
+NOTHING = {
+    "rate_bps": None,
+    "queue_kind": None,
+    "limit_packets": None,
+    "limit_bytes": None,
+    "delay_us": 0,
+    "drops": 0,
+}
+
+
+def shown(case: str) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = json.loads((DATA / f"tc-6.1.0-{case}.json").read_text())
+    return answer
+
+
+def test_a_shaped_interface_is_a_bucket_of_one_frame_around_its_queue() -> None:
+    egress = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
+    assert egress_commands("c-eth0", egress, 1500) == [
+        "qdisc add dev c-eth0 root handle 1: stab overhead 24 linklayer ethernet"
+        " tbf rate 1000000000bit burst 1602 limit 1602",
+        "qdisc add dev c-eth0 parent 1:1 handle 10: pfifo limit 100",
+    ]
+
+
+@pytest.mark.parametrize("mtu_bytes", [576, 1500, 9000])
+def test_the_bucket_holds_a_whole_frame_but_not_two(mtu_bytes: int) -> None:
+    shaper = egress_commands("c-eth0", Egress(rate_bps=10**9), mtu_bytes)[0].split()
+    burst, frame = int(shaper[shaper.index("burst") + 1]), mtu_bytes + 14 + 24
+    assert frame < burst < 2 * frame
+
+
+def test_framing_is_the_number_the_study_gives() -> None:
+    (shaper, _queue) = egress_commands("c-eth0", Egress(rate_bps=10**8, framing_bytes=0), 1500)
+    assert "stab overhead 0 " in shaper
+    assert shaper.endswith("burst 1578 limit 1578")
+
+
+def test_a_delay_element_has_room_for_all_that_is_under_way() -> None:
+    (line,) = egress_commands("r-eth0", Egress(delay_us=15_000), 9000)
+    assert line == "qdisc add dev r-eth0 root handle 1: netem delay 15000us limit 1000000"
+
+
+def test_an_interface_without_rate_and_delay_is_left_alone() -> None:
+    assert egress_commands("r-eth0", Egress(), 9000) == []
+
+
+def test_a_byte_queue_has_its_limit_in_bytes() -> None:
+    queue = Queue(kind="bfifo", limit_packets=None, limit_bytes=150_000)
+    assert egress_commands("c-eth0", Egress(rate_bps=10**9, queue=queue), 1500)[1].endswith("10: bfifo limit 150000")
+
+
+def test_parameters_of_a_queue_are_sorted_and_a_switch_has_no_value() -> None:
+    queue = Queue("red", None, 400_000, {"min": 30_000, "ecn": True, "avpkt": 1500})
+    line = egress_commands("c-eth0", Egress(rate_bps=10**9, queue=queue), 1500)[1]
+    assert line.endswith("red limit 400000 avpkt 1500 ecn min 30000")
+
+
+def test_in_front_of_a_wire_stands_the_queue_alone() -> None:
+    egress = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100), delay_us=15_000)
+    assert queue_commands("c-eth0", egress) == [
+        "qdisc add dev c-eth0 root handle 10: stab overhead 24 linklayer ethernet pfifo limit 100"
+    ]
+    assert queue_commands("r-eth0", Egress(delay_us=15_000)) == []
+
+
+def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that_it_would_come_twice() -> None:
+    def looks(rate_bps: int, mtu_bytes: int) -> int:
+        return looks_us([Link(Interface("c", Egress(rate_bps)), Interface("r"), mtu_bytes)])
+
+    assert looks(1_000_000_000, 1500) == looks(1_000_000_000, 9000) == 1000
+    assert looks(10_000_000_000, 1500) == 50
+
+
+def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:
+    hook = Hook("r", "r-eth1", "ingress")
+    assert hook.drop_filter().startswith("filter add dev r-eth1 ingress pref 1 protocol ip matchall ")
+    assert hook.drop_filter().endswith("action pass random determ drop 100")
+    assert hook.removal() == "filter del dev r-eth1 ingress pref 1"
+
+
+def test_a_shaped_interface_is_read_back() -> None:
+    assert achieved_egress(shown("shaped"), "client1-eth0") == {
+        **NOTHING,
+        "rate_bps": 1_000_000_000,
+        "queue_kind": "pfifo",
+        "limit_packets": 100,
+    }
+
+
+@pytest.mark.parametrize("interface", ["delay-eth0", "delay-eth1"])
+def test_a_delay_element_is_read_back(interface: str) -> None:
+    assert achieved_egress(shown("delay"), interface) == {**NOTHING, "delay_us": 15_000}
+
+
+def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
+    queue = {"kind": "pfifo", "handle": "10:", "dev": "c-eth0", "root": True, "options": {"limit": 100}, "drops": 7}
+    used = UsedWire(Wire(1_000_000_000, 15_000_000, 24), sent_bytes=1538, busy_ns=12_304)
+    assert achieved_egress([queue], "c-eth0", used) == {
+        **NOTHING,
+        "rate_bps": 1_000_000_000,
+        "queue_kind": "pfifo",
+        "limit_packets": 100,
+        "delay_us": 15_000,
+        "drops": 7,
+        "sent_bytes": 1538,
+        "busy_ns": 12_304,
+    }
+
+
+def test_a_wire_that_only_delays_has_no_rate() -> None:
+    assert achieved_egress([], "r-eth0", UsedWire(Wire(0, 15_000_000, 24), 1538, 0)) == {**NOTHING, "delay_us": 15_000}
+
+
+def test_a_drop_of_the_queue_is_counted_once() -> None:
+    qdiscs = shown("drops")
+    assert [qdisc["drops"] for qdisc in qdiscs if qdisc["dev"] == "client1-eth0"] == [24, 24]
+    assert achieved_egress(qdiscs, "client1-eth0")["drops"] == 24
+
+
+@pytest.mark.parametrize(
+    ("case", "interface", "limit_bytes"), [("bfifo", "server-eth0", 150_000), ("red", "client1-eth0", 400_000)]
+)
+def test_a_limit_in_bytes_is_read_back_as_bytes(case: str, interface: str, limit_bytes: int) -> None:
+    found = achieved_egress(shown(case), interface)
+    assert (found["queue_kind"], found["limit_packets"], found["limit_bytes"]) == (case, None, limit_bytes)
+
+
+@pytest.mark.parametrize("interface", ["lo", "client1-eth7"])
+def test_what_is_missing_reads_as_none_so_that_a_gate_sees_it(interface: str) -> None:
+    assert achieved_egress(shown("shaped"), interface) == NOTHING
+
+
+def test_an_interface_whose_inner_queue_is_gone_has_no_queue_kind() -> None:
+    qdiscs = [qdisc for qdisc in shown("shaped") if qdisc["kind"] != "pfifo"]
+    found = achieved_egress(qdiscs, "client1-eth0")
+    assert (found["rate_bps"], found["queue_kind"], found["limit_packets"]) == (1_000_000_000, None, None)

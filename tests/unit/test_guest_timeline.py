@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time line of a run: everything in the order of its time, whatever falls together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longfat.guest import timeline
+from longfat.guest.timeline import Timeline
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that moves when somebody sleeps, as that of a guest does."""
+    clock = Clock()
+    monkeypatch.setattr(timeline, "time", clock)
+    return clock
+
+
+class Clock:
+    """What the time line uses of the module ``time``."""
+
+    def __init__(self) -> None:
+        self.ns = 5_000_000_000
+
+    def monotonic_ns(self) -> int:
+        return self.ns
+
+    def time_ns(self) -> int:
+        return self.ns + 10**18
+
+    def sleep(self, seconds: float) -> None:
+        self.ns += round(seconds * 1e9)
+
+
+def begun(clock: Clock, end_us: int) -> Timeline:
+    """A time line that begins now."""
+    line = Timeline(end_us)
+    line.begin(clock.ns)
+    return line
+
+
+def test_what_has_the_same_time_happens_in_the_order_of_planning(clock: Clock) -> None:
+    planned, happened = begun(clock, 100_000), list[str]()
+
+    def note(name: str) -> Callable[[], None]:
+        return lambda: happened.append(name)
+
+    def plan_more() -> None:
+        happened.append("planner")
+        planned.at(50_000, note("planned meanwhile"))
+
+    planned.at(20_000, plan_more)
+    for number in range(20):
+        planned.at(50_000, note(f"{number}"))
+    planned.at(10_000, note("first"))
+    planned.play()
+    assert happened == ["first", "planner", *(f"{number}" for number in range(20)), "planned meanwhile"]
+
+
+@given(st.lists(st.integers(0, 20)), st.integers(1, 5))
+def test_no_two_actions_are_ever_compared(times: list[int], step: int) -> None:
+    """Each action plans one more, so that the number of those left takes every value several times."""
+    clock = Clock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline, "time", clock)
+        planned, done = begun(clock, 50), list[int]()
+
+        def act(t_us: int) -> None:
+            done.append(t_us)
+            planned.at(t_us + step, lambda: done.append(planned.now_us()))
+
+        for t_us in times:
+            planned.at(t_us, lambda t_us=t_us: act(t_us))  # type: ignore[misc]
+        planned.play()
+        assert planned.now_us() == 50
+    assert done == sorted([*times, *(t_us + step for t_us in times)])
+
+
+def test_what_is_repeated_begins_with_the_first_interval_and_ends_before_the_end(clock: Clock) -> None:
+    planned, times = begun(clock, 1_000), list[int]()
+    planned.repeat(250, lambda: times.append(planned.now_us()))
+    planned.play()
+    assert times == [250, 500, 750]
+
+
+def test_a_start_that_is_still_to_come_is_waited_for(clock: Clock) -> None:
+    planned, times = Timeline(10), list[int]()
+    planned.begin(clock.ns + 7_000_000)
+    planned.at(0, lambda: times.append(clock.ns))
+    assert (planned.now_us(), planned.origin_epoch_us) == (-7_000, (5_007_000_000 + 10**18) // 1000)
+    planned.play()
+    assert times == [5_007_000_000]

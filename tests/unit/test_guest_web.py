@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web traffic: the server's configuration, the users' order, and what the users make of libcurl's answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from longfat.guest import surge
+from longfat.guest.reports import web_results
+from longfat.guest.users import Crowd, error_name
+from longfat.guest.web import looks_us, make_files, server_command, server_config, users_command, users_order
+from longfat.runspec import Probes, RunSpec, Web
+
+USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
+
+
+def test_the_server_serves_the_files_by_sendfile_over_connections_that_persist() -> None:
+    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
+    assert "server { listen 8001 backlog=4096 sndbuf=2m; root /tmp/run/web; }" in text
+    assert "sendfile on;" in text
+    assert "keepalive_timeout 15s;" in text
+
+
+def test_the_server_may_open_all_files_beside_two_connections_for_each_user() -> None:
+    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
+    assert "worker_connections 556;" in text
+    assert "worker_rlimit_nofile 2856;" in text
+
+
+def test_the_server_stays_in_the_foreground_and_writes_nowhere_but_in_its_folder() -> None:
+    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
+    assert "daemon off;" in text
+    assert "access_log off;" in text
+    written = [line.split()[1].rstrip(";") for line in text.splitlines() if "_temp_path" in line or "pid" in line]
+    assert len(written) == 6
+    assert all(path.startswith("/tmp/run/") for path in written)
+    assert " ".join(server_command(Path("/tmp/run/surfers.nginx"))) == (
+        "nginx -e stderr -p /tmp/run -c /tmp/run/surfers.nginx"
+    )
+
+
+def test_the_users_program_is_python_s_own_and_isolated() -> None:
+    *python, program, order = users_command(Path("/tmp/run/surfers.order"))
+    assert python == ["/usr/bin/python3", "-I", "-S"]
+    assert program.endswith("longfat/guest/users.py")
+    assert order == "/tmp/run/surfers.order"
+
+
+def test_the_order_has_times_of_the_clock_that_the_measurement_started_at() -> None:
+    order = users_order(USERS, 7, "10.0.0.1", 8001, origin_ns=5_000_000_000)
+    assert (order["begin_ns"], order["end_ns"]) == (7_000_000_000, 27_000_000_000)
+    assert (order["server"], order["seed"], order["open_files"]) == ("10.0.0.1:8001", 7, 556)
+    assert order["web"]["users"] == 300
+
+
+def test_the_sockets_are_looked_at_ten_times_while_the_users_are_there() -> None:
+    looks = list(looks_us(USERS))
+    assert len(looks) == 10
+    assert (looks[0], looks[-1]) == (3_000_000, 21_000_000)
+
+
+def test_the_files_have_the_model_s_sizes_and_take_no_space(tmp_path: Path) -> None:
+    make_files(tmp_path / "web")
+    sizes = surge.files("surge").sizes
+    for number in (0, 1000, 1999):
+        facts = (tmp_path / "web" / str(number)).stat()
+        assert (facts.st_size, facts.st_blocks) == (sizes[number], 0)
+
+
+class StubMulti:
+    """libcurl's multi interface, which has an answer for each handle as soon as it is asked."""
+
+    def __init__(self) -> None:
+        self.done: list[StubHandle] = []
+
+    def setopt(self, option: str, value: Any) -> None:
+        pass
+
+    def add_handle(self, handle: StubHandle) -> None:
+        self.done.append(handle)
+
+    def remove_handle(self, handle: StubHandle) -> None:
+        pass
+
+    def info_read(self) -> tuple[int, list[StubHandle], list[tuple[StubHandle, int, str]]]:
+        done, self.done = self.done, []
+        good = [handle for handle in done if handle.file != "9"]
+        return 0, good, [(handle, 56, "reset") for handle in done if handle.file == "9"]
+
+
+class StubHandle:
+    """A handle that gets 404 for file 8 and 1000 bytes in 50 ms for any other."""
+
+    file = ""
+
+    def setopt(self, option: str, value: Any) -> None:
+        if option == "URL":
+            self.file = value.rpartition("/")[2]
+
+    def getinfo(self, fact: str) -> float:
+        status = 404 if self.file == "8" else 200
+        return {"RESPONSE_CODE": status, "SIZE_DOWNLOAD": 1000.0, "TOTAL_TIME": 0.05}[fact]
+
+
+class StubCurl:
+    """The module pycurl, as far as a crowd uses it."""
+
+    E_RECV_ERROR = 56
+    CurlMulti, Curl = StubMulti, StubHandle
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+def crowd_of(*sessions: list[tuple[float, int]]) -> dict[str, Any]:
+    def unending(session: list[tuple[float, int]]) -> Iterator[tuple[float, int]]:
+        yield from session
+        while True:
+            yield 3600.0, 0
+
+    now_s = time.monotonic()
+    crowd = Crowd(StubCurl(), "10.0.0.1:8001", [unending(session) for session in sessions], now_s + 0.05)
+    return crowd.run(now_s).told()
+
+
+def test_replies_are_counted_with_their_bytes_and_mean_time() -> None:
+    told = crowd_of([(0.0, 1), (0.0, 2)], [(0.01, 3)])
+    assert told == {
+        "bytes_received": 3000,
+        "replies": 3,
+        "unfinished": 0,
+        "mean_reply_us": 50_000,
+        "errors": {},
+    }
+
+
+def test_errors_are_counted_by_kind_and_the_user_goes_on() -> None:
+    told = crowd_of([(0.0, 8), (0.0, 9), (0.0, 1)])
+    assert told["errors"] == {"http_404": 1, "recv_error": 1}
+    assert told["replies"] == 1
+
+
+class SlowHandle(StubHandle):
+    """A handle whose reply takes ``looks`` looks at libcurl; ``files`` lists what each host's name was asked for."""
+
+    files: ClassVar[dict[str, list[str]]] = {}
+    slow_host, looks = "", 1
+
+    def setopt(self, option: str, value: Any) -> None:
+        super().setopt(option, value)
+        if option == "URL":
+            host = value.removeprefix("http://").partition(":")[0]
+            self.files.setdefault(host, []).append(self.file)
+            self.looks = 7 if host == self.slow_host else 1
+
+
+class SlowMulti(StubMulti):
+    """libcurl's multi interface with replies that take their time."""
+
+    def info_read(self) -> tuple[int, list[StubHandle], list[tuple[StubHandle, int, str]]]:
+        waiting = [handle for handle in self.done if isinstance(handle, SlowHandle)]
+        for handle in waiting:
+            handle.looks -= 1
+        self.done = [handle for handle in waiting if handle.looks]
+        return 0, [handle for handle in waiting if not handle.looks], []
+
+
+class SlowCurl(StubCurl):
+    CurlMulti, Curl = SlowMulti, SlowHandle
+
+
+class Clock:
+    """A clock in the place of the module time and of epoll: each wait takes a millisecond."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def poll(self, timeout_s: float) -> list[tuple[int, int]]:
+        self.now_s += 0.001
+        return []
+
+
+def test_what_a_user_asks_for_does_not_depend_on_how_fast_any_user_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(slow_host: str) -> dict[str, list[str]]:
+        clock = Clock()
+        monkeypatch.setattr("longfat.guest.users.time", clock)
+        monkeypatch.setattr(SlowHandle, "files", {})
+        monkeypatch.setattr(SlowHandle, "slow_host", slow_host)
+        model = surge.Sessions("surge", 1e-6)
+        sessions = [model.session(surge.user_random(7, "surfers", number)) for number in range(3)]
+        crowd = Crowd(SlowCurl(), "10.0.0.1:8001", sessions, 0.1)
+        monkeypatch.setattr(crowd, "_poll", clock)
+        crowd.run(0.0)
+        return SlowHandle.files
+
+    even, uneven = asked(""), asked("user0")
+    assert 5 <= len(uneven["user0"]) < len(even["user0"]) / 3
+    assert uneven["user0"] == even["user0"][: len(uneven["user0"])]
+    assert (uneven["user1"], uneven["user2"]) == (even["user1"], even["user2"])
+
+
+def test_a_request_that_would_come_after_the_end_is_not_made() -> None:
+    assert crowd_of([(0.2, 1)])["replies"] == 0
+
+
+def test_an_error_has_libcurl_s_name_or_its_number() -> None:
+    assert error_name(StubCurl(), 56) == "recv_error"
+    assert error_name(StubCurl(), 99) == "curl_99"
+
+
+def test_what_the_users_said_becomes_web_json(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    said = '{"bytes_received": 5, "replies": 1, "unfinished": 2, "mean_reply_us": 7, "errors": {"http_404": 3}}'
+    (tmp_path / "web" / "surfers.users.json").write_text(said)
+    (result,) = web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)
+    assert (result["web"], result["users"], result["cca"]) == ("surfers", 300, "reno")
+    assert (result["start_us"], result["end_us"]) == (2_000_000, 22_000_000)
+    assert (result["bytes_received"], result["replies"], result["unfinished"]) == (5, 1, 2)
+    assert result["errors"] == {"http_404": 3}
+
+
+def test_users_that_said_nothing_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "surfers.users.json").write_text("")
+    with pytest.raises(ValueError, match="Expecting value"):
+        web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)
