@@ -41,6 +41,7 @@ figures:
     of: goodput[delay, ${algorithm}]
     rows: "${algorithm}"
     heading: TCP
+    columns: "${cell} by table 1"
     paper: as there
 """
 FILES = {
@@ -90,9 +91,9 @@ def test_a_table_like_another_has_its_columns_and_a_file_of_its_own(opened: Open
     assert [row[:2] for row in data.rows] == [("highspeed, 20 Mb/s", "50"), ("elsewhere", 7)]
 
 
-def test_the_rows_of_a_papers_table_have_a_heading_if_it_is_given(opened: OpenedStudy) -> None:
+def test_a_papers_table_is_named_by_what_its_cells_have(opened: OpenedStudy) -> None:
     data = opened.show("beside").data
-    assert data.columns == ("TCP", "Mb/s", "paper")
+    assert data.columns == ("TCP", "Mb/s by table 1", "paper")
     assert (data.rows[0][0], data.rows[0][2]) == ("standard", "280")
 
 

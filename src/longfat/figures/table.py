@@ -156,7 +156,7 @@ def _filled(below: Cell, row: Row) -> Cell:
 class PaperTable(Figure):
     """A table of the paper from its CSV file, with what was measured beside each cell.
 
-    A row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
+    By default a row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
     """
 
     artifact: f.Name = Field(alias="cells")
@@ -164,11 +164,12 @@ class PaperTable(Figure):
     of: f.Text = Field(description="the expression of a cell; `${COLUMN}` stands for what its row has there")
     rows: f.Text = Field("${setting}", description="what names a row; `${COLUMN}` as in `of`")
     heading: f.Text | None = Field(None, description="heading of these names")
+    columns: f.Text = Field("${cell}", description="what names a column; `${COLUMN}` as in `of`")
 
     @cached_property
     def cells(self) -> tuple[PaperCell, ...]:
         """The cells of the file. Raises TableError."""
-        return tuple(cell for cells in read_cells(FilePath(self.file)).values() for cell in cells)
+        return tuple(read_cells(FilePath(self.file)))
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """What is wrong with the file, and what in its expressions is not in the study."""
@@ -176,20 +177,25 @@ class PaperTable(Figure):
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
                 cell.filled(self.rows)
+                self._column(cell)
         except TableError as error:
             yield Finding(("file",), str(error))
 
     def data(self, sources: Sources) -> FigureData:
         """Ours and the paper's, side by side."""
-        names = list(dict.fromkeys(_column(cell) for cell in self.cells))
+        names = list(dict.fromkeys(self._column(cell) for cell in self.cells))
         rows: dict[str, dict[str, PaperCell]] = {}
         for cell in self.cells:
-            rows.setdefault(cell.filled(self.rows), {})[_column(cell)] = cell
+            rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
         shown = []
         for title, cells in rows.items():
             shown.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
         return FigureData((self.heading or "", *headings), tuple(shown))
+
+    def _column(self, cell: PaperCell) -> str:
+        """The heading of the column in which a cell stands."""
+        return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
     def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
         if cell is None:
@@ -205,11 +211,6 @@ class PaperTable(Figure):
     def height(self, data: FigureData, sources: Sources) -> float:
         """As high as its rows."""
         return table_height(data) if data.rows else 1.2
-
-
-def _column(cell: PaperCell) -> str:
-    """The heading of the column in which a cell stands."""
-    return cell.columns.get("cell", "here")
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:

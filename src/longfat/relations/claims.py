@@ -24,7 +24,7 @@ from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import check_relation
 from longfat.relations.syntax import Relation, RelationError, parse
-from longfat.relations.tables import TableError, read_cells
+from longfat.relations.tables import Cell, TableError, read_claimed
 
 CLAIMS = "claims.yaml"
 
@@ -42,11 +42,13 @@ def _placed(text: str, error: RelationError) -> str:
 
 
 RelationText = Annotated[f.Text, AfterValidator(_syntax)]
-Relations = Annotated[
-    tuple[RelationText, ...],
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
-]
+_Listed = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+_OneOrSeveral = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
+# Relations in which `${COLUMN}` stands for what a row has there.
+Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
 class PaperStatement(Closed):
@@ -86,21 +88,23 @@ class WrittenClaim(Closed):
 
 
 class TableClaims(Closed):
-    """A table of the paper whose rows are claims: each row of its file is a cell, rows of one ``claim`` one claim.
+    """A table of the paper whose rows are claims: rows of one ``claim`` are one claim, those without one are none.
 
-    ``${COLUMN}`` stands for what a row has there; ``${value}`` brings the paper's own error along, if the row has
-    one, and ``${cells}`` stands for all of a claim's cells.
+    ``${COLUMN}`` stands for what a row has there. Where each row is a cell, ``${value}`` brings the paper's own error
+    along, if the row has one, and ``${cells}`` stands for all of a claim's cells.
     """
 
     file: f.Text = Field(
-        description="CSV file beside claims.yaml, with the columns claim and value, and cell, error and n if need be"
+        description="CSV file beside claims.yaml with a column claim; if its rows are cells with value, and cell, error"
+        " and n if need be"
     )
     artifact: f.Name = Field(description="the table")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
-    relation: f.Text | None = Field(None, description="the relation of a row")
+    paper: f.Text = Field("${cells}", description="what the paper states, from the columns of the first row")
+    relation: Templates = Field((), description="the relation of a row; of several each must hold")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
 
     @model_validator(mode="after")
@@ -190,35 +194,46 @@ def _take_table(
 ) -> Iterator[Finding]:
     """Add the claims of a table, and yield what is wrong with it."""
     try:
-        cells = read_cells(path.parent / table.file)
+        claimed = read_claimed(path.parent / table.file)
     except TableError as error:
         yield Finding((*place, "file"), str(error))
         return
     known = {claim.id for claim in claims}
-    for claim, rows in cells.items():
+    for claim, rows in claimed.items():
         if claim in known:
             yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
         relations = []
-        for row in rows if table.relation else ():
+        for row in rows:
+            for number, template in enumerate(table.relation):
+                below = (*place, "relation", number)
+                try:
+                    relations.append(_checked(row.filled(template), study))
+                except TableError as error:
+                    yield Finding(below, str(error))
+                except RelationError as error:
+                    message = f"{table.file}, line {row.line}: {_placed(row.filled(template), error)}"
+                    yield Finding(below, message, error.hint)
+        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
+        texts = {}
+        for key in ("statement", "paper"):
             try:
-                relations.append(_checked(row.filled(str(table.relation)), study))
+                texts[key] = rows[0].filled(getattr(table, key), **({"cells": cells} if cells else {}))
             except TableError as error:
-                yield Finding((*place, "relation"), str(error))
-            except RelationError as error:
-                message = f"{table.file}, line {row.line}: {_placed(row.filled(str(table.relation)), error)}"
-                yield Finding((*place, "relation"), message, error.hint)
-        try:
-            printed = ", ".join(row.named for row in rows)
-            statement = rows[0].filled(table.statement, cells=printed)
-        except TableError as error:
-            yield Finding((*place, "statement"), str(error))
-            continue
-        paper = f"{printed} {table.unit}".strip()
-        claims.append(
-            Claim(
-                claim, table.artifact, table.also, statement, paper, table.where, tuple(relations), table.not_testable
+                yield Finding((*place, key), str(error))
+        if len(texts) == 2:
+            paper = f"{texts['paper']} {table.unit}".strip()
+            claims.append(
+                Claim(
+                    claim,
+                    table.artifact,
+                    table.also,
+                    texts["statement"],
+                    paper,
+                    table.where,
+                    tuple(relations),
+                    table.not_testable,
+                )
             )
-        )
 
 
 def _checked(text: str, study: Study) -> Relation:

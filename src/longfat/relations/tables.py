@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-REQUIRED = ("claim", "value")
+VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
@@ -56,7 +56,7 @@ class Cell(Row):
     def printed(self) -> str:
         """The number, with the paper's own error if it has one."""
         error = self.columns.get(ERROR)
-        return f"{self.columns['value']} ± {error}" if error else self.columns["value"]
+        return f"{self.columns['value']} ± {error}" if error else self.columns[VALUE]
 
     @property
     def named(self) -> str:
@@ -65,7 +65,7 @@ class Cell(Row):
 
     def filled(self, template: str, **further: str) -> str:
         """As of any row; ``${value}`` brings the paper's own error along."""
-        return super().filled(template, **{**further, "value": self.printed})
+        return super().filled(template, **{**further, VALUE: self.printed})
 
 
 Cells = Sequence[Cell]
@@ -91,19 +91,35 @@ def read_rows(path: Path) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def read_cells(path: Path) -> dict[str, Cells]:
-    """The cells of a table by claim, both in the file's order. Raises TableError when it cannot be read."""
+def read_cells(path: Path) -> Cells:
+    """The cells of a table. Raises TableError when it cannot be read."""
+    return tuple(_cell(path, row) for row in _rows_with(path, ("claim", VALUE)))
+
+
+def read_claimed(path: Path) -> dict[str, Sequence[Row]]:
+    """The rows of a table by claim, both in the file's order, without those that no claim is about.
+
+    Where the table has a column ``value`` they are cells. Raises TableError when it cannot be read.
+    """
+    found: dict[str, list[Row]] = {}
+    for row in _rows_with(path, ("claim",)):
+        found.setdefault(row.columns["claim"], []).append(_cell(path, row) if VALUE in row.columns else row)
+    return {claim: tuple(rows) for claim, rows in found.items() if claim}
+
+
+def _rows_with(path: Path, required: Sequence[str]) -> tuple[Row, ...]:
     rows = read_rows(path)
     names = rows[0].columns
-    missing = [name for name in REQUIRED if name not in names]
+    missing = [name for name in required if name not in names]
     if missing:
         raise TableError(f"{path.name} has no column {' and no column '.join(missing)}; it has {', '.join(names)}")
-    found: dict[str, list[Cell]] = {}
-    for row in rows:
-        for name in ("value", ERROR):
-            _require_number(path, row.line, name, row.columns.get(name, ""))
-        found.setdefault(row.columns["claim"], []).append(Cell(row.line, row.columns))
-    return {claim: tuple(cells) for claim, cells in found.items()}
+    return rows
+
+
+def _cell(path: Path, row: Row) -> Cell:
+    for name in (VALUE, ERROR):
+        _require_number(path, row.line, name, row.columns.get(name, ""))
+    return Cell(row.line, row.columns)
 
 
 def _require_number(path: Path, line: int, name: str, text: str) -> None:
