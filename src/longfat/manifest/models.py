@@ -101,7 +101,7 @@ class Hosts(Closed):
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
         default=None,
         description="how a sender recovers from losses (default: as sysctls and stack say): by selective "
-        "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither: in backend ns2 only, no kernel has it",
+        "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither, as simulators can and no kernel does",
     )
     image: f.Text | None = Field(
         default=None,
@@ -133,7 +133,7 @@ class Red(Closed):
     ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
     gentle: f.Switch = Field(
         default=False,
-        description="from `max` to twice that the probability rises on to 1: in backend ns2 only, no kernel has it "
+        description="from `max` to twice that the probability rises on to 1, which no kernel has: only simulators can "
         "(default false)",
     )
 
