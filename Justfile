@@ -93,7 +93,7 @@ fmt:
     ruff check --fix .
     ruff format .
 
-# Hold the kernel's congestion controls against the published laws (--reference: renew kernels/conformance)
+# Reproduce the study _laws: the kernel's congestion controls against their published laws (--jobs --results)
 [group('check')]
 conformance *OPTIONS:
     @longfat conformance "$@"
@@ -103,7 +103,7 @@ conformance *OPTIONS:
 canary *OPTIONS:
     @longfat canary "$@"
 
-# Run the same scenarios in virtual and in real time, in ns-3 where it is installed, and compare (--backends)
+# Reproduce the study _crosscheck in virtual and in real time, and in ns-3 where it is installed (--backends --results)
 [group('check')]
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"

@@ -77,17 +77,6 @@ PARTS: dict[str, Part] = {
         "plan.lockfile",
         "plan.model",
     ),
-    "crosscheck": _part(
-        "the same runs on several backends: numbers, what may differ, the report",
-        "dataset",
-        "figures.style",
-        "backends.registry",
-    ),
-    "conformance": _part(
-        "the published laws of the congestion controls, runs that show them, the kernel's verdicts",
-        "backends.protocol",
-        "figures.style",
-    ),
     "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
     "backends": _part(
         "the contract, the traits, and where a run happens",

@@ -101,12 +101,13 @@ def smoke(
 @app.command()
 def crosscheck(
     backends: Annotated[str, typer.Option(help="two or more")] = "",
+    results: Results = None,
 ) -> None:
-    """Run the same scenarios on several backends and report where they agree."""
+    """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with _outcome() as console:
         from longfat.verbs.crosscheck import crosscheck
 
-        if not crosscheck(_ids(backends), console):
+        if not crosscheck(_ids(backends), results, console):
             sys.stderr.write("the backends do not agree everywhere; the report says where and how far\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
@@ -352,15 +353,14 @@ def lab_sweep(yes: Yes = False) -> None:
 
 
 @app.command()
-def conformance(
-    reference: Annotated[bool, typer.Option(help="write the report to kernels/conformance/, to be committed")] = False,
-) -> None:
-    """Hold the kernel's congestion controls against the published laws and write the report."""
+def conformance(jobs: Jobs = None, results: Results = None) -> None:
+    """Reproduce the study that holds the kernel's congestion controls against their published laws."""
     with _outcome() as console:
         from longfat.verbs.conformance import conformance
+        from longfat.verbs.run import Machine
 
-        if not conformance(console, reference=reference):
-            sys.stderr.write("the kernel does not follow every law; the report says which and how far it is off\n")
+        if not conformance(Machine(jobs=jobs, results=results), console):
+            sys.stderr.write("not every law is met or deviates as stated; the report says which\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
 

@@ -88,11 +88,15 @@ figures:
 Bend = Callable[[PlannedRun, Path], None]
 
 
-def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES) -> Path:
-    """The study's folder with manifest, claims and figures."""
+def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES, repetitions: int | None = None) -> Path:
+    """The study's folder with manifest, claims and figures; of each scenario so many repetitions."""
     study = folder / "experiments" / "small"
     study.mkdir(parents=True, exist_ok=True)
-    for name, text in (("study", MANIFEST), ("claims", claims), ("figures", figures)):
+    manifest = MANIFEST
+    if repetitions is not None:
+        manifest = manifest.replace("repetitions: 2", f"repetitions: {repetitions}")
+        manifest = manifest.replace("[{at: 1500 ms}]", f"[{{at: 1500 ms}}]\n    repetitions: {repetitions}")
+    for name, text in (("study", manifest), ("claims", claims), ("figures", figures)):
         (study / f"{name}.yaml").write_text(text, encoding="utf-8")
     return study
 

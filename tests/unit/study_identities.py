@@ -17,7 +17,10 @@ from longfat.verbs.convert import identities
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = Path(__file__).with_suffix(".json")
-STUDIES = ("_canary", "_crosscheck", "_smoke", "kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")
+STUDIES = (
+    *("_canary", "_crosscheck", "_laws", "_smoke"),
+    *("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006"),
+)
 
 
 def study_identities(name: str) -> dict[str, str]:

@@ -232,7 +232,7 @@ def _shown(cell: Any, sources: Sources) -> object:
     except (NoValue, ValueError):
         return NO_VALUE
     spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, digits)} (n = {found.n})"
-    return f"{_number(found.mean, digits)}{spread}"
+    return f"{_number(found.value, digits)}{spread}"
 
 
 def _number(value: float, digits: int) -> str:

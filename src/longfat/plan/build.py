@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from longfat.backends.protocol import BEYOND_KERNELS, needed
-from longfat.backends.registry import lacking, traits_of
+from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
 from longfat.catalog.stacks import STACKS
 from longfat.errors import Problem, StudyError
 from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
-from longfat.manifest.study import Point, Study, SweptExperiment
+from longfat.manifest.study import BACKEND, Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
@@ -56,7 +57,7 @@ def build_plan(
     runs, excluded = [], []
     for swept in chosen:
         excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
-        for point in swept.points:
+        for point in _of_backend(study, swept, pins):
             own_pins = _with_kernel(pins, kernels, point.experiment.kernel or study.header.kernel)
             scenario = resolve(point.experiment, study, STACKS[stack], own_pins)
             if reason := _beyond(scenario, pins.get("backend")):
@@ -74,6 +75,16 @@ def build_plan(
         runs=_ordered(runs, seed),
         excluded=tuple(excluded),
     )
+
+
+def _of_backend(study: Study, swept: SweptExperiment, pins: Mapping[str, str]) -> Iterator[Point]:
+    """The points for the backend that the pins name: where a study is compared over several, its own of each."""
+    first, name = next(iter(study.header.backends), None), pins.get("backend", DEFAULT_BACKEND)
+    for point in swept.points:
+        if first is None:
+            yield point
+        elif point.factors[BACKEND] == first:
+            yield replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
 
 
 def _beyond(scenario: RunSpec, backend: str | None) -> str | None:

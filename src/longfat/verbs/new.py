@@ -40,7 +40,7 @@ defaults:
 
 # Smaller versions: `quick` is run unless you say `--profile paper`, which is the study as it stands here.
 profiles:
-  quick: {repetitions: 2}
+  quick: {repetitions: 3}
 
 experiments:
   # One flow alone on the path, once with each algorithm.
