@@ -392,7 +392,7 @@ def test_a_row_of_several_numbers_is_a_claim_and_one_without_a_claim_is_none(tmp
         (SEVERAL.replace("= ${highspeed}", "= ${hihgspeed}"), "tables[0].relation[1]: the table has no column 'hihgsp"),
         (
             SEVERAL.replace("    paper: ${standard} and ${highspeed}\n", ""),
-            "the table has no column 'cells'; it has claim",
+            "tables[0].file: has no column value (give `paper`",
         ),
         (
             SEVERAL.replace("paper: ${standard}", "paper: ${standrad}"),

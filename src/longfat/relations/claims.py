@@ -149,7 +149,7 @@ class TableClaims(Closed):
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
-    paper: f.Text = Field("${cells}", description="what the paper states, from the columns of the first row")
+    paper: f.Text | None = Field(None, description="what the paper states in a row (default: the claim's cells)")
     relation: Templates = Field((), description="the relation of a row; of several each must hold")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
     retest: Retest | None = Field(
@@ -329,20 +329,25 @@ def _take_table(
                     message = f"{table.file}, line {row.line}: {_placed(row.filled(template), error)}"
                     yield Finding(below, message, error.hint)
         cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
-        texts = {}
-        for key in ("statement", "paper"):
-            try:
-                texts[key] = rows[0].filled(getattr(table, key), **({"cells": cells} if cells else {}))
-            except TableError as error:
-                yield Finding((*place, key), str(error))
-        if len(texts) == 2:
-            paper = f"{texts['paper']} {table.unit}".strip()
+        statement = printed = None
+        try:
+            statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
+        except TableError as error:
+            yield Finding((*place, "statement"), str(error))
+        try:
+            printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
+        except TableError as error:
+            yield Finding((*place, "paper"), str(error))
+        if printed == "":
+            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
+        if statement and printed:
+            paper = f"{printed} {table.unit}".strip()
             claims.append(
                 Claim(
                     claim,
                     table.artifact,
                     table.also,
-                    texts["statement"],
+                    statement,
                     paper,
                     table.where,
                     tuple(relations),
