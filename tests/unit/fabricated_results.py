@@ -76,7 +76,8 @@ figures:
     x: window in MiB
     series: algorithm
     labels: {x: window (MiB), y: goodput (Mb/s)}
-    paper: {text: About 940 & no more., marks: [{value: 940, label: 940 Mb/s}]}
+    paper: About 940 & no more.
+    marks: [{value: 940, label: 940 Mb/s}]
   - timeseries: fig-2
     title: one drop
     runs: one-drop

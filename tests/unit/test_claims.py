@@ -357,3 +357,50 @@ def test_limits_are_those_of_the_policy() -> None:
 def test_the_claims_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
     claims = load_claims(ROOT / "experiments" / study / "claims.yaml")
     assert len({claim.id for claim in claims}) == len(claims) > 0
+
+
+WIDE = "claim,window,standard,highspeed\nsmall,1 MiB,280,290\n,4 MiB,600,610\nlarge,8 MiB,940,950\n"
+SEVERAL = """\
+format: 2
+study: small
+tables:
+  - file: goodput.csv
+    artifact: tab-1
+    unit: Mb/s
+    where: table 1
+    statement: A window of ${window} gives either about the same.
+    paper: ${standard} and ${highspeed}
+    relation:
+      - goodput[delay, standard, window=${window}] = ${standard}
+      - goodput[delay, highspeed, window=${window}] = ${highspeed}
+"""
+
+
+def test_a_row_of_several_numbers_is_a_claim_and_one_without_a_claim_is_none(tmp_path: Path) -> None:
+    small, large = load_claims(with_table(tmp_path, WIDE, SEVERAL) / "claims.yaml")
+    assert (small.id, large.id) == ("small", "large")
+    assert (small.statement, small.paper) == ("A window of 1 MiB gives either about the same.", "280 and 290 Mb/s")
+    assert [relation.text for relation in large.relations] == [
+        "goodput[delay, standard, window=8 MiB] = 940",
+        "goodput[delay, highspeed, window=8 MiB] = 950",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (SEVERAL.replace("= ${highspeed}", "= ${hihgspeed}"), "tables[0].relation[1]: the table has no column 'hihgsp"),
+        (
+            SEVERAL.replace("    paper: ${standard} and ${highspeed}\n", ""),
+            "tables[0].file: has no column value (give `paper`",
+        ),
+        (
+            SEVERAL.replace("paper: ${standard}", "paper: ${standrad}"),
+            "tables[0].paper: the table has no column 'standr",
+        ),
+    ],
+)
+def test_a_faulty_template_of_a_row_is_refused_with_its_place(tmp_path: Path, document: str, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load_claims(with_table(tmp_path, WIDE, document) / "claims.yaml")
+    assert message in str(caught.value)

@@ -32,7 +32,8 @@ figures:
     of: goodput[delay]
     x: window in MiB
     series: algorithm
-    hypothesis: {text: The link is full., marks: [{value: 940, label: rate of the link}]}
+    hypothesis: The link is full.
+    marks: [{value: 940, label: rate of the link}]
   - timeseries: one-drop
     title: one drop
     runs: one-drop

@@ -25,7 +25,7 @@ from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import Scope, check_relation, check_term, selection_of, terms_of
 from longfat.relations.paper import quantity
 from longfat.relations.syntax import Relation, RelationError, parse, parse_term
-from longfat.relations.tables import RETEST, TableError, read_cells
+from longfat.relations.tables import RETEST, Cell, TableError, read_claimed
 
 CLAIMS = "claims.yaml"
 
@@ -43,11 +43,13 @@ def _placed(text: str, error: RelationError) -> str:
 
 
 RelationText = Annotated[f.Text, AfterValidator(_syntax)]
-Relations = Annotated[
-    tuple[RelationText, ...],
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
-]
+_Listed = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+_OneOrSeveral = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
+# Relations in which `${COLUMN}` stands for what a row has there.
+Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
 class PaperStatement(Closed):
@@ -132,26 +134,29 @@ class WrittenClaim(Closed):
 
 
 class TableClaims(Closed):
-    """A table of the paper whose rows are claims: each row of its file is a cell, rows of one ``claim`` one claim.
+    """A table of the paper whose rows are claims: rows of one ``claim`` are one claim, those without one are none.
 
-    ``${COLUMN}`` stands for what a row has there; ``${value}`` brings the paper's own error along, if the row has
-    one, and ``${cells}`` stands for all of a claim's cells.
+    ``${COLUMN}`` stands for what a row has there. Where each row is a cell, ``${value}`` brings the paper's own error
+    along, if the row has one, and ``${cells}`` stands for all of a claim's cells.
     """
 
     file: f.Text = Field(
-        description="CSV file beside claims.yaml, with the columns claim and value, and cell, error and n if need be"
+        description="CSV file beside claims.yaml with a column claim; if its rows are cells with value, and cell, error"
+        " and n if need be"
     )
     artifact: f.Name = Field(description="the table")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
-    relation: f.Text | None = Field(None, description="the relation of a row")
+    paper: f.Text | None = Field(None, description="what the paper states in a row (default: the claim's cells)")
+    relation: Templates = Field((), description="the relation of a row; of several each must hold")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
     retest: Retest | None = Field(
         None,
         description="how much the numbers differ when the paper measures again; column retest says where",
     )
+    kind: Kind | None = Field(None, description="as of a claim: law or construction")
     contradicts: dict[str, tuple[f.Name, ...]] = Field({}, description="by claim, the claims that exclude it")
     same_as: dict[str, f.Name] = Field({}, description="by claim, the claim that is the same test")
     needs: Needs | None = Field(None, description="what the runs of its claims must be")
@@ -302,49 +307,59 @@ def _take_table(
 ) -> Iterator[Finding]:
     """Add the claims of a table, and yield what is wrong with it."""
     try:
-        cells = read_cells(path.parent / table.file)
+        claimed = read_claimed(path.parent / table.file)
     except TableError as error:
         yield Finding((*place, "file"), str(error))
         return
     known = {claim.id for claim in claims}
-    for claim, rows in cells.items():
+    for claim, rows in claimed.items():
         if claim in known:
             yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
         relations = []
         retests = []
-        for row in rows if table.relation else ():
-            try:
-                relations.append(_checked(row.filled(str(table.relation)), study))
-                retests.append(table.retest if row.columns.get(RETEST) == "yes" else None)
-            except TableError as error:
-                yield Finding((*place, "relation"), str(error))
-            except RelationError as error:
-                message = f"{table.file}, line {row.line}: {_placed(row.filled(str(table.relation)), error)}"
-                yield Finding((*place, "relation"), message, error.hint)
+        for row in rows:
+            for number, template in enumerate(table.relation):
+                below = (*place, "relation", number)
+                try:
+                    relations.append(_checked(row.filled(template), study))
+                    retests.append(table.retest if row.columns.get(RETEST) == "yes" else None)
+                except TableError as error:
+                    yield Finding(below, str(error))
+                except RelationError as error:
+                    message = f"{table.file}, line {row.line}: {_placed(row.filled(template), error)}"
+                    yield Finding(below, message, error.hint)
+        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
+        statement = printed = None
         try:
-            printed = ", ".join(row.named for row in rows)
-            statement = rows[0].filled(table.statement, cells=printed)
+            statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
         except TableError as error:
             yield Finding((*place, "statement"), str(error))
-            continue
-        paper = f"{printed} {table.unit}".strip()
-        claims.append(
-            Claim(
-                claim,
-                table.artifact,
-                table.also,
-                statement,
-                paper,
-                table.where,
-                tuple(relations),
-                table.not_testable,
-                contradicts=table.contradicts.get(claim, ()),
-                same_as=table.same_as.get(claim),
-                retests=tuple(retests),
-                needs=table.needs,
-                place=place,
+        try:
+            printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
+        except TableError as error:
+            yield Finding((*place, "paper"), str(error))
+        if printed == "":
+            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
+        if statement and printed:
+            paper = f"{printed} {table.unit}".strip()
+            claims.append(
+                Claim(
+                    claim,
+                    table.artifact,
+                    table.also,
+                    statement,
+                    paper,
+                    table.where,
+                    tuple(relations),
+                    table.not_testable,
+                    declared=table.kind,
+                    contradicts=table.contradicts.get(claim, ()),
+                    same_as=table.same_as.get(claim),
+                    retests=tuple(retests),
+                    needs=table.needs,
+                    place=place,
+                )
             )
-        )
 
 
 def _checked(text: str, study: Study) -> Relation:

@@ -204,12 +204,11 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
             title=figure.title,
             image=_data_address(results / "figures" / f"{figure.artifact}.svg"),
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
-            stated=stated.text if stated else "",
-            numbers=tuple(mark.label for mark in stated.marks) if stated else (),
+            stated=figure.paper or figure.hypothesis or "",
+            numbers=tuple(mark.label for mark in figure.marks),
             claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
         )
         for figure in figures.figures
-        for stated in (figure.paper or figure.hypothesis,)
     ]
 
 

@@ -75,7 +75,8 @@ figures:
     what: cwnd
     series: algorithm
     # What you expect of it: in words, and as a dashed line. 100 Mbit/s times 50 ms is 417 packets of 1500 B.
-    hypothesis: {text: Below this line the path is not full., marks: [{value: 417, label: rate x RTT}]}
+    hypothesis: Below this line the path is not full.
+    marks: [{value: 417, label: rate x RTT}]
 """,
 }
 
