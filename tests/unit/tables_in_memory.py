@@ -35,7 +35,7 @@ class TablesInMemory(Dataset):
 
 def run(run_id: str, repetition: int = 1, status: str = "ok", **factors: Scalar) -> Run:
     """A run of experiment ``two``; a scenario for each combination of factors."""
-    return Run(run_id, "two", str(sorted(factors.items())), (), repetition, "linux-2.4", status, None, factors)
+    return Run(run_id, "two", str(sorted(factors.items())), repetition, "linux-2.4", status, None, factors)
 
 
 def tables(

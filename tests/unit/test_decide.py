@@ -169,7 +169,7 @@ def test_it_starts_from_the_results_that_are_there(study: Path, tmp_path: Path) 
     wanted = Wanted(0.0, ("halves",), "paper", None, "fake", 1)
     text = printed(lambda console: decide("small", wanted, console))
     assert "9 runs added" in text
-    assert "0 claims settled, 1 open, 0 decided once and not confirmed" in text
+    assert "1 claims settled, 0 open, 0 decided once" in text
 
 
 def test_a_run_that_fails_ends_it(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -278,7 +278,7 @@ def test_the_image_has_nothing_of_the_machine_that_built_it(real_image: ImageBui
 
 
 @pytest.mark.virtual
-@pytest.mark.parametrize("name", ["lab", "code", "proc", "sys", "dev", "tmp", "run"])
+@pytest.mark.parametrize("name", ["task", "code", "proc", "sys", "dev", "tmp", "run"])
 def test_the_image_has_empty_mount_points(real_image: ImageBuild, name: str) -> None:
     assert list((real_image.path / name).iterdir()) == []
 

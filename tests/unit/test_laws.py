@@ -18,7 +18,7 @@ from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.metrics import METRICS
 from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
-from longfat.metrics.quantities import Selection
+from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.relations import formulas
 from longfat.relations.claims import load_claims
@@ -46,7 +46,7 @@ def _restored() -> Iterator[None]:
 def laws() -> ModuleType:
     """The metrics of the study, as a module."""
     sys.modules.pop("longfat_metrics_of__laws", None)
-    for name in [name for name, found in METRICS.items() if found._function.__module__ == "longfat_metrics_of__laws"]:
+    for name in [name for name, found in METRICS.items() if found.function.__module__ == "longfat_metrics_of__laws"]:
         del METRICS[name]
     load_own_metrics(LAWS)
     return sys.modules["longfat_metrics_of__laws"]
@@ -156,20 +156,20 @@ CARRIED = {"a": {"one": 95.0, "two": 102.0}, "b": {"one": 100.0}}
 
 @pytest.mark.parametrize(("sign", "expected"), [("=", 0.95), (">=", 0.95), ("<=", 1.02), ("<", 1.02), (">", 0.95)])
 def test_of_all_points_the_farthest_from_the_law_decides(over: Selection, sign: Comparator, expected: float) -> None:
-    found = farthest(tables(RUNS, CARRIED), over, Number(100, "100"), sign)
-    assert (found.mean, found.low, found.high, found.n) == (expected, expected, expected, 2)
+    found = farthest(Pool(tables(RUNS, CARRIED)), over, Number(100, "100"), sign)
+    assert (found.value, found.interval(), found.n) == (expected, (expected, expected), 2)
 
 
 def test_places_are_counted_over_all_points(over: Selection) -> None:
-    assert places(tables(RUNS, CARRIED), over).mean == 3
-    assert places(tables(RUNS, {"a": {"one": 7.0}, "b": {"one": 7.0}}), over).mean == 1
+    assert places(Pool(tables(RUNS, CARRIED)), over).value == 3
+    assert places(Pool(tables(RUNS, {"a": {"one": 7.0}, "b": {"one": 7.0}})), over).value == 1
 
 
 def test_without_a_point_there_is_no_verdict(over: Selection) -> None:
     with pytest.raises(NoValue, match="there is no such point"):
-        farthest(tables(RUNS, {"a": {}, "b": {}}), over, Number(100, "100"), "=")
+        farthest(Pool(tables(RUNS, {"a": {}, "b": {}})), over, Number(100, "100"), "=")
     with pytest.raises(NoValue, match="is no number"):
-        farthest(tables(RUNS, {"a": {"one": float("nan")}, "b": {}}), over, Number(100, "100"), "=")
+        farthest(Pool(tables(RUNS, {"a": {"one": float("nan")}, "b": {}})), over, Number(100, "100"), "=")
 
 
 LAW = """\
