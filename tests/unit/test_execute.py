@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from longfat.backends.fake import FakeBackend, Fault
 from longfat.errors import RecordError, RigError
 from longfat.events import Event, Kind
 from longfat.execute.attempt import Attempt, attempt_run
-from longfat.execute.results import Results, open_results
+from longfat.execute.results import Results, full_disk, open_results
 from longfat.execute.study import Summary, execute
 from longfat.plan.model import PlannedRun
 from longfat.record.verify import find_records
@@ -155,6 +156,13 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
         run_plan(plan, faulty(plan, "disk_full"), tmp_path, jobs=1)
     assert list(find_records(tmp_path / "raw")) == [plan[0].run_id]
     assert not list((tmp_path / "raw").glob(".*"))
+
+
+def test_a_full_disk_of_the_cache_is_not_said_to_be_that_of_the_results(tmp_path: Path) -> None:
+    elsewhere = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", "/cache/scratch/run-1/spec.json"))
+    assert str(elsewhere).startswith("/cache/scratch/run-1/spec.json: files of a run cannot be written any more: No")
+    here = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "raw/x")))
+    assert str(here).startswith(f"{tmp_path}: the results cannot be written any more: No space")
 
 
 def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

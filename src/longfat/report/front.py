@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
@@ -115,7 +116,7 @@ def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
     statuses = [run.status for run in load_dataset(folder).runs]
     return Row(
         folder=folder.name,
-        report=f"{folder.name}/{REPORT}" if (folder / REPORT).exists() else None,
+        report=quote(f"{folder.name}/{REPORT}", errors="surrogateescape") if (folder / REPORT).exists() else None,
         profile=plan.profile,
         stack=plan.stack,
         backend=plan.pins.get("backend", "none"),
