@@ -5,15 +5,18 @@ Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs`
 pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
-Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
+Exit status: 0 all runs valid and every claim judged, 1 a fault of the program itself, 2 wrong study or command line, 3 the machine or a tool
 is at fault, 4 some runs failed or are invalid, a law is not followed or a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +26,7 @@ import typer
 
 from longfat.backends.registry import DEFAULT_BACKEND, backend_names
 from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
-from longfat.errors import LongfatError
+from longfat.errors import LongfatError, RigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -426,6 +429,33 @@ def _outcome() -> Iterator[Console]:
     except KeyboardInterrupt as error:
         sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
         raise typer.Exit(INTERRUPTED) from error
+    except (typer.Exit, typer.Abort):
+        raise
+    except OSError as error:
+        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
+        sys.stderr.write(f"error: {refused}\n")
+        raise typer.Exit(refused.exit_status) from error
+    except Exception as error:
+        sys.stderr.write(_fault(error))
+        raise typer.Exit(LongfatError.exit_status) from error
+
+
+def _file_of(error: OSError) -> str | None:
+    return None if error.filename is None else os.fsdecode(error.filename)
+
+
+def _fault(error: Exception) -> str:
+    """The message for a fault of the program itself, whose traceback goes into a file."""
+    said = f"error: a fault of Longfat itself: {type(error).__name__}: {error}\n"
+    told = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="longfat-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(told)
+    except OSError:
+        return said + told
+    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
 
 
 def _finish(valid: bool) -> None:

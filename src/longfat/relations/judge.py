@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
+from longfat.files import write_whole
 from longfat.manifest.load import load_study
+from longfat.manifest.names import shown
 from longfat.relations.claims import Claim, read_claims
 from longfat.relations.evaluate import Evidence, Grounds, comparisons
 
@@ -50,10 +53,8 @@ def judge(results: Path, study_dir: Path) -> list[Verdict]:
     verdicts = [decide(claim, grounds) for claim in read_claims(study_dir, study)]
     data = {"format": 1, "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts]}
     path = results / VERDICTS
-    draft = path.with_name(f".{VERDICTS}-{os.getpid()}")
     try:
-        draft.write_text(json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
-        draft.replace(path)
+        write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
     except OSError as error:
         raise RigError(f"cannot write the verdicts: {error}", where=str(path)) from error
     return verdicts
@@ -64,16 +65,18 @@ def read_verdicts(results: Path) -> list[Verdict]:
     path = results / VERDICTS
     try:
         rows = json.loads(path.read_text(encoding="ascii"))["verdicts"]
-        return [
-            Verdict(
-                **{**row, "also": tuple(row["also"])}
-                | {"evidence": tuple(Evidence(**item) for item in row["evidence"])}
-            )
-            for row in rows
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "judge again with `longfat analyse STUDY`"
-        raise RigError(f"the verdicts cannot be read: {error!r}", where=str(path), hint=hint) from error
+        return TypeAdapter(list[Verdict], config=ConfigDict(extra="forbid")).validate_python(rows)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _unreadable(path, f"{place}: {shown(first['input'])}: {first['msg'].lower()}") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _unreadable(path, repr(error)) from error
+
+
+def _unreadable(path: Path, reason: str) -> RigError:
+    hint = "judge again with `longfat analyse STUDY`"
+    return RigError(f"the verdicts cannot be read: {reason}", where=str(path), hint=hint)
 
 
 def decide(claim: Claim, grounds: Grounds) -> Verdict:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from longfat.errors import RigError
+from longfat.files import write_whole
 
 
 def render(template: str, **values: Any) -> str:
@@ -32,10 +32,9 @@ def words(name: str) -> str:
 
 def write_page(path: Path, page: str) -> Path:
     """Write the page whole or not at all; give its path. Raises RigError when that is not possible."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        draft.write_text(page, encoding="utf-8")
-        draft.replace(path)
+        # Names of files that are no text in the locale's encoding stand in the page as the bytes that they are.
+        write_whole(path, page.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise RigError(f"cannot write the page: {error}", where=str(path)) from error
     return path
