@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.backends.collect import collect, read_text
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
 from longfat.backends.host_kernel import HostKernel, ask_kernel
@@ -85,8 +86,8 @@ class RealtimeBackend:
             run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)
             if not (task / "raw" / "outcome.json").is_file():
                 raise RigError(f"the run ended without an outcome\n{tail(task / 'console.log')}")
-            shutil.copytree(task / "raw", folder, dirs_exist_ok=True)
-            shutil.copyfile(task / "console.log", folder / "console.log")
+            collect(task / "raw", folder)
+            (folder / "console.log").write_text(read_text(task / "console.log"), encoding="utf-8")
 
     def _command(self, task: Path) -> list[str]:
         if self.docker is None:

@@ -22,6 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longfat.backends import landlock
+from longfat.backends.collect import collect, read_text
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
@@ -123,11 +125,7 @@ class VirtualBackend:
             self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
             if not (task / "raw" / "outcome.json").is_file():
                 raise RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
-            for path in sorted((task / "raw").iterdir()):
-                if path.is_dir():
-                    shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
-                else:
-                    shutil.copyfile(path, folder / path.name)
+            collect(task / "raw", folder)
             (folder / "console.log").write_text(console_text(task / "console.log"))
 
     def boot(
@@ -149,7 +147,11 @@ class VirtualBackend:
         console = task / "console.log"
         (task / "root").symlink_to(self.root)
         argv = guest_command(kernel, memory_bytes, seed, program, writable=writable)
-        with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
+        with (
+            console.open("wb") as output,
+            one_cpu(scratch_folder(self.jail)) as cpu,
+            landlock.rules([task, *_places_for_memory(self.root), *([self.root] if writable else [])]) as rules,
+        ):
             try:
                 process = subprocess.Popen(
                     argv,
@@ -158,7 +160,7 @@ class VirtualBackend:
                     stderr=subprocess.STDOUT,
                     cwd=task,
                     env={"HOME": str(task), "PATH": GUEST_PATH},
-                    preexec_fn=lambda: _prepare_guest(cpu),
+                    preexec_fn=lambda: _prepare_guest(cpu, rules),
                     start_new_session=True,
                 )
             except OSError as error:
@@ -175,6 +177,16 @@ class VirtualBackend:
                     process.wait()
         if process.returncode:
             raise RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+
+
+def _places_for_memory(root: Path) -> list[Path]:
+    """Where a guest's kernel may make files besides the folder of its run: its memory is one without a name.
+
+    It is in /dev/shm or in /tmp (arch/um/os-Linux/mem.c); in the latter only if need be where the root is there too.
+    """
+    temporary = Path("/tmp")
+    needless = root.is_relative_to(temporary) and Path("/dev/shm").is_dir()
+    return [Path("/dev"), Path("/proc"), *([] if needless else [temporary])]
 
 
 def guest_command(
@@ -232,11 +244,11 @@ def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
 
 
 def signs_of_life(folder: Path) -> list[tuple[int, int]]:
-    """Time of change and size of every file in the folder."""
-    found = []
-    for path in sorted(folder.rglob("*")):
+    """Time of change and size of every file in the folder; a guest's links are followed nowhere."""
+    found: list[tuple[int, int]] = []
+    for path in sorted(folder.rglob("*") if not folder.is_symlink() else ()):
         with suppress(FileNotFoundError):
-            facts = path.stat()
+            facts = path.lstat()
             found.append((facts.st_mtime_ns, facts.st_size))
     return found
 
@@ -261,7 +273,7 @@ def tail(console: Path) -> str:
 
 def console_text(console: Path) -> str:
     """The console without carriage returns and without the folder of this one boot."""
-    text = console.read_text(errors="replace").replace("\r", "")
+    text = read_text(console).replace("\r", "")
     return text.replace(str(console.parent), "TASK")
 
 
@@ -371,11 +383,13 @@ def one_cpu(scratch: Path) -> Iterator[int]:
         yield cpu
 
 
-def _prepare_guest(cpu: int) -> None:
-    """In the child: stay on one CPU, end with the worker process, and have the same memory layout every time.
+def _prepare_guest(cpu: int, rules: int | None) -> None:
+    """In the child: stay on one CPU, end with the worker process, have the same memory layout every time, and write
+    to no file of the composed root, even if the guest mounts it anew.
 
     The guest adds the gap that address randomization leaves before its heap to its physical memory.
     """
+    landlock.keep(rules)
     os.sched_setaffinity(0, {cpu})
     _libc.personality(ADDR_NO_RANDOMIZE)
     end_with_parent()
