@@ -95,6 +95,7 @@ PARTS: dict[str, Part] = {
         "builds",
         "catalog.kernels",
         "catalog.ccas",
+        "catalog.sysctls",
         "testbed.connect",
     ),
     "testbed.connect": _part(

@@ -30,7 +30,9 @@ from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.roots import open_root
+from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
@@ -109,7 +111,18 @@ class VirtualBackend:
         kernel = self._kernel_of(spec)
         if kernel is None:
             return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
-        return (*refused_ccas(spec, kernel.ccas), *refused_features(self.name, spec))
+        return (
+            *refused_ccas(spec, kernel.ccas),
+            *refused_features(self.name, spec),
+            *self._refused_sysctls(spec, kernel),
+        )
+
+    def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
+        if kernel is not self.kernels.get(DEFAULT_KERNEL):
+            return  # what others have is not listed
+        for name in sorted({name for node in spec.nodes for name in node.sysctls} - PARAMETER_SYSCTLS):
+            if any_interface(name) not in SYSCTLS:
+                yield f"the kernel has no sysctl {name}"
 
     def _kernel_of(self, spec: RunSpec) -> GuestKernel | None:
         """The kernel that a run pins, or None; the first for a run without pins."""
