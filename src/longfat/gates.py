@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, ports, route
-from longfat.runspec import Flow, RunSpec
+from longfat.runspec import RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
 # on the shaped links, by 5 % and by 1 ms: the smallest RTT a socket sees may include packets already queued
@@ -284,16 +284,10 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         told = [reports[flow.name] for flow in crossing]
         until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
         span_us = until_us - min(report["start_us"] for report in told)
-        carried = (_carried_bytes(flow, reports[flow.name]) for flow in crossing)
-        found = sum(carried) * 8e6 / max(span_us, 1)
+        found = sum(report["bytes_received"] for report in told) * 8e6 / max(span_us, 1)
         limit = _payload_bps(port)
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
-
-
-def _carried_bytes(flow: Flow, report: Mapping[str, Any]) -> int:
-    """What arrived; of flows that start again what was complete, because the rest may come after their end."""
-    return int(report["bytes_received"]) if flow.transfer_bytes is None else report["transfers"] * flow.transfer_bytes
 
 
 def _received_until_us(report: Mapping[str, Any]) -> float:

@@ -172,6 +172,15 @@ def test_a_guest_that_waits_while_its_clock_stands_still_is_ended_with_its_child
     assert gone(int(str(told.value).split()[-1]))
 
 
+@pytest.mark.parametrize("end", ["exit 3", "while :; do :; done", "exit 0"])
+def test_a_guest_that_is_out_of_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr(virtual, "STILL_CPU_S", 0.2)
+    backend = stub_backend(tmp_path, f"echo 'Out of memory: Killed process 24 (iperf) total-vm:2931764kB'; {end}")
+    with pytest.raises(RigError, match="the guest is out of memory, it has 1024 MiB: ") as caught:
+        backend.run(delay_spec(), tmp_path)
+    assert caught.value.hint == "`memory` of the experiment gives it more"
+
+
 def test_a_guest_that_leaves_a_link_gives_nothing_of_the_host_into_the_results(tmp_path: Path) -> None:
     backend = stub_backend(tmp_path, "touch raw/outcome.json; ln -s /etc/passwd raw/stolen.txt")
     folder = tmp_path / "folder"

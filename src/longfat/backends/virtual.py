@@ -52,6 +52,7 @@ STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock 
 STILL_WALL_S = 600.0  # the same for one that does not compute either
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
+NO_MEMORY = "Out of memory: "  # begins what the kernel says of each program that it ends for it (mm/oom_kill.c)
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
@@ -137,7 +138,8 @@ class VirtualBackend:
             (task / "spec.json").write_text(spec.to_json())
             self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
             if not (task / "raw" / "outcome.json").is_file():
-                raise RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+                error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+                raise _with_memory(error, spec.memory_bytes, task / "console.log")
             collect(task / "raw", folder)
             (folder / "console.log").write_text(console_text(task / "console.log"))
 
@@ -184,12 +186,15 @@ class VirtualBackend:
                 ) from error
             try:
                 watch(process, task / "raw", console)
+            except RigError as error:
+                raise _with_memory(error, memory_bytes, console) from error
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
         if process.returncode:
-            raise RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+            raise _with_memory(ending, memory_bytes, console)
 
 
 def _places_for_memory(root: Path) -> list[Path]:
@@ -241,6 +246,16 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
                 f"\n{tail(console)}"
             )
+
+
+def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
+    """The error, with its cause where the guest's kernel said that it had no memory left."""
+    if NO_MEMORY not in console_text(console):
+        return error
+    return RigError(
+        f"the guest is out of memory, it has {memory_bytes >> 20} MiB: {error.message}",
+        hint="`memory` of the experiment gives it more",
+    )
 
 
 def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
