@@ -54,6 +54,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
+        "guest.pressure",
         "backends.protocol",
         "record",
         "plan.model",

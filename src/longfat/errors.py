@@ -81,6 +81,10 @@ class RigError(LongfatError):
     exit_status = 3
 
 
+class SettledError(RigError):
+    """A run that failed in a way in which it will fail again: nobody need try it once more. Exit status 3."""
+
+
 class RecordError(LongfatError):
     """A stored run is damaged or half-written and cannot be read. Exit status 3."""
 

@@ -32,7 +32,7 @@ TRAITS = {
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
 MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
-PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/host.py")
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")
 
 
 @dataclass(frozen=True)

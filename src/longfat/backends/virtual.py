@@ -33,7 +33,7 @@ from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.catalog.sysctls import SYSCTLS, any_interface
-from longfat.errors import RigError
+from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
 from longfat.identity import KernelSource, code_identity
@@ -105,7 +105,7 @@ class VirtualBackend:
         """The algorithms that the kernel was configured with; of all kernels, digests and releases."""
         digests = {name: kernel.digest for name, kernel in self.kernels.items()}
         sources = {kernel.digest: kernel.source for kernel in self.kernels.values() if kernel.source}
-        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources)
+        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources, repeats=True)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Algorithms that the kernel does not have, hosts that are to be containers, and what no kernel can do."""
@@ -252,7 +252,7 @@ def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
     """The error, with its cause where the guest's kernel said that it had no memory left."""
     if NO_MEMORY not in console_text(console):
         return error
-    return RigError(
+    return SettledError(
         f"the guest is out of memory, it has {memory_bytes >> 20} MiB: {error.message}",
         hint="`memory` of the experiment gives it more",
     )
