@@ -409,11 +409,13 @@ def bench(
 def main() -> None:
     """The entry point; the only function that ends the process."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, _interrupt)
     app()
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM as Ctrl-C: both stop cleanly."""
+    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C: all stop cleanly."""
     raise KeyboardInterrupt
 
 

@@ -21,9 +21,12 @@ from longfat.locks import held
 def draft(target: Path) -> Iterator[Path]:
     """A path in a folder of its own beside the target: what the block makes there takes the target's place.
 
-    That folder is for what else is needed, and goes when the block ends. On an error the target stays as it was.
+    That folder is for what else is needed, and goes when the block ends, or when the next draft of the target begins
+    where the process was killed: one process makes a target at a time. On an error the target stays as it was.
     Raises OSError.
     """
+    for left in target.parent.glob(f"{_prefix(target)}*"):
+        shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
     try:
         scratch.chmod(0o755)  # programs of other users work there too
@@ -54,8 +57,6 @@ def keep(
         return target
     with in_cache(target, what, size), held(lock or target.with_name(f"{target.name}.lock")):
         if not right(target):
-            for left in target.parent.glob(f"{_prefix(target)}*"):  # by a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
             with draft(target) as new:
                 make(new)
                 flush_file_system(new.parent)

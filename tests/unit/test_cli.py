@@ -243,7 +243,7 @@ def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, m
     assert (root / "results/_smoke/report.html").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: Path, number: signal.Signals) -> None:
     script = root / "slow.py"
     script.write_text(

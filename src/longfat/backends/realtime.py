@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
 from longfat.locks import held
 from longfat.runspec import RunSpec
+from longfat.scratch import scratch_in
 
 _CAN = frozenset(Feature) - BEYOND_KERNELS - {Feature.WEB, Feature.IMAGES, Feature.KERNELS}
 TRAITS = {
@@ -78,9 +78,8 @@ class RealtimeBackend:
         scratch.mkdir(exist_ok=True)
         with (
             held(scratch / "realtime.lock"),
-            tempfile.TemporaryDirectory(prefix="run-", dir=scratch) as name,
+            scratch_in(scratch, "real-") as task,
         ):
-            task = Path(name)
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
             run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)

@@ -40,6 +40,7 @@ from longfat.identity import KernelSource, code_identity
 from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
+from longfat.scratch import scratch_in
 
 TRAITS = {
     "virtual": Traits("#0072b2", can=frozenset(Feature) - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
@@ -50,6 +51,7 @@ START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, t
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
+GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
 NO_MEMORY = "Out of memory: "  # begins what the kernel says of each program that it ends for it (mm/oom_kill.c)
@@ -132,8 +134,7 @@ class VirtualBackend:
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
-        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(self.jail)) as name:
-            task = Path(name)
+        with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
             self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
@@ -386,8 +387,7 @@ def _add_code(backend: VirtualBackend) -> None:
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
-        task = Path(name)
+    with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:
         backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():
             raise RigError(f"the guest could not compile the laboratory's code\n{tail(task / 'console.log')}")
