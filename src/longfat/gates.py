@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, ports, route
-from longfat.runspec import RunSpec
+from longfat.runspec import Flow, RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
 # on the shaped links, by 5 % and by 1 ms: the smallest RTT a socket sees may include packets already queued
@@ -171,7 +171,10 @@ def _red_misses(port: Port, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
-    """The smallest RTT of each flow lies between the declared delay and the tolerance stated above."""
+    """The smallest RTT of each flow lies between the declared delay and the tolerance stated above.
+
+    Queues that others may have filled before the flow began can stand all the while: their length is allowed besides.
+    """
     for flow in evidence.spec.flows:
         if flow.name not in evidence.flows:
             continue
@@ -179,7 +182,8 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         back = route(evidence.spec, flow.receiver, flow.sender)
         declared = base_rtt_us(evidence.spec, flow)
         sending = sum(_serialization_us(port) for port in (*there, *back))
-        longest = declared * (1 + RTT_TOLERANCE) + sending + RTT_ALLOWANCE_US
+        standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
+        longest = declared * (1 + RTT_TOLERANCE) + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
         if found is None or not declared <= found <= longest:
             yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
@@ -338,6 +342,22 @@ def misses(evidence: Evidence) -> tuple[str, ...]:
 
 def _serialization_us(port: Port) -> float:
     return port.frame_bytes * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+
+
+def _queue_us(port: Port) -> float:
+    """How long a packet waits at most in the full queue of a shaped interface."""
+    queue = port.egress.queue
+    if queue.limit_packets is not None:
+        return queue.limit_packets * _serialization_us(port)
+    return (queue.limit_bytes or 0) * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+
+
+def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
+    """Whether traffic that began before the flow sends data or acknowledgments through the interface."""
+    earlier = (one for one in (*spec.traffic, *spec.udp) if one.start_us < flow.start_us)
+    return any(
+        port in (*route(spec, one.sender, one.receiver), *route(spec, one.receiver, one.sender)) for one in earlier
+    )
 
 
 def _payload_bps(port: Port) -> float:
