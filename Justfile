@@ -9,10 +9,25 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results)
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --sample)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
+
+# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch; docs/evidence.md)
+[group('study')]
+verdicts *STUDIES:
+    @longfat verdicts "$@"
+
+# Run what decides a study's open claims most cheaply, and add it to the evidence (--budget --claims --profile --jobs)
+[group('study')]
+decide STUDY *OPTIONS:
+    @longfat decide "$@"
+
+# Keep what runs gave in the repository, and verify it: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
+[group('study')]
+evidence *ARGUMENTS:
+    @longfat evidence "$@"
 
 # Make the folder of a new study, which runs as it is, to begin with (docs/study-tutorial.md)
 [group('study')]
@@ -93,7 +108,7 @@ fmt:
     ruff check --fix .
     ruff format .
 
-# Hold the kernel's congestion controls against the published laws (--reference: renew kernels/conformance)
+# Reproduce the study _laws: the kernel's congestion controls against their published laws (--jobs --results)
 [group('check')]
 conformance *OPTIONS:
     @longfat conformance "$@"
@@ -103,7 +118,7 @@ conformance *OPTIONS:
 canary *OPTIONS:
     @longfat canary "$@"
 
-# Run the same scenarios in virtual and in real time, in ns-3 where it is installed, and compare (--backends)
+# Reproduce the study _crosscheck in virtual and in real time, and in ns-3 where it is installed (--backends --results)
 [group('check')]
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"

@@ -42,6 +42,7 @@ def _leaf(owns: str, *may: str) -> Part:
 PARTS: dict[str, Part] = {
     "verbs": Part("the commands", free=True),
     "cli": Part("the command line", free=True),
+    "cli_options": Part("what its verbs share: arguments, options, messages of errors and the exit", free=True),
     "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part("the closed schema of study.yaml, with line numbers and every problem at once", "catalog"),
     "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
@@ -78,16 +79,17 @@ PARTS: dict[str, Part] = {
         "plan.lockfile",
         "plan.model",
     ),
-    "crosscheck": _part(
-        "the same runs on several backends: numbers, what may differ, the report",
+    "evidence": _part(
+        "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",
+        "figures",
+        "relations",
+        "metrics",
         "dataset",
-        "figures.style",
+        "manifest",
+        "plan",
+        "record",
+        "canary",
         "backends.registry",
-    ),
-    "conformance": _part(
-        "the published laws of the congestion controls, runs that show them, the kernel's verdicts",
-        "backends.protocol",
-        "figures.style",
     ),
     "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
     "backends": _part(

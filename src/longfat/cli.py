@@ -6,34 +6,46 @@ pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own w
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
 Exit status: 0 all runs valid and every claim judged, 1 a fault of the program itself, 2 wrong study or command line,
-3 the machine or a tool is at fault, 4 some runs failed or are invalid, a law is not followed or a canary differs,
-130 interrupted.
+3 the machine or a tool is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not
+followed or a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
-import tempfile
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from longfat.backends.registry import DEFAULT_BACKEND, backend_names
+from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
-from longfat.errors import LongfatError, RigError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-RUNS_NOT_VALID = 4
-INTERRUPTED = 130
+from longfat.cli_options import (
+    RUNS_NOT_VALID,
+    BackendName,
+    EpochName,
+    Jobs,
+    LabEnvironment,
+    LabName,
+    OfLab,
+    Only,
+    Profile,
+    Results,
+    Sample,
+    Scheduler,
+    Seed,
+    Stack,
+    Study,
+    UsedLab,
+    Yes,
+    finish,
+    ids,
+    outcome,
+    say,
+    verified,
+)
 
 app = typer.Typer(
     help="Reproduce published TCP congestion-control studies with real Linux TCP.",
@@ -45,25 +57,15 @@ build = typer.Typer(
     help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
 app.add_typer(build, name="build")
+evidence = typer.Typer(
+    help="Keep what runs gave in the repository, and verify it by running it again (docs/evidence.md).",
+    no_args_is_help=True,
+)
+app.add_typer(evidence, name="evidence")
 lab = typer.Typer(
     help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
 app.add_typer(lab, name="lab")
-
-Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
-Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
-Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
-Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
-Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
-Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
-UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
-LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
-OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
-LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
-Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
 @app.command()
@@ -78,16 +80,23 @@ def reproduce(
     results: Results = None,
     scheduler: Scheduler = None,
     lab: UsedLab = None,
+    sample: Annotated[
+        str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
+    ] = None,
+    sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
         from longfat.verbs.run import Machine
         from longfat.verbs.study import Choices
 
-        choices = Choices(profile, _ids(only), stack, seed)
+        if sample is not None:
+            verified(conclude.reproduce_sample(study, sample, sample_seed, jobs, console))
+            return
+        choices = Choices(profile, ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler, lab)
-        _finish(conclude.reproduce(study, choices, machine, console))
+        finish(conclude.reproduce(study, choices, machine, console))
 
 
 @app.command()
@@ -95,22 +104,23 @@ def smoke(
     backend: BackendName = DEFAULT_BACKEND, jobs: Jobs = None, results: Results = None, lab: UsedLab = None
 ) -> None:
     """Reproduce the study that shows the whole chain at work, in a minute or two."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
         from longfat.verbs.run import Machine
 
-        _finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
+        finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
 
 
 @app.command()
 def crosscheck(
     backends: Annotated[str, typer.Option(help="two or more")] = "",
+    results: Results = None,
 ) -> None:
-    """Run the same scenarios on several backends and report where they agree."""
-    with _outcome() as console:
+    """Reproduce the study that compares backends, on those that work here, and report where they agree."""
+    with outcome() as console:
         from longfat.verbs.crosscheck import crosscheck
 
-        if not crosscheck(_ids(backends), console):
+        if not crosscheck(ids(backends), results, console):
             sys.stderr.write("the backends do not agree everywhere; the report says where and how far\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
@@ -118,16 +128,16 @@ def crosscheck(
 @app.command()
 def check(study: Study) -> None:
     """Check a study's manifest and claims, and name every problem."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.study import check
 
-        _finish(check(study, console))
+        finish(check(study, console))
 
 
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
     """Make the folder of a new study, which runs as it is, to begin with."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.new import new
 
         new(name, console)
@@ -139,7 +149,7 @@ def convert(
     to: Annotated[Path | None, typer.Option(help="folder for the new files (default: in their place)")] = None,
 ) -> None:
     """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.convert import convert
 
         convert(folder, to, console)
@@ -169,12 +179,12 @@ def plan(
     ] = False,
 ) -> None:
     """Print what of a study varies, what is fixed, what is excluded and what it takes; write nothing."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.plan import show_plan
         from longfat.verbs.study import Choices
 
-        choices = Choices(profile, _ids(only), stack, seed)
-        _finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
+        choices = Choices(profile, ids(only), stack, seed)
+        finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
 
 
 @app.command()
@@ -191,57 +201,128 @@ def run(
     lab: UsedLab = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.run import Machine, run
         from longfat.verbs.study import Choices
 
-        choices = Choices(profile, _ids(only), stack, seed)
-        _finish(run(study, choices, Machine(backend, jobs, results, scheduler, lab), console))
+        choices = Choices(profile, ids(only), stack, seed)
+        finish(run(study, choices, Machine(backend, jobs, results, scheduler, lab), console))
 
 
 @app.command()
 def dataset(study: Study, results: Results = None) -> None:
     """Build the dataset from the recorded runs, with the validity gates applied."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
 
-        _finish(conclude.dataset(study, results, console))
+        finish(conclude.dataset(study, results, console))
 
 
 @app.command()
 def analyse(study: Study, results: Results = None) -> None:
     """Judge the claims and draw the figures from the dataset."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
 
-        _finish(conclude.analyse(study, results, console))
+        finish(conclude.analyse(study, results, console))
 
 
 @app.command()
 def report(study: Study, results: Results = None) -> None:
     """Write report.html from verdicts and figures."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
 
-        _finish(conclude.report(study, results, console))
+        finish(conclude.report(study, results, console))
 
 
 @app.command()
 def reports() -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
 
-        _finish(conclude.reports(console))
+        finish(conclude.reports(console))
 
 
 @app.command()
 def reference(study: Study, results: Results = None) -> None:
     """Make dataset and verdicts the committed reference that later results are compared with."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import conclude
 
-        _finish(conclude.reference(study, results, console))
+        finish(conclude.reference(study, results, console))
+
+
+@app.command()
+def verdicts(
+    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
+    epoch: EpochName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+) -> None:
+    """Print every claim's verdict by the committed evidence alone."""
+    with outcome() as console:
+        from longfat.verbs.verdicts import verdicts
+
+        finish(verdicts(studies or (), epoch, console, as_json=as_json))
+
+
+@app.command()
+def decide(
+    study: Study,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
+    claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = DEFAULT_BACKEND,
+    jobs: Jobs = None,
+) -> None:
+    """Run what decides a study's open claims most cheaply, and add it to the evidence."""
+    with outcome() as console:
+        from longfat.verbs.decide import Wanted, decide, seconds_of
+
+        seconds = seconds_of(budget) if budget is not None else None
+        finish(decide(study, Wanted(seconds, ids(claims), profile, stack, backend, jobs), console))
+
+
+@evidence.command("add")
+def evidence_add(
+    study: Study,
+    results: Results = None,
+    jobs: Jobs = None,
+    new_epoch: Annotated[bool, typer.Option(help="begin a new epoch with what the results were made with")] = False,
+) -> None:
+    """Add what a results folder has to the study's evidence."""
+    with outcome() as console:
+        from longfat.verbs.evidence import add
+
+        finish(add(study, results, jobs, console, new_epoch=new_epoch))
+
+
+@evidence.command("verify")
+def evidence_verify(
+    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
+    sample: Sample = "1%",
+    seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    jobs: Jobs = None,
+    epoch: EpochName = None,
+) -> None:
+    """Run a random sample of the evidence again and compare it to the byte."""
+    with outcome() as console:
+        from longfat.verbs.verify import verify
+
+        verified(verify(study, sample, seed, jobs, console, epoch))
+
+
+@evidence.command("merge")
+def evidence_merge(
+    folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
+) -> None:
+    """Take in the evidence of other folders, and write all of it in canonical order."""
+    with outcome() as console:
+        from longfat.verbs.evidence import merge
+
+        finish(merge(folders or (), console))
 
 
 @build.command()
@@ -252,44 +333,44 @@ def kernel(
     name: Annotated[str, typer.Option("--kernel", help="which of kernels/")] = DEFAULT_KERNEL,
 ) -> None:
     """Build a kernel, unless it is in the cache folder."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.builds.kernel import build_kernel
         from longfat.builds.kernel_targets import TARGETS
 
         require_kernel(name)
-        _say(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
+        say(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
 
 
 @build.command()
 def image(verify: Annotated[bool, typer.Option(help="compare every byte, of the composed roots too")] = False) -> None:
     """Build the userland image, unless it is in the cache folder."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.builds.image import build_image
         from longfat.builds.roots import remove_damaged_roots
 
         built = build_image(verify=verify, say=console.print)
         if verify:
             remove_damaged_roots(built, console.print)
-        _say(console, "image", built.path)
+        say(console, "image", built.path)
 
 
 @build.command()
 def disk() -> None:
     """Build the disk of virtual machines, unless it is in the cache folder; needs root."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.builds.disk import build_disk
 
-        _say(console, "disk", build_disk(say=console.print))
+        say(console, "disk", build_disk(say=console.print))
 
 
 @build.command()
 def oci() -> None:
     """Build the whole testbed as a container image, unless it is in the cache folder."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs.oci import build
 
         built = build(console)
-        _say(console, built.tag, built.path)
+        say(console, built.tag, built.path)
 
 
 @build.command("all")
@@ -308,7 +389,7 @@ def lab_up(
     currency: Annotated[str, typer.Option(help="of that price")] = "USD",
 ) -> None:
     """Show what would be made and what it costs, ask, make it, and write the lab's inventory."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.testbed.provision.changes import Price
         from longfat.verbs import lab as verbs
 
@@ -322,7 +403,7 @@ def lab_provision(
     name: LabName = None,
 ) -> None:
     """Prepare the machines of a lab by the roles of infra/ansible."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import lab as verbs
 
         given = [word for word in (environment, *(options or ())) if word]
@@ -333,7 +414,7 @@ def lab_provision(
 @lab.command("down")
 def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) -> None:
     """Show what would be destroyed, ask, destroy it, and remove what was made in the lab's folder."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.verbs import lab as verbs
 
         verbs.down(environment, name, console, yes=yes)
@@ -356,15 +437,14 @@ def lab_sweep(yes: Yes = False) -> None:
 
 
 @app.command()
-def conformance(
-    reference: Annotated[bool, typer.Option(help="write the report to kernels/conformance/, to be committed")] = False,
-) -> None:
-    """Hold the kernel's congestion controls against the published laws and write the report."""
-    with _outcome() as console:
+def conformance(jobs: Jobs = None, results: Results = None) -> None:
+    """Reproduce the study that holds the kernel's congestion controls against their published laws."""
+    with outcome() as console:
         from longfat.verbs.conformance import conformance
+        from longfat.verbs.run import Machine
 
-        if not conformance(console, reference=reference):
-            sys.stderr.write("the kernel does not follow every law; the report says which and how far it is off\n")
+        if not conformance(Machine(jobs=jobs, results=results), console):
+            sys.stderr.write("not every law is met or deviates as stated; the report says which\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
 
@@ -374,7 +454,7 @@ def canary(
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
 ) -> None:
     """Tell in a minute whether the kernel behaves as that of the references did."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.backends.registry import open_backend
         from longfat.verbs.canary import canary, renew
 
@@ -399,10 +479,10 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
 ) -> None:
     """Measure the speed of the laboratory on this machine, beside that of another commit and of simulators."""
-    with _outcome() as console:
+    with outcome() as console:
         from longfat.bench.run import Wanted, run_bench
 
-        wanted = Wanted(against, _ids(cases), _ids(peers), study, sample, seed, repeats)
+        wanted = Wanted(against, ids(cases), ids(peers), study, sample, seed, repeats)
         run_bench(wanted, console, as_text=not as_json)
 
 
@@ -417,59 +497,3 @@ def main() -> None:
 def _interrupt(number: int, frame: object) -> None:
     """Treat SIGTERM, and a terminal that was closed, as Ctrl-C: all stop cleanly."""
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _outcome() -> Iterator[Console]:
-    """Give a console, and turn an error or an interrupt into its message and exit status."""
-    try:
-        from rich.console import Console
-
-        yield Console()
-    except LongfatError as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise typer.Exit(error.exit_status) from error
-    except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from error
-    except (typer.Exit, typer.Abort):
-        raise
-    except OSError as error:
-        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
-        sys.stderr.write(f"error: {refused}\n")
-        raise typer.Exit(refused.exit_status) from error
-    except Exception as error:
-        sys.stderr.write(_fault(error))
-        raise typer.Exit(LongfatError.exit_status) from error
-
-
-def _file_of(error: OSError) -> str | None:
-    return None if error.filename is None else os.fsdecode(error.filename)
-
-
-def _fault(error: Exception) -> str:
-    """The message for a fault of the program itself, whose traceback goes into a file."""
-    said = f"error: a fault of Longfat itself: {type(error).__name__}: {error}\n"
-    told = "".join(traceback.format_exception(error))
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="longfat-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
-        ) as file:
-            file.write(told)
-    except OSError:
-        return said + told
-    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
-
-
-def _finish(valid: bool) -> None:
-    if not valid:
-        sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
-        raise typer.Exit(RUNS_NOT_VALID)
-
-
-def _say(console: Console, what: str, path: Path) -> None:
-    console.print(f"{what}: {path}", soft_wrap=True, markup=False, highlight=False)
-
-
-def _ids(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())

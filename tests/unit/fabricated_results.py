@@ -76,7 +76,8 @@ figures:
     x: window in MiB
     series: algorithm
     labels: {x: window (MiB), y: goodput (Mb/s)}
-    paper: {text: About 940 & no more., marks: [{value: 940, label: 940 Mb/s}]}
+    paper: About 940 & no more.
+    marks: [{value: 940, label: 940 Mb/s}]
   - timeseries: fig-2
     title: one drop
     runs: one-drop
@@ -87,11 +88,15 @@ figures:
 Bend = Callable[[PlannedRun, Path], None]
 
 
-def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES) -> Path:
-    """The study's folder with manifest, claims and figures."""
+def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES, repetitions: int | None = None) -> Path:
+    """The study's folder with manifest, claims and figures; of each scenario so many repetitions."""
     study = folder / "experiments" / "small"
     study.mkdir(parents=True, exist_ok=True)
-    for name, text in (("study", MANIFEST), ("claims", claims), ("figures", figures)):
+    manifest = MANIFEST
+    if repetitions is not None:
+        manifest = manifest.replace("repetitions: 2", f"repetitions: {repetitions}")
+        manifest = manifest.replace("[{at: 1500 ms}]", f"[{{at: 1500 ms}}]\n    repetitions: {repetitions}")
+    for name, text in (("study", manifest), ("claims", claims), ("figures", figures)):
         (study / f"{name}.yaml").write_text(text, encoding="utf-8")
     return study
 
@@ -102,9 +107,10 @@ def write_results(
     bend: Bend | None = None,
     omit: Callable[[PlannedRun], bool] = lambda run: False,
     kernel: KernelSource | None = None,
+    backend: FakeBackend | None = None,
 ) -> None:
     """Lock and records of every run of the study but the omitted; ``bend`` may change a record's files."""
-    backend = FakeBackend()
+    backend = backend or FakeBackend()
     plan = build_plan(load_study(study / "study.yaml"), profile="paper", pins=backend.pins())
     plan = dataclasses.replace(plan, kernels={"none": kernel} if kernel else {})
     write_lock(plan, results / "lock.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of every run of the shipped studies, as digests by experiment, in ``study_identities.json``.
+"""The identity of every run of the shipped studies, as digests by experiment and profile, in ``study_identities.json``.
 
 Run as a module to renew that file, where a change of runs is meant; the difference is what a review has to look at.
 """
@@ -17,20 +17,31 @@ from longfat.verbs.convert import identities
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = Path(__file__).with_suffix(".json")
-STUDIES = ("_canary", "_crosscheck", "_smoke", "kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")
+STUDIES = (
+    *("_canary", "_crosscheck", "_laws", "_smoke"),
+    *("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006"),
+)
 
 
 def study_identities(name: str) -> dict[str, str]:
-    """For each experiment the digest of its run_ids under each profile, in the order of the points.
+    """For each experiment the digests of its run_ids under each profile, in the order of the points.
 
-    The first repetition stands for all: the others differ in their seeds, which follow from its number.
+    The first repetition stands for all: the others differ in their seeds, which follow from its number. How many the
+    manifest has stands before the digests.
     """
     study = load_study(EXPERIMENTS / name / "study.yaml")
     counts = {swept.id: swept.repetitions for swept in study.experiments}
     once = tuple(replace(swept, repetitions=1) for swept in study.experiments)
-    profiles = [identities(replace(study, experiments=once), profile) for profile in PROFILES]
-    runs = {name: [count, *(of[name] for of in profiles)] for name, count in counts.items()}
-    return {name: hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16] for name, ids in runs.items()}
+    profiles = {profile: identities(replace(study, experiments=once), profile) for profile in PROFILES}
+    return {
+        name: ", ".join([f"{count} times", *(f"{profile} {_digest(of[name])}" for profile, of in profiles.items())])
+        for name, count in counts.items()
+    }
+
+
+def _digest(run_ids: list[str]) -> str:
+    """The digest of these, "none" of none."""
+    return hashlib.sha256(json.dumps(run_ids).encode()).hexdigest()[:12] if run_ids else "none"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class TablesInMemory(Dataset):
         found = {
             name: np.array([row[place] for row in rows], dtype=kinds[name]) for place, name in enumerate(SOCKET_COLUMNS)
         }
-        unknown = ("srtt_us", "min_rtt_us", "dwnd_segments")
+        unknown = ("srtt_us", "min_rtt_us", "dwnd_segments", "delivered_segments")
         return {**found, **{name: np.zeros(len(rows)) for name in unknown}}
 
 

@@ -217,8 +217,11 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke", ignore=lambda *_: ["reference"])
     result = call("reproduce", "_smoke", "--backend", "fake", "--jobs", "2")
     assert result.exit_code == 0, result.output
-    assert "17 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
-    assert "4 hypotheses: 4 reproduced, 0 not reproduced, 0 inconclusive, 0 not testable" in result.output
+    assert "25 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
+    assert (
+        "2 hypotheses: 2 reproduced, 0 agrees, 0 not reproduced, 0 inconclusive, 0 not measured, 0 not testable"
+        in result.output
+    )
     assert "reference: no reference" in result.output
     results = root / "results" / "_smoke"
     assert f"report: {results / 'report.html'}" in result.output
@@ -229,7 +232,7 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     for verb in ("dataset", "analyse", "report"):
         assert call(verb, "_smoke").exit_code == 0
     again = call("reproduce", "_smoke", "--backend", "fake")
-    assert "0 runs executed, 17 kept, 0 failed" in again.output
+    assert "0 runs executed, 25 kept, 0 failed" in again.output
     assert "reference: identical" in again.output
 
 

@@ -46,7 +46,8 @@ def converted(folder: Path, text: str) -> str:
     x: window in MiB
     series: algorithm
     names: {highspeed: HighSpeed TCP}
-    paper: {text: About 940 Mb/s., marks: [{value: 940, label: 940 Mb/s}]}
+    paper: About 940 Mb/s.
+    marks: [{value: 940, label: 940 Mb/s}]
 """,
         ),
         (

@@ -1,39 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where two backends agree is decided by what was allowed before."""
+"""A study over backends: the factor `backend`, and the plans of several under one lock."""
 
 from __future__ import annotations
 
-from longfat.crosscheck.measure import Compared, Quantity
-from longfat.crosscheck.report import page
+from pathlib import Path
 
-GOODPUT = Quantity("goodput", "Mb/s", 0.02, lambda dataset, run: 0.0)
+from longfat.manifest import load_study
+from longfat.plan import Plan, build_plan
+from longfat.plan.lockfile import read_lock, write_lock
+from longfat.relations.claims import load_claims
+from longfat.verbs.crosscheck import STUDY, together
 
-
-def compared(virtual: list[float], mininet: list[float]) -> Compared:
-    return Compared("cable.algorithm-reno", GOODPUT, {"virtual": virtual, "mininet": mininet})
-
-
-def test_means_within_what_is_allowed_agree() -> None:
-    item = compared([94.0, 94.2], [93.0, 92.8])
-    assert item.means == {"virtual": 94.1, "mininet": 92.9}
-    assert item.differing == ()
+FOLDER = Path(__file__).parents[2] / "experiments" / STUDY
 
 
-def test_means_farther_apart_differ() -> None:
-    assert compared([94.0], [90.0]).differing == ("mininet",)
+def plan(backend: str) -> Plan:
+    """The plan of the study for one backend."""
+    pins = {"backend": backend, "kernel": f"kernel of {backend}"}
+    return build_plan(load_study(FOLDER / "study.yaml"), profile="paper", only=["pair"], pins=pins)
 
 
-def test_nothing_on_both_sides_agrees() -> None:
-    assert compared([0.0], [0.0]).differing == ()
+def test_every_run_has_its_backend_among_its_factors() -> None:
+    runs = plan("mininet").runs
+    assert len(runs) == 9
+    assert {run.factors["backend"] for run in runs} == {"mininet"}
+    assert all(run.scenario.endswith(".backend-mininet") for run in runs)
 
 
-def test_each_backend_is_held_against_the_first() -> None:
-    item = Compared("pair", GOODPUT, {"virtual": [94.0], "mininet": [93.5], "ns3": [80.0]})
-    assert item.differing == ("ns3",)
+def test_a_backend_that_the_study_does_not_name_runs_it_too() -> None:
+    assert {run.factors["backend"] for run in plan("containernet").runs} == {"containernet"}
 
 
-def test_the_page_says_how_many_agree_and_marks_what_does_not() -> None:
-    text = page([compared([94.0], [93.9]), compared([94.0], [90.0])], ["virtual", "mininet"], ["a note"])
-    assert "With virtual mininet agrees on 1 of 2 numbers." in text
-    assert "| 94.0 (94.0 to 94.0) | 90.0 (90.0 to 90.0) | mininet 4.3 % | 2 % | **mininet** |" in text
-    assert "- a note" in text
+def test_a_claim_may_choose_by_backend() -> None:
+    study = load_study(FOLDER / "study.yaml")
+    assert all("backend" in experiment.factors for experiment in study.experiments)
+    texts = [relation.text for claim in load_claims(FOLDER / "claims.yaml", study) for relation in claim.relations]
+    assert all("backend" in text for text in texts)
+
+
+def test_one_lock_has_the_runs_of_all_backends_with_the_pins_of_each(tmp_path: Path) -> None:
+    write_lock(together([plan("virtual"), plan("mininet")]), tmp_path / "lock.json")
+    both = read_lock(tmp_path / "lock.json")
+    assert both.pins["backend"] == "virtual+mininet"
+    assert {(run.factors["backend"], run.spec.pins["kernel"]) for run in both.runs} == {
+        ("virtual", "kernel of virtual"),
+        ("mininet", "kernel of mininet"),
+    }
+    assert len({run.run_id for run in both.runs}) == 18

@@ -64,7 +64,8 @@ figures:
     names: {stream1: HighSpeed, stream2: Standard}
     stacked: true
     labels: {x: window (MiB), y: goodput (Mb/s)}
-    paper: {text: no number stated, marks: [{value: 945, label: 945 Mb/s}]}
+    paper: no number stated
+    marks: [{value: 945, label: 945 Mb/s}]
   - bars: beside
     title: two flows beside each other
     of: goodput[pairs, first=scalable]
@@ -102,7 +103,8 @@ figures:
     series: first
     panels: window
     labels: {x: time (s), y: throughput (Mb/s)}
-    paper: {text: no number stated, marks: [{value: 900, label: 900 Mb/s}, {value: 0.5, label: half time, axis: x}]}
+    paper: no number stated
+    marks: [{value: 900, label: 900 Mb/s}, {value: 0.5, label: half time, axis: x}]
   - ranking: order
     title: the best neighbour
     of: goodput[pairs]
@@ -110,19 +112,19 @@ figures:
     by: first
     names: {stream2: Standard}
     expected: [scalable, highspeed]
-    paper: {text: Scalable first.}
+    paper: Scalable first.
   - topology: network
     title: two senders and a receiver
     experiment: pairs
-    paper: {text: a drawing}
+    paper: a drawing
   - topology: path
     title: one sender and a receiver
     experiment: queues
-    paper: {text: a drawing}
+    paper: a drawing
   - topology: cable
     title: a cable
     experiment: direct
-    paper: {text: a drawing}
+    paper: a drawing
 """
 
 

@@ -112,7 +112,7 @@ def test_series_stand_in_the_order_of_their_names_in_the_legend(tmp_path: Path) 
 
 
 def test_marks_of_the_paper_are_left_out_where_no_run_gives_them_a_scale(tmp_path: Path) -> None:
-    marked = FIGURES.replace("paper: no number stated", "paper: {text: high, marks: [{value: 3740000, label: high}]}")
+    marked = FIGURES.replace("paper: no number stated", "paper: high\n    marks: [{value: 3740000, label: high}]")
     assert marked != FIGURES
     study = write_study(tmp_path, figures=marked)
     write_results(study, tmp_path, omit=lambda run: True)
@@ -196,7 +196,7 @@ def test_a_figure_takes_what_it_does_not_give_from_the_one_it_is_like(tmp_path: 
     first, _, third = load_figures(write_study(tmp_path, figures=LIKE) / "figures.yaml").figures
     assert (third.x, third.series, third.artifact) == (first.x, first.series, "fig-3")
     assert (third.title, third.of) == ("goodput of one algorithm", "goodput[delay, highspeed]")
-    assert third.paper.marks == ()
+    assert third.marks == ()
 
 
 def test_a_figure_is_like_an_earlier_one_of_its_own_kind(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from stubbed_labs import EXISTING, TAGS, Labs, call, names, stubbed_labs
 from longfat.errors import RigError, StudyError
 from longfat.testbed.provision import local, work
 from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.testbed.provision.environments import KNOWN, variables_of
+from longfat.testbed.provision.environments import KNOWN, Environment, variables_of
 from longfat.testbed.provision.folder import lab_folder, labs_folder
 from longfat.testbed.provision.made import made_files, make_file
 from longfat.testbed.provision.process import attend_alone
@@ -331,3 +331,12 @@ def test_ports_that_are_taken_are_left_out(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(local, "LAST_PORT", local.FIRST_PORT - 1)
     with pytest.raises(RigError, match="no free port"):
         list(local.free_ports(1))
+
+
+@pytest.mark.parametrize("environment", KNOWN.values(), ids=KNOWN)
+def test_an_environment_that_met_nothing_real_says_so_first(environment: Environment) -> None:
+    changes = Changes(resources=(), machines=(), expires=None)
+    plan = list(describe(changes, environment, Price(None, "EUR"), datetime.now(UTC)))
+    paragraph = (environment.folder / "README.md").read_text().split("\n\n")[1]
+    assert ("never applied it" in plan[0]) is not environment.met
+    assert paragraph.startswith("Never applied by the project") is not environment.met

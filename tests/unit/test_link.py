@@ -177,18 +177,18 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
 
 
 def test_a_fair_link_gives_each_connection_the_same(opened: OpenedStudy) -> None:
-    assert measure(opened.dataset, Selection("fairness", "pairs", flow="one")).mean == pytest.approx(1, rel=1e-6)
+    assert measure(opened.dataset, Selection("fairness", "pairs", flow="one"), 1).value == pytest.approx(1, rel=1e-6)
 
 
 def test_the_use_of_a_link_is_read_from_its_own_port(opened: OpenedStudy) -> None:
-    found = measure(opened.dataset, Selection("utilisation", "pairs", parameters={"since": 1e6})).mean
+    found = measure(opened.dataset, Selection("utilisation", "pairs", parameters={"since": 1e6}), 1).value
     # The truth of the fake backend fills the link; it counts frames without the 24 bytes around them.
     assert found == pytest.approx(100 * 1514 / 1538, rel=1e-2)
 
 
 def test_marks_of_flows_with_one_receiver_are_not_told_apart(opened: OpenedStudy) -> None:
     since = {"since": 1e6}
-    assert measure(opened.dataset, Selection("mark_rate", "pairs", parameters=since)).mean == 0
+    assert measure(opened.dataset, Selection("mark_rate", "pairs", parameters=since), 1).value == 0
     with pytest.raises(NoValue, match="that of two too"):
         measure(opened.dataset, Selection("marks_per_s", "pairs", flow="one", parameters=since))
 

@@ -137,6 +137,11 @@ def test_a_record_may_stand_in_the_sweep_itself(tmp_path: Path) -> None:
     assert [point.experiment.hosts.txqueuelen for point in second.points] == [2000, 2000, 7, 7]
 
 
+def test_a_path_is_named_by_a_whole_factor_and_not_by_a_field(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"is a field of a record; what names a path is a factor of its own"):
+        load(tmp_path, GOOD.replace('path: "${path}"', 'path: "${stack.queue}"'))
+
+
 def test_an_experiment_takes_from_an_earlier_one_what_it_does_not_give(tmp_path: Path) -> None:
     _, second = load(tmp_path, GOOD).experiments
     experiment = second.points[0].experiment

@@ -28,13 +28,13 @@ def _restored() -> Iterator[None]:
 
 
 def test_a_signature_says_what_a_metric_needs() -> None:
-    @metric("ms", "something", least=1, source="a paper")
+    @metric("ms", "something", bounds=(0, 9), source="a paper")
     def something(samples: Connection, at_us: float, level_bps: float = 0.0, flow: str | None = None) -> float:
         """What it is."""
         return at_us
 
     found = METRICS["something"]
-    assert (found.unit, found.meaning, found.least, found.definition) == ("ms", "something", 1, "What it is.")
+    assert (found.unit, found.meaning, found.bounds, found.definition) == ("ms", "something", (0, 9), "What it is.")
     assert [(one.name, one.dimension, one.required) for one in found.parameters.values()] == [
         ("at", "time", True),
         ("level", "rate", False),
@@ -45,17 +45,17 @@ def test_a_signature_says_what_a_metric_needs() -> None:
 
 
 def test_a_registered_function_is_measured_like_any_other() -> None:
-    @metric("flows", "number of flows", least=1)
+    @metric("flows", "number of flows")
     def number_of_flows(rows: FlowRows) -> float:
         """Number of flows."""
         return float(len(rows))
 
     dataset = tables([run("a")], {"a": {"one": 1.0, "two": 2.0}})
-    assert measure(dataset, Selection("number_of_flows", "two")).mean == 2
+    assert measure(dataset, Selection("number_of_flows", "two"), 1).value == 2
 
 
 def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None:
-    with pytest.raises(TypeError, match="'speed' is no source and ends in none of _us, _bytes, _bps"):
+    with pytest.raises(TypeError, match="'speed' is no source and ends in none of _us, _bytes, _bps, _segments"):
 
         @metric("", "faulty")
         def faulty(rows: FlowRows, speed: float) -> float:

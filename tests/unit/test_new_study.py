@@ -44,7 +44,7 @@ def test_a_new_study_is_reproduced_as_it_is(root: Path) -> None:
     call("new", "mine")
     status, output = call("reproduce", "mine", "--backend", "fake")
     assert status == 0
-    assert "4 runs valid, 0 invalid, 0 failed, 0 missing" in output
+    assert "6 runs valid, 0 invalid, 0 failed, 0 missing" in output
     assert "1 hypothesis:" in output
     report = (root / "results" / "mine" / "report.html").read_text(encoding="utf-8")
     assert "Below this line the path is not full." in report
@@ -110,6 +110,6 @@ def test_the_tutorial_names_the_packets_of_each_depth_and_ends_with_all_its_figu
     assert limits == [42, 104, 208, 417] * 2
     status, output = call("reproduce", "buffers", "--backend", "fake")
     assert status == 0
-    assert "20 runs valid, 0 invalid, 0 failed, 0 missing" in output
+    assert "30 runs valid, 0 invalid, 0 failed, 0 missing" in output
     drawn = {path.stem for path in (root / "results" / "buffers" / "figures").glob("*.png")}
     assert drawn == {"window", "filled", "windows"}

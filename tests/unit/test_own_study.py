@@ -32,7 +32,8 @@ figures:
     of: goodput[delay]
     x: window in MiB
     series: algorithm
-    hypothesis: {text: The link is full., marks: [{value: 940, label: rate of the link}]}
+    hypothesis: The link is full.
+    marks: [{value: 940, label: rate of the link}]
   - timeseries: one-drop
     title: one drop
     runs: one-drop
@@ -84,7 +85,7 @@ def test_its_claims_are_called_hypotheses_and_need_no_paper(study: Path) -> None
     (study / "figures.yaml").write_text(EXPECTED, encoding="utf-8")
     assert "small: 2 experiments, 1 hypothesis, 2 figures, no problems" in call("check", "small")
     output = call("reproduce", "small", "--backend", "fake", "--profile", "paper")
-    assert "1 hypothesis: 1 reproduced, 0 not reproduced" in output
+    assert "1 hypothesis: 1 reproduced, 0 agrees, 0 not reproduced" in output
     assert "│ hypothesis" in output.replace("┃", "│")
     assert "paper" not in output.split("verdicts")[-1].split("reference:")[0]
     report = read(study, "small/report.html")

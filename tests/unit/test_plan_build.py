@@ -221,6 +221,54 @@ def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> Non
     ]
 
 
+def kept(study: Study, experiment: str = "first") -> set[tuple[object, ...]]:
+    runs = build_plan(study, profile="quick", only=[experiment], pins={}).runs
+    return {tuple(run.factors.values()) for run in runs}
+
+
+def test_a_profile_may_keep_the_first_value_of_every_factor_that_it_does_not_name(tmp_path: Path) -> None:
+    first = STUDY.replace("keep: {window: [1 MiB, 2 MiB]}", "rest: first")
+    assert kept(load(tmp_path, first)) == {("standard", 512 << 10)}
+    assert kept(load(tmp_path, first), "second") == {()}
+    windows = STUDY.replace("keep: {window: [1 MiB, 2 MiB]}", "keep: {window: [1 MiB, 2 MiB]}\n    rest: first")
+    assert kept(load(tmp_path, windows)) == {("standard", 1 << 20), ("standard", 2 << 20)}
+    own = first.replace("{second: {", "{first: {keep: {algorithm: [scalable]}}, second: {")
+    assert kept(load(tmp_path, own)) == {("scalable", 512 << 10)}
+
+
+def test_what_a_study_excludes_is_not_the_first_of_the_rest(tmp_path: Path) -> None:
+    text = STUDY.replace("keep: {window: [1 MiB, 2 MiB]}", "keep: {window: [1 MiB, 2 MiB]}\n    rest: first")
+    without = text.replace("algorithm: scalable, window: 2 MiB", "algorithm: standard, window: 2 MiB")
+    assert kept(load(tmp_path, without)) == {("standard", 1 << 20), ("scalable", 2 << 20)}
+
+
+def test_a_profile_says_of_several_experiments_at_once_what_one_of_them_may_say_otherwise(tmp_path: Path) -> None:
+    def repetitions(entries: str) -> dict[str, int]:
+        text = STUDY.replace("{second: {repetitions: 1, duration: 2 s}}", entries)
+        runs = build_plan(load(tmp_path, text), profile="quick", pins={}).runs
+        return {run.experiment: run.repetition for run in runs}
+
+    assert repetitions('{"*": {repetitions: 2}}') == {"first": 2, "second": 2}
+    assert repetitions('{second: {repetitions: 1}, "*": {repetitions: 2}}') == {"first": 2, "second": 1}
+    assert repetitions('{"*": {repetitions: 2}, "*st": {repetitions: 1}}') == {"first": 1, "second": 2}
+    assert repetitions("{sec*: {duration: 2 s}}") == {"first": 3, "second": 3}
+
+
+def test_several_experiments_may_be_left_out_at_once(tmp_path: Path) -> None:
+    without = load(tmp_path, STUDY.replace("60 s}", '60 s, leave_out: ["sec*"]}'))
+    assert {run.experiment for run in build_plan(without, profile="smoke", pins={}).runs} == {"first"}
+
+
+def test_what_names_no_experiment_or_no_factor_of_one_is_refused(tmp_path: Path) -> None:
+    entries = "{third-*: {repetitions: 1}, sec*: {keep: {window: [1 MiB]}}}"
+    with pytest.raises(StudyError) as caught:
+        load(tmp_path, STUDY.replace("{second: {repetitions: 1, duration: 2 s}}", entries))
+    assert [problem.message for problem in caught.value.problems] == [
+        "unknown experiment 'third-*'; allowed: first, second",
+        "unknown factor 'window'; allowed: none",
+    ]
+
+
 def test_a_profile_never_adds_repetitions_or_time(study: Study) -> None:
     runs = build_plan(study, profile="smoke", pins={}).runs
     assert max(run.repetition for run in runs) == 4

@@ -191,3 +191,13 @@ def test_a_dumbbell_may_have_a_bottleneck_on_the_way_back(tmp_path: Path) -> Non
     assert sent["switch2", "server1"].rate_bps is None
     assert sent["server1", "switch2"].rate_bps == 10**10
     assert sent["switch", "delay"].queue.limit_packets == 70
+
+
+def test_hosts_of_unlimited_rate_send_in_no_time_and_queue_nothing(tmp_path: Path) -> None:
+    dumbbell = (
+        "{kind: dumbbell, rate: 10 Mbit/s, host_rate: unlimited, rtt: 20 ms, senders: 1, delay_placement: reverse}"
+    )
+    found = egresses(spec(tmp_path, dumbbell))
+    assert found["client1", "switch"] == Egress()
+    assert found["switch", "server"].rate_bps == 10_000_000
+    assert found["server", "switch"] == Egress(delay_us=20_000)

@@ -63,11 +63,18 @@ def test_each_repetition_has_ranks_of_its_own() -> None:
     }
 
 
-def test_the_rank_of_a_value_is_summarised_over_the_repetitions() -> None:
+def test_the_rank_of_a_value_is_that_in_the_ranking_by_means_with_a_bootstrap_interval() -> None:
     found = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "fast")
-    assert (found.mean, found.n) == (1.5, 2)
+    assert (found.value, found.n) == (1, 2)
+    assert found.interval() == (1, 2)
     last = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "standard")
-    assert (last.mean, last.low, last.high) == (4, 4, 4)
+    assert (last.value, *last.interval()) == (4, 4, 4)
+
+
+def test_a_bootstrap_is_the_same_each_time() -> None:
+    given = [dataset(FIRST, SECOND, FIRST) for _ in range(2)]
+    first, again = (rank_of(one, TOTAL, STANDARD, "algorithm", "fast") for one in given)
+    assert first.samples == again.samples
 
 
 def test_the_overall_ranking_goes_by_the_means_over_repetitions() -> None:
@@ -100,8 +107,7 @@ def test_a_repetition_counts_for_a_rank_unless_all_that_is_ranked_is_the_same_to
 
     place = rank_of(observed({"fast": "another"}), TOTAL, STANDARD, "algorithm", "fast")
     assert (place.n, place.repeats) == (2, 0)
-    with pytest.raises(NoValue, match="of these 1 the same to the byte as another"):
-        rank_of(observed({}), TOTAL, STANDARD, "algorithm", "fast")
+    assert rank_of(observed({}), TOTAL, STANDARD, "algorithm", "fast").exact
 
 
 def test_fewer_than_two_values_have_no_ranks_and_one_that_was_not_run_has_none() -> None:

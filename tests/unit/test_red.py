@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_lab_probes import channel
+from test_guest_probes import channel
 
 from longfat.backends.fake import FakeBackend
 from longfat.dataset.parse import parse_run

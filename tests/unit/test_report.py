@@ -22,8 +22,8 @@ from longfat.report.reference import compare, other_stack, write_reference
 from longfat.report.report import measured, write_report
 
 
-def analysed(folder: Path, **options: object) -> Path:
-    study = write_study(folder)
+def analysed(folder: Path, repetitions: int | None = None, **options: object) -> Path:
+    study = write_study(folder, repetitions=repetitions)
     write_results(study, folder, **options)  # type: ignore[arg-type]
     build_dataset(folder)
     judge(folder, study)
@@ -59,15 +59,16 @@ def test_the_page_needs_nothing_but_itself(page: str) -> None:
 
 def test_the_page_begins_with_the_counts_and_the_setting(page: str) -> None:
     text = text_of(page)
-    assert "0 claims reproduced 0 claims not reproduced 2 claims inconclusive 0 claims not testable" in text
+    counts = "0 claims reproduced 0 claims in agreement 0 claims not reproduced 0 claims inconclusive"
+    assert f"{counts} 2 claims not measured 0 claims not testable" in text
     assert "4 runs ok 1 run invalid 0 runs failed 4 runs missing" in text
     assert "paper profile modern stack fake backend" in text
 
 
 def test_verdicts_are_worded_and_have_their_reasons(page: str) -> None:
     text = text_of(page)
-    assert "0 of 1 repetitions are complete, at least 1 are needed: run invalid (1 x)" in text
-    assert 'class="verdict inconclusive">inconclusive<' in page
+    assert "0 of 1 repetitions are valid, at least 2 are needed: run invalid (1 x)" in text
+    assert 'class="verdict not_measured">not measured<' in page
 
 
 def test_text_of_the_study_is_escaped(page: str) -> None:
@@ -138,7 +139,7 @@ def other_reference(results: Path, study: Path, **changes: object) -> Path:
 
 
 def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
+    study = analysed(tmp_path, repetitions=3)
     other_reference(tmp_path, study, stack="linux-2.4", verdicts={"halves": "not_reproduced"})
     page = write_report(tmp_path, study).read_text(encoding="utf-8")
     text = text_of(page)
@@ -153,7 +154,7 @@ def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
 
 
 def test_claims_of_a_kernel_stand_beside_those_of_a_simulator(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
+    study = analysed(tmp_path, repetitions=3)
     path = other_reference(tmp_path, study, verdicts={"halves": "not_reproduced"})
     change_json(path, lambda data: data["key"].update(backend="ns2", kernel="ns-2.35"))
     text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8"))
@@ -198,10 +199,28 @@ def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: P
 
 
 def test_verdicts_of_one_word_can_be_shown_alone_without_a_script(page: str) -> None:
-    assert '<a href="#only-inconclusive">2 inconclusive</a>' in page
-    assert page.count('class="is-inconclusive"') == 2
-    assert "#only-inconclusive:target tbody tr:not(.is-inconclusive)" in page
+    assert '<a href="#only-not_measured">2 not measured</a>' in page
+    assert page.count('class="is-not_measured"') == 2
+    assert "#only-not_measured:target tbody tr:not(.is-not_measured)" in page
     assert '<a href="#fig-1">fig-1 0/1</a>' in page
+
+
+def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(tmp_path: Path) -> None:
+    study = analysed(tmp_path, repetitions=3)
+    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8"))
+    assert "are those that this folder kept when it was first judged, after its runs" in text
+    assert "written before" not in text
+    path = study / "claims.yaml"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("at=1500 ms] = 0.5", "at=1500 ms] = 0.6"), encoding="utf-8"
+    )
+    judge(tmp_path, study)
+    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    assert 'class="banner" id="changed"' in page
+    assert (
+        "halves, relation: was drop_ratio[one-drop, at=1500 ms] = 0.5, is drop_ratio[one-drop, at=1500 ms] = 0.6"
+        in page
+    )
 
 
 def test_equal_results_are_identical_to_the_reference_they_made(tmp_path: Path) -> None:
@@ -244,7 +263,7 @@ def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: P
 
 
 def test_what_differs_from_the_nearest_reference_is_named_if_its_settings_are_the_same(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
+    study = analysed(tmp_path, repetitions=3)
     path = write_reference(tmp_path, study)
     change_json(path, lambda data: data["key"].update(kernel="0123456789abcdef"))
     change_json(path, lambda data: data["verdicts"].update(halves="not_reproduced"))

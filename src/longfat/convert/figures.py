@@ -48,8 +48,8 @@ class Figure(BaseModel):
         entry = _without_none({**head, **self.own(terms), **(self.model_extra or {})})
         if self.labels is not None and self.labels != _labels(kind, {**entry, "paper": self.paper.text}):
             entry["labels"] = self.labels
-        paper = {"text": self.paper.text, "marks": self.paper.marks} if self.paper.marks else self.paper.text
-        return {**entry, "paper": paper}
+        marks = {"marks": self.paper.marks} if self.paper.marks else {}
+        return {**entry, "paper": self.paper.text, **marks}
 
     def own(self, terms: Terms) -> Data:
         """The keys of its kind that have another form now."""

@@ -66,7 +66,7 @@ class Dataset:
     folder: Path
 
     @cached_property
-    def computed(self) -> dict[Hashable, float | str]:
+    def computed(self) -> dict[Hashable, Any]:
         """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
         return {}
 

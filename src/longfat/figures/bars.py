@@ -37,7 +37,7 @@ from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, significant
-from longfat.metrics.statistics import Summary, percent_gain
+from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.syntax import parse_term
 
 FLOW = "flow"  # stands where a factor's name may: one series for each flow of the runs
@@ -172,18 +172,18 @@ def bars_data(spec: Bars, sources: Sources) -> FigureData:
         # The lock is shuffled: series stand in an order of their own.
         values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
         series = [(value, selection.narrowed(spec.series, value)) for value in values]
-    found: dict[tuple[Any, Any], Summary] = {}
+    found: dict[tuple[Any, Any], Estimate] = {}
     for name, one in series:
         for x in xs:
             try:
-                found[name, x] = measure(dataset, one.narrowed(x_factor, x), least=1)
+                found[name, x] = measure(dataset, one.narrowed(x_factor, x), 1, sources.grounds.pool)
             except NoValue:
                 continue
     if spec.over is not None:
         bars = _gains(found, base_value(spec.over))
     else:
         bars = [
-            _bar(x, name, one.n, one.mean, one.sd, one.low, one.high) for (name, x), one in found.items()
+            _bar(x, name, one.n, one.value, one.sd, *one.interval()) for (name, x), one in found.items()
         ]  # fmt: skip
     what = ("n", "mean", "sd", "interval_low", "interval_high")
     if spec.series is None:
@@ -228,18 +228,18 @@ def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
     return Bar(x, name, n, mean or 0.0, sd, low, high)
 
 
-def _gains(found: dict[tuple[Any, Any], Summary], over: Any) -> list[Bar]:
+def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
     """Percent by which each other series exceeds one, where both were measured at the same x."""
     bars = []
     for (name, x), one in found.items():
         base = found.get((over, x))
-        if name == over or base is None or base.mean <= 0:
+        if name == over or base is None or base.value <= 0:
             continue
         try:
             gain = percent_gain(one, base)
-            bars.append(_bar(x, name, gain.n, gain.mean, None, gain.low, gain.high))
+            bars.append(_bar(x, name, gain.n, gain.value, None, *gain.interval()))
         except ValueError:  # the interval of what is divided by reaches zero: a mean without an interval
-            bars.append(_bar(x, name, min(one.n, base.n), 100 * (one.mean / base.mean - 1), None, None, None))
+            bars.append(_bar(x, name, min(one.n, base.n), 100 * (one.value / base.value - 1), None, None, None))
     return bars
 
 

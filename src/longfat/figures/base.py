@@ -14,9 +14,9 @@ from typing import Annotated, ClassVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from longfat.figures.parts import UNITS, FigureData, Stated, marks
+from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
@@ -80,10 +80,7 @@ class Sources:
 
 
 KINDS: dict[str, type[Figure]] = {}
-OWN = ("title", "paper", "hypothesis", "part_of", "like")  # keys that a figure takes from no other
-
-
-StatedText = Annotated[Stated, BeforeValidator(lambda given: {"text": given} if isinstance(given, str) else given)]
+OWN = ("title", "paper", "hypothesis", "marks", "part_of", "like")  # keys that a figure takes from no other
 
 
 class Figure(Closed):
@@ -96,12 +93,11 @@ class Figure(Closed):
         None, description="an earlier figure of its kind, from which it takes what it does not give"
     )
     title: f.Text = Field(description="one line in our own words")
-    paper: StatedText | None = Field(
-        None, description="what the paper states of it, a text, or a text with marks; required where there is a paper"
+    paper: f.Text | None = Field(
+        None, description="what the paper states of it, in our own words; required where there is a paper"
     )
-    hypothesis: StatedText | None = Field(
-        None, description="instead of `paper`: what the study expects, in the same form"
-    )
+    hypothesis: f.Text | None = Field(None, description="instead of `paper`: what the study expects")
+    marks: tuple[Mark, ...] = Field((), description="numbers of it, to draw beside the measurement")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
@@ -128,10 +124,7 @@ class Figure(Closed):
 
     def mark(self, panels: Sequence[Axes]) -> None:
         """Draw the numbers that are stated of it into all axes."""
-        if self.paper:
-            marks(panels, self.paper, "stated by the paper")
-        if self.hypothesis:
-            marks(panels, self.hypothesis, "by hypothesis")
+        draw_marks(panels, self.marks, "stated by the paper" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
         """Inches that the drawing needs."""

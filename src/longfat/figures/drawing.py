@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from longfat.figures import Figure as Spec
 from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.parts import WIDTH, FigureData, empty, title
+from longfat.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,7 @@ def save(drawing: Drawing, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for kind, content in files.items():
-            draft = folder / f".{drawing.artifact}.{kind}-{os.getpid()}"
-            draft.write_bytes(content)
-            draft.replace(folder / f"{drawing.artifact}.{kind}")
+            write_whole(folder / f"{drawing.artifact}.{kind}", content)
     except OSError as error:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 

@@ -42,13 +42,6 @@ class Mark(Closed):
     axis: Literal["y", "x"] = Field("y", description="the axis that the value is read on")
 
 
-class Stated(Closed):
-    """What the paper states of a figure, or what the author of a study expects of it."""
-
-    text: f.Text = Field(description="in our own words; 'no number stated' where there is none")
-    marks: tuple[Mark, ...] = Field((), description="numbers to draw beside the measurement")
-
-
 class Labels(Closed):
     """Axis labels, each with its unit."""
 
@@ -160,15 +153,15 @@ def counted(counts: Collection[int], elsewhere: str = "") -> str:
     return f"n = {low}" if low == high else f"n = {low} to {high}{elsewhere}"
 
 
-def marks(panels: Sequence[Axes], stated: Stated, name: str) -> None:
+def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
     """Stated numbers as dashed lines in all axes; the label of a value of y stands right of the last.
 
     ``name`` is what the legend calls them.
     """
-    for mark in stated.marks:
+    for mark in marks:
         for axes in panels:
             line = axes.axhline if mark.axis == "y" else axes.axvline
-            first = mark is stated.marks[0] and axes is panels[0]
+            first = mark is marks[0] and axes is panels[0]
             line(mark.value, label=name if first else None, **style.PAPER_MARK)
             if mark.axis == "x":
                 turned: Any = {"rotation": 90, "ha": "right", "va": "bottom"}
@@ -176,7 +169,7 @@ def marks(panels: Sequence[Axes], stated: Stated, name: str) -> None:
                 axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL)
             elif axes is panels[-1]:
                 place = axes.get_yaxis_transform()
-                side = label_side(mark.value, [other.value for other in stated.marks if other.axis == "y"])
+                side = label_side(mark.value, [other.value for other in marks if other.axis == "y"])
                 axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL)
 
 

@@ -124,4 +124,4 @@ def _numbers(dataset: Dataset, selection: Selection) -> tuple[str, str, int]:
         found = measure(dataset, selection, least=1)
     except NoValue:
         return "-", "-", 0
-    return f"{found.mean:.1f}", "-" if found.sd is None else f"{found.sd:.1f}", found.n
+    return f"{found.value:.1f}", "-" if found.sd is None else f"{found.sd:.1f}", found.n

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from longfat.relations.bind import check_expression
 from longfat.relations.evaluate import evaluated
 from longfat.relations.syntax import Formula, RelationError, parse_expression
 from longfat.relations.tables import Cell as PaperCell
-from longfat.relations.tables import TableError, read_cells
+from longfat.relations.tables import Row, TableError, read_cells, read_rows
 
 NO_VALUE = "-"
 SMALL = 1e-4  # a number below it is easier to read as a power of ten
@@ -43,31 +43,97 @@ Cell = Annotated[
 ]
 
 
+def _beside(given: str, info: ValidationInfo) -> str:
+    """The path of a file beside the document, whose folder is in the context."""
+    folder = (info.context or {}).get("folder")
+    return str(FilePath(folder) / given) if folder else given
+
+
+FileText = Annotated[f.Text, AfterValidator(_beside)]
+Headings = Annotated[
+    Annotated[tuple[f.Text, ...], Field(min_length=1), Tag("<headings>")]
+    | Annotated[dict[f.Text, Cell], Field(min_length=1), Tag("<columns>")],
+    Discriminator(lambda given: "<columns>" if isinstance(given, dict) else "<headings>"),
+]
+
+
 class Table(Figure):
-    """A table whose cells are written, computed or measured."""
+    """A table whose cells are written, computed or measured, a row for each of a CSV file or row by row."""
 
     artifact: f.Name = Field(alias="table")
-    columns: tuple[f.Text, ...] = Field(min_length=1)
-    rows: tuple[tuple[Cell, ...], ...] = Field(min_length=1)
+    file: FileText | None = Field(None, description="CSV file beside figures.yaml with the rows")
+    columns: Headings | None = Field(
+        None,
+        description="headings; with `file` each with what stands below it, where `${COLUMN}` is what a row has there "
+        "(default: the file as it is)",
+    )
+    rows: tuple[tuple[Cell, ...], ...] = Field((), description="the cells; with `file` those of further rows")
 
     def faults(self) -> Iterator[Finding]:
-        """Rows that are not as long as the headings."""
-        for number, row in enumerate(self.rows):
-            if len(row) != len(self.columns):
-                message = f"has {len(row)} cells, the table has {len(self.columns)} columns"
-                yield Finding(("rows", number), message)
+        """Headings that do not fit a table with, or without, a file."""
+        if self.file is None and not isinstance(self.columns, tuple):
+            yield Finding(("columns",), "without `file` it has to be a list of headings")
+        elif self.file is None and not self.rows:
+            yield Finding((self.kind,), "needs `rows`, or a `file` that has them")
+        elif self.file is not None and isinstance(self.columns, tuple):
+            yield Finding(("columns",), "with `file` each heading needs what stands below it, as HEADING: TEXT")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in its expressions is not in the study."""
+        """What is wrong with its file, and what in its expressions is not in the study."""
         for i, row in enumerate(self.rows):
             for j, cell in enumerate(row):
                 if isinstance(cell, Expression):
                     yield from _findings(cell.of, ("rows", i, j, "of"), study)
+        try:
+            rows = self._file_rows
+        except TableError as error:
+            yield Finding(("file",), str(error))
+            return
+        for heading, below in self._below.items():
+            yield from self._column_findings(heading, below, rows, study)
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.headings):
+                message = f"has {len(row)} cells, the table has {len(self.headings)} columns"
+                yield Finding(("rows", number), message)
+
+    def _column_findings(self, heading: str, below: Cell, rows: Iterable[Row], study: Study) -> Iterator[Finding]:
+        """What is wrong with what stands below a heading, at its row of the file."""
+        place = ("columns", heading)
+        for row in rows:
+            try:
+                cell = _filled(below, row)
+            except TableError as error:
+                yield Finding(place, str(error))
+                return  # no row has the column
+            if isinstance(cell, Expression):
+                at = f"{FilePath(str(self.file)).name}, line {row.line}: "
+                yield from _findings(cell.of, (*place, "of"), study, at)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings. Raises TableError when the file cannot be read."""
+        return tuple(self.columns or self._file_rows[0].columns)
+
+    @property
+    def cells(self) -> tuple[tuple[Cell, ...], ...]:
+        """The cells by row, expressions not yet evaluated. Raises TableError when the file cannot be read."""
+        if self.columns is None:
+            return (*(tuple(row.columns.values()) for row in self._file_rows), *self.rows)
+        return (*(tuple(_filled(below, row) for below in self._below.values()) for row in self._file_rows), *self.rows)
+
+    @cached_property
+    def _file_rows(self) -> tuple[Row, ...]:
+        return read_rows(FilePath(self.file)) if self.file is not None else ()
+
+    @property
+    def _below(self) -> Mapping[str, Cell]:
+        """What stands below each heading, if a file has the rows."""
+        return self.columns if isinstance(self.columns, dict) else {}
 
     def data(self, sources: Sources) -> FigureData:
         """The table with its expressions evaluated."""
-        rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.rows)
-        return FigureData(self.columns, rows)
+        rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.cells)
+        return FigureData(self.headings, rows)
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """The data as a table."""
@@ -78,27 +144,32 @@ class Table(Figure):
         return table_height(data) if data.rows else 1.2
 
 
-def _beside(given: str, info: ValidationInfo) -> str:
-    """The path of a file beside the document, whose folder is in the context."""
-    folder = (info.context or {}).get("folder")
-    return str(FilePath(folder) / given) if folder else given
+def _filled(below: Cell, row: Row) -> Cell:
+    """What stands in a row below a heading; a dash where the row has nothing that an expression asks for."""
+    if not isinstance(below, Expression):
+        return row.filled(str(below))
+    if row.lacks(below.of):
+        return NO_VALUE
+    return below.model_copy(update={"of": row.filled(below.of)})
 
 
 class PaperTable(Figure):
     """A table of the paper from its CSV file, with what was measured beside each cell.
 
-    A row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
+    By default a row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
     """
 
     artifact: f.Name = Field(alias="cells")
-    file: Annotated[f.Text, AfterValidator(_beside)] = Field(description="CSV file beside figures.yaml")
+    file: FileText = Field(description="CSV file beside figures.yaml")
     of: f.Text = Field(description="the expression of a cell; `${COLUMN}` stands for what its row has there")
     rows: f.Text = Field("${setting}", description="what names a row; `${COLUMN}` as in `of`")
+    heading: f.Text | None = Field(None, description="heading of these names")
+    columns: f.Text = Field("${cell}", description="what names a column; `${COLUMN}` as in `of`")
 
     @cached_property
     def cells(self) -> tuple[PaperCell, ...]:
         """The cells of the file. Raises TableError."""
-        return tuple(cell for cells in read_cells(FilePath(self.file)).values() for cell in cells)
+        return tuple(read_cells(FilePath(self.file)))
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """What is wrong with the file, and what in its expressions is not in the study."""
@@ -106,20 +177,25 @@ class PaperTable(Figure):
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
                 cell.filled(self.rows)
+                self._column(cell)
         except TableError as error:
             yield Finding(("file",), str(error))
 
     def data(self, sources: Sources) -> FigureData:
         """Ours and the paper's, side by side."""
-        names = list(dict.fromkeys(_column(cell) for cell in self.cells))
+        names = list(dict.fromkeys(self._column(cell) for cell in self.cells))
         rows: dict[str, dict[str, PaperCell]] = {}
         for cell in self.cells:
-            rows.setdefault(cell.filled(self.rows), {})[_column(cell)] = cell
+            rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
         shown = []
         for title, cells in rows.items():
             shown.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
-        return FigureData(("", *headings), tuple(shown))
+        return FigureData((self.heading or "", *headings), tuple(shown))
+
+    def _column(self, cell: PaperCell) -> str:
+        """The heading of the column in which a cell stands."""
+        return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
     def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
         if cell is None:
@@ -137,16 +213,12 @@ class PaperTable(Figure):
         return table_height(data) if data.rows else 1.2
 
 
-def _column(cell: PaperCell) -> str:
-    """The heading of the column in which a cell stands."""
-    return cell.columns.get("cell", "here")
-
-
-def _findings(text: str, place: tuple[str | int, ...], study: Study) -> Iterator[Finding]:
+def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
+    """What in an expression is not in the study, ``before`` that the row of the file it is from."""
     try:
         check_expression(parse_expression(text), study)
     except RelationError as error:
-        yield Finding(place, f"column {error.column} of {text!r}: {error.message}", error.hint)
+        yield Finding(place, f"{before}column {error.column} of {text!r}: {error.message}", error.hint)
 
 
 def _shown(cell: Any, sources: Sources) -> object:
@@ -160,7 +232,7 @@ def _shown(cell: Any, sources: Sources) -> object:
     except (NoValue, ValueError):
         return NO_VALUE
     spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, digits)} (n = {found.n})"
-    return f"{_number(found.mean, digits)}{spread}"
+    return f"{_number(found.value, digits)}{spread}"
 
 
 def _number(value: float, digits: int) -> str:

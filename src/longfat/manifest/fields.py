@@ -174,7 +174,7 @@ def _parameter(given: object) -> float | str:
 Delay = Annotated[Duration, Within("0 us", "600 s")]
 Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
-Interval = Annotated[Duration, Within("1 ms", "3600 s")]
+Interval = Annotated[Duration, Within("100 us", "3600 s")]
 OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of what setsockopt(SO_RCVBUF) can take: the kernel doubles what it is given, in an int.

@@ -15,7 +15,7 @@ def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]
     """A warning of repetitions that would all be the same run: in virtual time they count once."""
     if swept.repetitions == 1:
         return
-    idle = sum(not _varies(point.experiment, algorithms) for point in swept.points)
+    idle = sum(not varies(point.experiment, algorithms) for point in swept.points)
     if idle:
         drawing = ", ".join(name for name, cca in CCAS.items() if cca.draws)
         where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
@@ -27,7 +27,7 @@ def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]
         yield Finding(("repetitions",), message, hint)
 
 
-def _varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
+def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
     """Whether anything in a run is drawn from its seed but ports and hash keys."""
     topology, probes = experiment.topology, experiment.probes
     used = (

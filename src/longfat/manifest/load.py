@@ -112,7 +112,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
         if profile:
             found = profile_findings(profile, factors, swept)
             findings += [finding.below("profiles", name) for finding in found]
-    return (Study(file, header, tuple(swept)) if header else None), findings
+    return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
 
 
 def _factors(raw: Mapping[str, Any]) -> Factors | None:

@@ -101,7 +101,7 @@ class Hosts(Closed):
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
         default=None,
         description="how a sender recovers from losses (default: as sysctls and stack say): by selective "
-        "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither: in backend ns2 only, no kernel has it",
+        "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither, as simulators can and no kernel does",
     )
     image: f.Text | None = Field(
         default=None,
@@ -133,7 +133,7 @@ class Red(Closed):
     ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
     gentle: f.Switch = Field(
         default=False,
-        description="from `max` to twice that the probability rises on to 1: in backend ns2 only, no kernel has it "
+        description="from `max` to twice that the probability rises on to 1, which no kernel has: only simulators can "
         "(default false)",
     )
 
@@ -173,12 +173,22 @@ class Delay(Closed):
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
 
+HostRate = Annotated[
+    Annotated[Literal["unlimited"], Tag("<word>")] | Annotated[f.LinkRate, Tag("<rate>")],
+    Discriminator(lambda given: "<word>" if given == "unlimited" else "<rate>"),
+]
+
+
 class Dumbbell(Closed):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
     rate: f.LinkRate = Field(description="rate of the bottleneck")
-    host_rate: f.LinkRate | None = Field(default=None, description="rate of every host (default: that of `rate`)")
+    host_rate: HostRate | None = Field(
+        default=None,
+        description="rate of every host (default: that of `rate`); unlimited: packets leave it in no time, and none "
+        "waits there",
+    )
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
     receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")
@@ -401,6 +411,10 @@ class Header(Closed):
         default=None, description="kernel under every host, a name of `kernels/` (default linux-6.12)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
+    backends: tuple[f.Name, ...] = Field(
+        default=(),
+        description="backends whose runs are compared (`longfat crosscheck`): the factor `backend` of every experiment",
+    )
     algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
     paths: dict[f.Name, Topology] = Field(default={}, description="networks by name, for `path` of experiments")

@@ -101,6 +101,9 @@ def _take_path(result: Concrete, placed: Placed, scope: dict[str, Level], around
         return
     match = REFERENCE.fullmatch(given) if isinstance(given, str) else None
     level = scope.get(match.group(1)) if match else None
+    if match and "." in match.group(1):
+        message = f"{given!r} is a field of a record; what names a path is a factor of its own"
+        result.findings.append(Finding(placed.place(("path",)), message, "write `${factor}`"))
     if match and level is None:
         result.replaced |= {("path",): None, ("topology",): None}
         return

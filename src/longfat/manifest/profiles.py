@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from longfat.manifest.lint import drop_findings
 from longfat.manifest.models import Experiment, Flow, Udp, Web
@@ -27,30 +29,34 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
     """What remains of an experiment under a profile; None, the paper's own, leaves all of it."""
     if profile is None:
         return swept
-    if swept.id in profile.leave_out:
+    if profile.leaves_out(swept.id):
         return dataclasses.replace(swept, points=(), excluded=())
     rule = _rule(swept, profile)
     points = [point for point in swept.points if _kept(point.factors, rule.keep)]
+    if rule.rest:
+        first: dict[tuple[Scalar, ...], Point] = {}
+        for point in points:
+            first.setdefault(tuple(point.factors[name] for name in rule.keep), point)
+        points = list(first.values())
     return SweptExperiment(
         id=swept.id,
         repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
         factors=swept.factors,
         points=tuple(Point(point.factors, point.labels, _shortened(point.experiment, rule)) for point in points),
-        excluded=tuple(point for point in swept.excluded if _kept(point.factors, rule.keep)),
+        excluded=tuple(point for point in swept.excluded if not rule.rest and _kept(point.factors, rule.keep)),
         derived=swept.derived,
     )
 
 
 def _rule(swept: SweptExperiment, profile: Profile) -> Thinning:
-    """The general entry with the experiment's own laid over it."""
-    own = profile.experiments.get(swept.id, Thinning())
-    general = {name: values for name, values in profile.keep.items() if name in swept.factors}
-    return Thinning.model_construct(
-        repetitions=own.repetitions or profile.repetitions,
-        duration=own.duration or profile.duration,
-        starts=own.starts or profile.starts,
-        keep={**general, **own.keep},
-    )
+    """The entries that are for an experiment, laid over each other."""
+    said: dict[str, Any] = {}
+    keep: dict[str, tuple[Scalar, ...]] = {}
+    for entry in profile.entries(swept.id):
+        own = {key: getattr(entry, key) for key in Thinning.model_fields}
+        said |= {key: value for key, value in own.items() if value is not None}
+        keep |= {name: values for name, values in entry.keep.items() if name in swept.factors}
+    return Thinning.model_construct(**{**said, "keep": keep})
 
 
 def _kept(factors: Mapping[str, Scalar], keep: Factors) -> bool:
@@ -87,15 +93,17 @@ def profile_findings(
     if None not in factors.values():
         found += _keep_findings(profile, _together(factors))
     for index, name in enumerate(profile.leave_out):
-        if name not in factors:
+        if not fnmatch.filter(factors, name):
             found.append(Finding(("leave_out", index), *unknown("experiment", name, factors)))
-        elif name in profile.experiments:
-            found.append(Finding(("experiments", name), f"experiment {name!r} is left out; it cannot be thinned, too"))
     for name, own in profile.experiments.items():
-        if name not in factors:
-            found.append(Finding(("experiments", name), *unknown("experiment", name, factors)))
-        elif (its := factors[name]) is not None:
-            found += [fault.below("experiments", name) for fault in _keep_findings(own, its)]
+        place = ("experiments", name)
+        its = {experiment: factors[experiment] for experiment in fnmatch.filter(factors, name)}
+        if not its:
+            found.append(Finding(place, *unknown("experiment", name, factors)))
+        elif all(profile.leaves_out(experiment) for experiment in its):
+            found.append(Finding(place, f"experiment {name!r} is left out; it cannot be thinned, too"))
+        elif None not in its.values():
+            found += [fault.below(*place) for fault in _keep_findings(own, _together(its))]
     return found or [fault for swept in experiments for fault in _outcome_findings(profile, swept)]
 
 
@@ -121,7 +129,7 @@ def _keep_findings(rule: Thinning, factors: Factors) -> Iterator[Finding]:
 
 
 def _outcome_findings(profile: Profile, swept: SweptExperiment) -> Iterator[Finding]:
-    if swept.id in profile.leave_out:
+    if profile.leaves_out(swept.id):
         return
     rest = thinned(swept, profile)
     if not rest.points:

@@ -101,8 +101,8 @@ def _overlay(parts: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def _open_experiment(experiment: dict[str, Any]) -> None:
     properties = experiment["properties"]
-    properties["kernel"] = _swept(properties["kernel"])
-    properties["path"] = _swept(properties["path"])
+    for name in ("kernel", "path", "drops"):
+        properties[name] = _swept(properties[name])
     topology = properties["topology"]
     description = topology.pop("description")
     whole = {"anyOf": topology.pop("oneOf")}

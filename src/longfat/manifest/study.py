@@ -7,11 +7,14 @@ Owns the shape that planning reads. Values are typed and concrete; nothing of YA
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from longfat.manifest.models import Algorithm, Experiment, Header, Hosts
 from longfat.runspec import Scalar
 from longfat.units import Size
+
+BACKEND = "backend"
+"""The factor of a study that is compared over backends."""
 
 # What of a way of recovery a kernel is told; RFC 6582's is what it does without selective acknowledgments.
 _RECOVERY = {
@@ -71,6 +74,13 @@ class Study:
     header: Header
     experiments: tuple[SweptExperiment, ...]
 
+    def over_backends(self) -> Study:
+        """The study with the factor `backend` in every experiment, if it names backends to be compared."""
+        names = self.header.backends
+        if not names:
+            return self
+        return replace(self, experiments=tuple(_over_backends(one, names) for one in self.experiments))
+
     @property
     def name(self) -> str:
         """The study's name."""
@@ -79,6 +89,15 @@ class Study:
     def algorithm(self, used: str | Algorithm) -> Algorithm:
         """The algorithm that a flow names or spells out."""
         return used if isinstance(used, Algorithm) else self.header.algorithms[used]
+
+
+def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
+    points = tuple(
+        Point({**point.factors, BACKEND: name}, {**point.labels, BACKEND: name}, point.experiment)
+        for point in experiment.points
+        for name in names
+    )
+    return replace(experiment, factors={**experiment.factors, BACKEND: names}, points=points)
 
 
 @dataclass(frozen=True)

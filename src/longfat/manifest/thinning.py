@@ -6,6 +6,9 @@ Owns their shape; ``longfat.manifest.profiles`` applies them.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from typing import Literal
+
 from pydantic import Field
 
 from longfat.manifest import fields as f
@@ -23,13 +26,37 @@ class Thinning(Closed):
         default=None, description="flows and web users start after this part of their `start` (default 100 %)"
     )
     keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
+    rest: Literal["first"] | None = Field(
+        default=None,
+        description="of every factor that `keep` does not name only the first value remains: of the points that agree "
+        "in what it names the first",
+    )
 
 
 class Profile(Thinning):
-    """A smaller version of the study; an experiment's own entry goes before the general one."""
+    """A smaller version of the study; entries for experiments go before the general one.
 
-    leave_out: tuple[str, ...] = Field(default=(), description="ids of experiments that are not run at all")
-    experiments: dict[str, Thinning] = Field(default={}, description="entries for single experiments, by id")
+    A name with ``*`` stands for every experiment whose id it fits. Of several entries that fit, a later one goes before
+    an earlier one, and that with the id itself before all.
+    """
+
+    leave_out: tuple[str, ...] = Field(
+        default=(), description="experiments that are not run at all, by id or by names such as `sensitivity-*`"
+    )
+    experiments: dict[str, Thinning] = Field(
+        default={},
+        description="entries for experiments, by id or by names such as `sensitivity-*`: a later entry goes before an "
+        "earlier one, and that with the id before all",
+    )
+
+    def leaves_out(self, experiment: str) -> bool:
+        """Whether an experiment is not run at all."""
+        return any(fnmatchcase(experiment, name) for name in self.leave_out)
+
+    def entries(self, experiment: str) -> tuple[Thinning, ...]:
+        """What is said of an experiment, the general entry first, and what goes before the others last."""
+        names = sorted((name for name in self.experiments if fnmatchcase(experiment, name)), key=experiment.__eq__)
+        return (self, *(self.experiments[name] for name in names))
 
 
 class Profiles(Closed):

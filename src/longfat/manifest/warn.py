@@ -69,6 +69,8 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     if not isinstance(topology, Dumbbell):
         return
     host_rate = topology.host_rate or topology.rate
+    if host_rate == "unlimited":
+        return
     local = host_settings(hosts, experiment.hosts).local_queue
     clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
     sending = {one.sender for one in (*experiment.traffic, *experiment.udp)}

@@ -10,7 +10,7 @@ from longfat.metrics.data import Array, Bottleneck, NoValue, Received, inside
 from longfat.metrics.registry import metric
 
 
-@metric("%", "use of the bottleneck", name="utilisation")
+@metric("%", "use of the bottleneck", bounds=(0, 100), name="utilisation")
 def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
     """Bytes that left the port over what its rate carries, in percent, from the first to the last sample of the window.
 

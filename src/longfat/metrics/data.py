@@ -32,8 +32,8 @@ class Samples:
     """What the kernel said of one sending socket (tcp_info), by time in microseconds, ascending; equal lengths.
 
     ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
-    bytes acknowledged so far. An RTT of 0 is one that the socket did not know; a ``dwnd`` of NaN is that of a
-    congestion control that has none.
+    bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is one that the socket did not know; a
+    ``dwnd`` of NaN is that of a congestion control that has none.
     """
 
     t_us: Array
@@ -44,17 +44,42 @@ class Samples:
     srtt_us: Array = field(default_factory=_nothing)
     min_rtt_us: Array = field(default_factory=_nothing)
     dwnd: Array = field(default_factory=_nothing)
+    delivered: Array = field(default_factory=_nothing)
 
     def since(self, since_us: float) -> Samples:
         """The samples from that time on."""
-        inside = self.t_us >= since_us
-        return Samples(*(values[inside] if len(values) else values for values in vars(self).values()))
+        return self.where(self.t_us >= since_us)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
+        """The samples that a mask chooses."""
+        return Samples(*(values[chosen] if len(values) else values for values in vars(self).values()))
 
 
 _COLUMNS = (
     *("t_us", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked", "srtt_us", "min_rtt_us"),
-    "dwnd_segments",
+    *("dwnd_segments", "delivered_segments"),
 )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a metric that has several in a run, and what a formula may take there, by name.
+
+    The first name tells the points apart. What is an array was not the same all the time: a formula's value is then
+    its mean over the array. The value is known to ``give`` to either side: a window to a segment, say.
+    """
+
+    value: float
+    at: Mapping[str, float | Array]
+    give: float = 0.0
+
+    @property
+    def place(self) -> float:
+        """Where it lies among the points of its run."""
+        return float(np.mean(next(iter(self.at.values()))))
+
+
+Points = Sequence[Point]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,13 @@ def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
     return of_flows("goodput_bps", "goodput", flows, flow) / 1e6
 
 
-@metric("%", "share of the goodput", name="share")
+@metric("s", "time from the first start to the last end", name="lasts")
+def lasts_s(flows: FlowRows) -> float:
+    """Seconds from the start of the first flow to the end of the last."""
+    return float(max(row["end_us"] for row in flows) - min(row["start_us"] for row in flows)) / 1e6
+
+
+@metric("%", "share of the goodput", bounds=(0, 100), judged_by="median", name="share")
 def share_percent(flows: FlowRows, flow: str) -> float:
     """One flow's part of the goodput of all, in percent: 100 * x / sum of x."""
     total = goodput_mbps(flows)
@@ -26,13 +32,13 @@ def share_percent(flows: FlowRows, flow: str) -> float:
     return 100 * goodput_mbps(flows, flow) / total
 
 
-@metric("%", "runs at or above the level", name="reaches")
+@metric("%", "runs at or above the level", bounds=(0, 100), name="reaches")
 def reaches_percent(flows: FlowRows, level_bps: float, flow: str | None = None) -> float:
     """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
     return 100.0 if of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
 
 
-@metric("segments", "retransmissions", least=1)
+@metric("segments", "retransmissions")
 def retransmissions(flows: FlowRows, flow: str | None = None) -> float:
     """Segments that the sending sockets sent again (tcp_info tcpi_total_retrans): one flow's, or the sum of all."""
     return of_flows("retrans_segments", "count of retransmissions", flows, flow)
@@ -57,7 +63,7 @@ def fairness(flows: FlowRows, flow: str) -> float:
     return _each(own) / _each(others)
 
 
-@metric("transfers", "complete transfers", least=1)
+@metric("transfers", "complete transfers")
 def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
     """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
 
@@ -68,7 +74,7 @@ def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None 
     return count
 
 
-@metric("GB", "data received", least=1, name="carried")
+@metric("GB", "data received", name="carried")
 def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
     """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all.
 
@@ -79,7 +85,7 @@ def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float
     return total
 
 
-@metric("", "Jain's index", name="jain")
+@metric("", "Jain's index", bounds=(0, 1), name="jain")
 def jain_index(rows: FlowRows) -> float:
     """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 where all have the same, 1/n where one has all."""
     rates = np.array([row["goodput_bps"] for row in rows], dtype=np.float64)
@@ -88,7 +94,7 @@ def jain_index(rows: FlowRows) -> float:
     return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
 
 
-@metric("", "asymmetry")
+@metric("", "asymmetry", bounds=(-1, 1))
 def asymmetry(rows: FlowRows, flow: str) -> float:
     """(x1 - x2) / (x1 + x2), where x1 is the goodput of the flow and x2 that of the only other one."""
     own = [row["goodput_bps"] for row in rows if row["flow"] == flow]
@@ -98,7 +104,7 @@ def asymmetry(rows: FlowRows, flow: str) -> float:
     return float((own[0] - other[0]) / (own[0] + other[0]))
 
 
-@metric("", "size of the asymmetry")
+@metric("", "size of the asymmetry", bounds=(0, 1))
 def asymmetry_size(rows: FlowRows, flow: str) -> float:
     """Asymmetry without its sign."""
     return abs(asymmetry(rows, flow))

@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities: a metric over chosen runs, summarised over repetitions.
+"""Quantities: a metric over chosen runs, estimated from them.
 
-Owns the choice of runs by factors, and the rule that the repetition is the unit of replication. Must not judge.
+Owns the choice of runs by factors, and the rules that scenarios are strata, that runs are the replicates, and that
+what is the same to the byte counts once. Must not judge.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from longfat.dataset.load import Dataset, Run
-from longfat.metrics.data import NoValue, RunData
+from longfat.metrics.data import NoValue, Point, RunData
+from longfat.metrics.moderation import prior_of
+from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
-from longfat.metrics.statistics import Summary, summarise
+from longfat.metrics.statistics import Estimate, Prior, stratified
 from longfat.runspec import Scalar
 
 Value = TypeVar("Value")
+LEAST_RUNS = 2  # of a scenario: one alone says nothing of what varies
 
 
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -110,20 +116,144 @@ class Repetitions(Generic[Value]):
     def least(self, count: int) -> None:
         """Raise NoValue with the reasons when there are fewer than ``count`` observations."""
         if len(self.distinct) < count:
-            counted = ", ".join(f"{text} ({number} x)" for text, number in sorted(Counter(self.faults).items()))
+            counted = _counted(self.faults)
             complete = f"{len(self.values)} of {self.planned} repetitions are complete"
             complete += f", of these {self.repeats} the same to the byte as another" if self.repeats else ""
             raise NoValue(f"{complete}, at least {count} are needed" + (f": {counted}" if counted else ""))
 
 
-def measure(dataset: Dataset, selection: Selection, least: int | None = None) -> Summary:
-    """Summary of the metric over the repetitions of the chosen runs, in the metric's unit.
+@dataclass(frozen=True)
+class Pool:
+    """What runs of a dataset have in common: random numbers within a block, and variances among sister scenarios.
 
-    Raises NoValue when fewer repetitions are complete than ``least``, by default what the metric needs.
+    ``groups`` names, for an experiment that draws as another does, that other one: runs of one group and repetition
+    share their seeds (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which
+    nothing is drawn from a seed: one run says all of them.
     """
-    found = by_repetition(dataset, selection)
-    found.least(METRICS[selection.metric].least if least is None else least)
-    return summarise(list(found.distinct.values()), found.repeats)
+
+    dataset: Dataset
+    groups: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
+
+    def draws(self, run: Run) -> bool:
+        """Whether anything in the run is drawn from its seed."""
+        return run.factors not in self.fixed.get(run.experiment, ())
+
+    def block(self, run: Run) -> tuple[str, int]:
+        """What shares its random numbers with the run."""
+        return self.groups.get(run.experiment, run.experiment), run.repetition
+
+    def prior(self, selection: Selection) -> Prior:
+        """What all scenarios of the experiment say of the metric's variance."""
+        what = (selection.experiment, selection.metric, selection.flow, *sorted(selection.parameters.items()))
+        if what not in self._priors:
+            everything = dataclasses.replace(selection, where=(), added=())
+            runs = everything.chosen(self.dataset)
+            rows = _by_scenario(self.dataset, everything, runs)
+            self._priors[what] = prior_of([{one.repetition: v for one, v in row.distinct} for row in rows.values()])
+        return self._priors[what]
+
+    @cached_property
+    def _priors(self) -> dict[Hashable, Prior]:
+        return {}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The runs of one scenario that have a value, and why others have none."""
+
+    values: list[tuple[Run, float]]
+    faults: list[str]
+
+    @property
+    def distinct(self) -> list[tuple[Run, float]]:
+        """One run, the first, of those that are the same to the byte."""
+        firsts: dict[Hashable, tuple[Run, float]] = {}
+        for run, value in sorted(self.values, key=lambda pair: pair[0].repetition):
+            firsts.setdefault(run.measured or run.run_id, (run, value))
+        return list(firsts.values())
+
+    def enough(self, least: int, pool: Pool) -> bool:
+        """Whether there are so many, or there is no randomness: all of several are the same, or nothing is drawn."""
+        if len(self.distinct) == 1:
+            return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
+        return len(self.distinct) >= least
+
+
+def _by_scenario(dataset: Dataset, selection: Selection, runs: Iterable[Run]) -> dict[str, _Row]:
+    rows: dict[str, _Row] = {}
+    for run in runs:
+        row = rows.setdefault(run.scenario, _Row([], []))
+        try:
+            row.values.append((run, metric_of_run(dataset, run, selection)))
+        except NoValue as error:
+            row.faults.append(str(error))
+    return rows
+
+
+def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Estimate:
+    """The metric over the chosen runs, in its unit: the mean over scenarios of the mean over each one's runs.
+
+    Raises NoValue when a scenario has fewer than ``least`` runs that differ, unless it has no randomness.
+    """
+    metric = METRICS[selection.metric]
+    prior = pool.prior(selection) if pool else Prior()
+    pool = pool or Pool(dataset)
+    rows = _measured(dataset, selection, least, pool)
+    values: dict[Hashable, dict[Hashable, tuple[Hashable, float]]] = {
+        scenario: {run.run_id: (pool.block(run), value) for run, value in row.distinct}
+        for scenario, row in rows.items()
+    }
+    return stratified(values, prior, metric.bounds, _repeats(rows), _between(rows))
+
+
+def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Median:
+    """The median of the metric over the chosen runs. Raises NoValue like ``measure``."""
+    rows = _measured(dataset, selection, least, pool or Pool(dataset))
+    values = sorted(value for row in rows.values() for _, value in row.distinct)
+    counts = [len(row.distinct) for row in rows.values()]
+    exact = max(counts) == 1
+    return Median(tuple(values), min(counts), _repeats(rows), METRICS[selection.metric].bounds, exact=exact)
+
+
+def _measured(dataset: Dataset, selection: Selection, least: int, pool: Pool) -> dict[str, _Row]:
+    runs = selection.chosen(dataset)
+    if not runs:
+        raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
+    rows = _by_scenario(dataset, selection, runs)
+    short = [row for row in rows.values() if not row.enough(least, pool)]
+    if short:
+        row = min(short, key=lambda one: len(one.values))
+        planned = len(row.values) + len(row.faults)
+        which = f" in {len(short)} of {len(rows)} scenarios" if len(rows) > 1 else ""
+        faults = _counted(fault for one in short for fault in one.faults)
+        raise NoValue(
+            f"{len(row.values)} of {planned} repetitions are valid{which}, at least {least} are needed"
+            + (f": {faults}" if faults else "")
+        )
+    return rows
+
+
+def _repeats(rows: Mapping[str, _Row]) -> int:
+    return max(len(row.values) - len(row.distinct) for row in rows.values())
+
+
+def _between(rows: Mapping[str, _Row]) -> float | None:
+    """Standard deviation between the repetitions that every scenario has, each the mean over scenarios."""
+    found = [{run.repetition: value for run, value in row.values} for row in rows.values()]
+    common = set.intersection(*(set(one) for one in found))
+    if len(common) < 2 or max(len(row.distinct) for row in rows.values()) < 2:
+        return None
+    if len(found) == 1:
+        values = [value for row in rows.values() for _, value in row.distinct]
+    else:
+        values = [math.fsum(one[repetition] for one in found) / len(found) for repetition in sorted(common)]
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _counted(faults: Iterable[str]) -> str:
+    return ", ".join(f"{text} ({number} x)" for text, number in sorted(Counter(faults).items()))
 
 
 def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
@@ -133,17 +263,24 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
     repetition. A repetition in which a run is missing or not valid is left out as a whole. Raises NoValue when
     the lock has no such run.
     """
+    found = gathered(dataset, selection, lambda run: metric_of_run(dataset, run, selection))
+    means = {repetition: sum(values) / len(values) for repetition, values in found.values.items()}
+    return Repetitions(means, found.observed, found.planned, found.faults)
+
+
+def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value]) -> Repetitions[list[Value]]:
+    """What each chosen run gives, by repetition. Raises NoValue when the lock has no such run."""
     runs = selection.chosen(dataset)
     if not runs:
         raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
     faults: list[str] = []
-    values: dict[int, list[float] | None] = {}
+    values: dict[int, list[Value] | None] = {}
     observed: dict[int, set[Hashable]] = {}
     for run in runs:
         # A run without a digest is like no other.
         observed.setdefault(run.repetition, set()).add((run.scenario, run.measured or run.run_id))
         try:
-            value = metric_of_run(dataset, run, selection)
+            value = of(run)
         except NoValue as error:
             faults.append(str(error))
             values[run.repetition] = None
@@ -153,9 +290,7 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
             known.append(value)
     scenarios = len({run.scenario for run in runs})
     complete = {
-        repetition: sum(known) / len(known)
-        for repetition, known in values.items()
-        if known is not None and len(known) == scenarios
+        repetition: known for repetition, known in values.items() if known is not None and len(known) == scenarios
     }
     seen = {repetition: frozenset(observed[repetition]) for repetition in complete}
     return Repetitions(complete, seen, len(values), tuple(faults))
@@ -163,10 +298,28 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
-    what = (run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items()))
+    value: float = _once(dataset, run, selection, _value)
+    return value
+
+
+def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
+    """The points of a metric that has several in a run, computed once. Raises NoValue like ``metric_of_run``."""
+    points: tuple[Point, ...] = _once(dataset, run, selection, _points)
+    return points
+
+
+def key_of(run: Run, selection: Selection) -> Hashable:
+    """What a value of a run goes by in ``Dataset.computed``."""
+    return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
+
+
+def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], Any]) -> Any:
+    what = key_of(run, selection)
     if what not in dataset.computed:
         try:
-            dataset.computed[what] = _compute(dataset, run, selection)
+            if run.status != "ok":
+                raise NoValue(f"run {run.status}")
+            dataset.computed[what] = of(RunData(dataset, run), selection)
         except NoValue as error:
             dataset.computed[what] = str(error)
     value = dataset.computed[what]
@@ -175,10 +328,12 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     return value
 
 
-def _compute(dataset: Dataset, run: Run, selection: Selection) -> float:
-    if run.status != "ok":
-        raise NoValue(f"run {run.status}")
-    return significant(METRICS[selection.metric].of(RunData(dataset, run), selection.flow, selection.parameters))
+def _value(data: RunData, selection: Selection) -> float:
+    return significant(METRICS[selection.metric].of(data, selection.flow, selection.parameters))
+
+
+def _points(data: RunData, selection: Selection) -> tuple[Point, ...]:
+    return METRICS[selection.metric].points(data, selection.flow, selection.parameters)
 
 
 def significant(value: float) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 
 from longfat.metrics import METRICS, Metric
+from longfat.metrics.statistics import UNBOUNDED
 
 _HEAD = """\
 # Metrics
@@ -16,15 +17,15 @@ What a relation ([relations.md](relations.md)) or a figure may ask of a run. Eac
 `longfat.metrics`; [extending.md](extending.md) says how to add one. A parameter in brackets may be left out. `flow`
 names one flow; without it a metric is of all flows of a run, or of the only one.
 
-`n` is the least number of repetitions that the metric may rest on. Throughput varies from run to run, so it needs two
-to have an interval; the papers' time plots are single runs, so a reading of one may rest on one.
+`bounds` are the smallest and the largest value that a metric can have: no interval leaves them. Runs of a metric marked
+`median` fall into two modes; alone it is judged by its median ([statistics.md](statistics.md)).
 """
 
 
 def reference() -> str:
     """The whole page."""
-    rows = [_row(metric) for _, metric in sorted(METRICS.items())]
-    table = ["| metric | unit | parameters | n | what it is |", "|---|---|---|---|---|", *rows]
+    rows = [_row(metric) for _, metric in sorted(METRICS.items()) if metric.shipped]
+    table = ["| metric | unit | parameters | bounds | what it is |", "|---|---|---|---|---|", *rows]
     return _HEAD + "\n" + "\n".join(table) + "\n"
 
 
@@ -34,7 +35,9 @@ def _row(metric: Metric) -> str:
         parameters.append("`flow`" if metric.must_name_flow else "[`flow`]")
     text = " ".join(metric.definition.replace("``", "`").split())
     text += f" Source: {metric.source}." if metric.source else ""
-    return f"| `{metric.name}` | {metric.unit or '1'} | {', '.join(parameters)} | {metric.least} | {text} |"
+    bounds = [] if metric.bounds == UNBOUNDED else ["{:g} to {:g}".format(*metric.bounds)]
+    bounds += ["median"] if metric.judged_by == "median" else []
+    return f"| `{metric.name}` | {metric.unit or '1'} | {', '.join(parameters)} | {', '.join(bounds)} | {text} |"
 
 
 if __name__ == "__main__":

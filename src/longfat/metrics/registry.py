@@ -3,7 +3,8 @@
 
 A metric's signature says all that it needs. A parameter annotated with a source (``longfat.metrics.data``) is read
 from the run; ``flow`` is the flow that a claim names; every other parameter is one that a claim may or must give, and
-its suffix is its unit: ``since_us`` is given as ``since``, a length of time. Must not choose runs.
+its suffix is its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must not
+choose runs.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from longfat.errors import StudyError
-from longfat.metrics.data import RunData, Source
+from longfat.metrics.data import Point, Points, RunData, Source
+from longfat.metrics.statistics import UNBOUNDED
 
-Dimension = Literal["time", "size", "rate"]
-Function = TypeVar("Function", bound=Callable[..., float])
+Dimension = Literal["time", "size", "rate", "number"]
+JudgedBy = Literal["mean", "median"]
+Function = TypeVar("Function", bound=Callable[..., float | Points])
 
-_SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate"}
+_SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate", "_segments": "number"}
 OWN_METRICS = "metrics.py"
 
 
@@ -40,23 +43,31 @@ class Parameter:
 class Metric:
     """A metric by its registration.
 
-    ``least`` is the number of repetitions that it may rest on. Throughput varies from run to run, so it needs two to
-    have an interval; a paper's time plot is a single run, so a reading of one may rest on one. ``flow`` tells whether
-    a claim may name a flow, ``must_name_flow`` whether it has to.
+    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` says what of its runs is held
+    against limits: the mean, or the median where runs fall into two modes. ``flow`` tells whether a claim may name a
+    flow, ``must_name_flow`` whether it has to. A metric ``over`` something has several points in a run: a formula that
+    it is held against may take what is named there.
     """
 
     name: str
     unit: str
     meaning: str
-    least: int
+    bounds: tuple[float, float]
+    judged_by: JudgedBy
     source: str
     definition: str
     parameters: Mapping[str, Parameter]
     flow: bool
     must_name_flow: bool
-    _function: Callable[..., float]
+    over: tuple[str, ...]
+    function: Callable[..., float | Points]
     _sources: Mapping[str, Source]
     _takes_flow: bool
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is of this package, and not a study's own."""
+        return self.function.__module__.startswith(__package__)
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -66,33 +77,61 @@ class Metric:
 
     def of(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float:
         """The metric of one run in its unit, from parameters in base units. Raises NoValue with the reason."""
+        value = self._computed(data, flow, parameters)
+        assert not isinstance(value, Sequence), "a metric with points has no single value"
+        return float(value)
+
+    def points(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> tuple[Point, ...]:
+        """The points of one run of a metric that has several. Raises NoValue with the reason."""
+        value = self._computed(data, flow, parameters)
+        assert isinstance(value, Sequence), "a metric with a single value has no points"
+        return tuple(value)
+
+    def _computed(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float | Points:
         given: dict[str, Any] = {name: source.read(data, flow) for name, source in self._sources.items()}
         given |= {self.parameters[name].argument: value for name, value in parameters.items()}
-        return float(self._function(**given, **({"flow": flow} if self._takes_flow else {})))
+        return self.function(**given, **({"flow": flow} if self._takes_flow else {}))
 
 
 METRICS: dict[str, Metric] = {}
 
 
 def metric(
-    unit: str, meaning: str, *, least: int = 2, name: str | None = None, source: str = ""
+    unit: str,
+    meaning: str,
+    *,
+    bounds: tuple[float, float] = UNBOUNDED,
+    judged_by: JudgedBy = "mean",
+    name: str | None = None,
+    source: str = "",
+    over: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Register a function as a metric. ``source`` names the publication that defines it, where there is one.
 
-    Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
+    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that gives ``Points`` says in ``over`` what each of
+    them is at. Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
     """
 
     def register(function: Function) -> Function:
         own = name or function.__name__
         if own in METRICS:
             raise TypeError(f"there is a metric {own!r} already")
-        METRICS[own] = _described(own, function, unit, meaning, least, source)
+        METRICS[own] = _described(own, function, unit, meaning, bounds, judged_by, source, over)
         return function
 
     return register
 
 
-def _described(name: str, function: Callable[..., float], unit: str, meaning: str, least: int, source: str) -> Metric:
+def _described(
+    name: str,
+    function: Callable[..., float | Points],
+    unit: str,
+    meaning: str,
+    bounds: tuple[float, float],
+    judged_by: JudgedBy,
+    source: str,
+    over: tuple[str, ...],
+) -> Metric:
     hints = get_type_hints(function, include_extras=True)
     sources: dict[str, Source] = {}
     parameters: dict[str, Parameter] = {}
@@ -109,13 +148,15 @@ def _described(name: str, function: Callable[..., float], unit: str, meaning: st
         name=name,
         unit=unit,
         meaning=meaning,
-        least=least,
+        bounds=bounds,
+        judged_by=judged_by,
         source=source,
         definition=inspect.getdoc(function) or "",
         parameters=parameters,
         flow=flow is not None or any(read.by_flow for read in sources.values()),
         must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
-        _function=function,
+        over=over,
+        function=function,
         _sources=sources,
         _takes_flow=flow is not None,
     )

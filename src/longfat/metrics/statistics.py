@@ -1,98 +1,322 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mean, spread and 95 % interval of repeated measurements, and how intervals combine.
+"""Estimates from runs: a value, what each run pulls it by, and from these its interval and error probabilities.
 
-Owns the statistics of the project; knows nothing of runs or claims. Values keep the unit they come in.
+Owns the statistics of the project (docs/statistics.md); knows nothing of metrics or claims. Values keep the unit they
+come in. Strata are scenarios, replicates are runs, and runs of one block share their random numbers.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
-# Two-sided 95 % quantiles of Student's t, 1 to 30 degrees of freedom (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
-_T_95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+from scipy import special
+
+CONFIDENCE = 0.95  # of the intervals that are printed
+TOGETHER = 0.25  # runs of a block count as dependent when a test at this level says so
+UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What repetitions of one quantity gave; ``low`` and ``high`` bound the 95 % interval of the mean.
+class Prior:
+    """What sister scenarios say of a variance: its size, and how many degrees of freedom that is worth.
 
-    One value has no interval: ``sd`` is None, and ``low`` and ``high`` are the value itself. ``repeats`` counts
-    repetitions that were the same to the byte as one of the ``n``, and tell nothing.
+    ``together`` is the p value of the hypothesis that runs of one block have nothing in common, over all sisters.
     """
 
-    mean: float
-    sd: float | None
-    n: int
-    low: float
-    high: float
+    variance: float = 0.0
+    degrees: float = 0.0
+    together: float = 1.0
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The runs of one scenario in an estimate: by run, its block and what it adds to the estimate's error.
+
+    ``prior`` is the variance of the estimate that sister scenarios lead to expect from this stratum.
+    """
+
+    pulls: Mapping[Hashable, tuple[Hashable, float]]
+    prior: float = 0.0
+    prior_degrees: float = 0.0
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom, the sisters' included."""
+        return len(self.pulls) - 1 + self.prior_degrees
+
+    @property
+    def variance(self) -> float:
+        """What the stratum adds to the variance, moderated: never less than its own runs show."""
+        n = len(self.pulls)
+        own = math.fsum(pull**2 for _, pull in self.pulls.values()) * n / (n - 1)
+        moderated = (self.prior_degrees * self.prior + (n - 1) * own) / self.degrees
+        return max(own, moderated)
+
+    def weighed(self, weight: float) -> Stratum:
+        """The same in an estimate that takes this one ``weight`` times."""
+        pulls = {run: (block, weight * pull) for run, (block, pull) in self.pulls.items()}
+        return Stratum(pulls, weight**2 * self.prior, self.prior_degrees)
+
+    def joined(self, other: Stratum) -> Stratum:
+        """Both together: pulls of one run add up, whatever metric of it they come from."""
+        pulls = dict(self.pulls)
+        for run, (block, pull) in other.pulls.items():
+            pulls[run] = (block, pull + (pulls[run][1] if run in pulls else 0.0))
+        return Stratum(pulls, self.prior + other.prior, min(self.prior_degrees, other.prior_degrees))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard error with its degrees of freedom. ``gain`` is the variance without pairing over that with it."""
+
+    error: float
+    degrees: float
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with all that its interval needs.
+
+    ``n`` is the smallest number of runs in a stratum, ``runs`` the number of all, ``repeats`` counts those that were
+    the same to the byte as another and tell nothing. ``sd`` is the deviation between repetitions, where one metric
+    was measured. ``origin`` is set for a ratio: the interval is then made on the log scale of value less origin.
+    """
+
+    value: float
+    strata: Mapping[Hashable, Stratum] = field(default_factory=dict)
+    n: int = 0
+    runs: int = 0
     repeats: int = 0
+    sd: float | None = None
+    bounds: tuple[float, float] = UNBOUNDED
+    origin: float | None = None
+    together: float = 1.0
+    times: float = 1.0  # how many times the repetitions that there are
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing varies in it: computed, or without any randomness in its runs."""
+        return not any(pull for one in self.strata.values() for _, pull in one.pulls.values())
+
+    @property
+    def range(self) -> float:
+        """The largest difference between two runs of a scenario, by what it makes of the value."""
+        ranges = [0.0]
+        for one in self.strata.values():
+            pulls = [pull for _, pull in one.pulls.values()]
+            ranges.append(len(pulls) * (max(pulls) - min(pulls)))
+        return max(ranges)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Its standard error. Runs of a block are taken as dependent unless nothing speaks for it."""
+        now = self._spread()
+        return Spread(now.error / math.sqrt(self.times), now.degrees * self.times, now.gain)
+
+    def _spread(self) -> Spread:
+        variance, degrees = _satterthwaite((one.variance, one.degrees) for one in self.strata.values())
+        blocked, block_degrees = _satterthwaite(self._blocks())
+        if not blocked and not variance:
+            return Spread(0.0, 1.0)
+        raw = math.fsum(Stratum(one.pulls).variance for one in self.strata.values())
+        gain = raw / blocked if blocked > 0 and len(self.strata) > 1 else None
+        if len(self.strata) < 2 or block_degrees == 0:
+            return Spread(math.sqrt(variance), degrees)
+        alone = special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
+        if min(self.together, alone) >= TOGETHER:
+            return Spread(math.sqrt(variance), degrees)
+        # Dependent: the repetitions are what is independent. Luck with few of them is bounded by what strata show.
+        prior = min(one.prior_degrees for one in self.strata.values())
+        mixed = (prior * variance + block_degrees * blocked) / (prior + block_degrees)
+        return Spread(math.sqrt(max(blocked, mixed)), block_degrees, gain)
+
+    def _blocks(self) -> list[tuple[float, float]]:
+        """Variance and degrees of freedom of each group of blocks, its repetitions taken as the replicates."""
+        groups: dict[Hashable, dict[Hashable, float]] = {}
+        for stratum in self.strata.values():
+            for block, pull in stratum.pulls.values():
+                group, _ = block if isinstance(block, tuple) else (block, None)
+                sums = groups.setdefault(group, {})
+                sums[block] = sums.get(block, 0.0) + pull
+        found = []
+        for sums in groups.values():
+            if len(sums) > 1:
+                n = len(sums)
+                found.append((math.fsum(pull**2 for pull in sums.values()) * n / (n - 1), n - 1.0))
+        return found
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """The two-sided interval, within the value's bounds; the value itself where nothing varies."""
+        if not self.spread.error:
+            return self.value, self.value
+        reach = float(special.stdtrit(self.spread.degrees, (1 + confidence) / 2)) * self.spread.error
+        if self.origin is None:
+            low, high = self.value - reach, self.value + reach
+        else:
+            size = self.value - self.origin
+            factor = math.exp(min(reach / abs(size), 700.0)) if size else math.inf
+            ends = sorted((size / factor, size * factor))
+            low, high = self.origin + ends[0], self.origin + ends[1]
+        return max(low, min(self.bounds[0], self.value)), min(high, max(self.bounds[1], self.value))
+
+    def p_above(self, limit: float) -> float:
+        """How probable such a value were if the truth lay at ``limit`` or below it."""
+        return self._tail(limit, 1)
+
+    def p_below(self, limit: float) -> float:
+        """How probable such a value were if the truth lay at ``limit`` or above it."""
+        return self._tail(limit, -1)
+
+    def _tail(self, limit: float, sign: int) -> float:
+        if math.isinf(limit):
+            return 0.0 if (limit < 0) == (sign > 0) else 1.0
+        if not self.spread.error:
+            return 0.0 if sign * (self.value - limit) > 0 else 1.0
+        distance = self.value - limit
+        if self.origin is not None:
+            size, to = self.value - self.origin, limit - self.origin
+            if size * to <= 0:  # a limit on the other side of what a ratio can be
+                return 0.0 if sign * distance > 0 else 1.0
+            distance = abs(size) * math.log(abs(size / to)) * math.copysign(1.0, size)
+        return float(special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
+
+    def scaled(self, repetitions: float) -> Estimate:
+        """The same value as it would be known from so many times the repetitions."""
+        return dataclasses.replace(self, times=self.times * repetitions)
 
 
-def summarise(values: Sequence[float], repeats: int = 0) -> Summary:
-    """Mean, sample standard deviation and t interval. Raises ValueError without a value."""
-    if not values:
-        raise ValueError("a summary needs at least one value")
-    n = len(values)
-    mean = math.fsum(values) / n
-    if n == 1:
-        return Summary(mean, None, 1, mean, mean, repeats)
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = t_95(n - 1) * sd / math.sqrt(n)
-    return Summary(mean, sd, n, mean - half, mean + half, repeats)
+def exactly(value: float) -> Estimate:
+    """A number that rests on no measurement."""
+    return Estimate(value)
 
 
-def t_95(degrees: int) -> float:
-    """Student's t for a two-sided 95 % interval; above 30 degrees that of 30, which errs on the wide side."""
-    if degrees < 1:
-        raise ValueError(f"a t interval needs at least 1 degree of freedom, not {degrees}")
-    return _T_95[min(degrees, len(_T_95)) - 1]
+def stratified(
+    values: Mapping[Hashable, Mapping[Hashable, tuple[Hashable, float]]],
+    prior: Prior = Prior(),
+    bounds: tuple[float, float] = UNBOUNDED,
+    repeats: int = 0,
+    sd: float | None = None,
+) -> Estimate:
+    """The mean of the strata's means, from the values of runs by stratum and run, each with its block.
 
-
-def total(a: Summary, b: Summary) -> Summary:
-    """a + b, with the worst of both intervals."""
-    return _combined(a, b, a.mean + b.mean, [a.low + b.low, a.high + b.high])
-
-
-def product(a: Summary, b: Summary) -> Summary:
-    """a * b, with the worst of both intervals."""
-    return _combined(a, b, a.mean * b.mean, [x * y for x in (a.low, a.high) for y in (b.low, b.high)])
-
-
-def extreme(values: Sequence[Summary], choose: Callable[[Iterable[float]], float]) -> Summary:
-    """The largest or the smallest of several, as ``choose`` (max or min) has it of means and of both bounds."""
-    mean, low, high = (choose([getattr(value, name) for value in values]) for name in ("mean", "low", "high"))
-    return Summary(mean, None, min(value.n for value in values), low, high, max(value.repeats for value in values))
-
-
-def difference(a: Summary, b: Summary) -> Summary:
-    """a - b. The interval holds zero exactly when the intervals of ``a`` and ``b`` overlap."""
-    return _combined(a, b, a.mean - b.mean, [a.low - b.high, a.high - b.low])
-
-
-def ratio(a: Summary, b: Summary) -> Summary:
-    """a / b for positive quantities; the interval takes the worst of both intervals.
-
-    Raises ValueError when the interval of ``b`` reaches zero.
+    A stratum of a single run adds nothing to the error: it stands for what has no randomness. Raises ValueError
+    without a value.
     """
-    if b.low <= 0:
-        raise ValueError(f"the divisor's 95 % interval from {b.low:g} to {b.high:g} reaches zero")
-    return _combined(a, b, a.mean / b.mean, [x / y for x in (a.low, a.high) for y in (b.low, b.high)])
+    if not values or not all(values.values()):
+        raise ValueError("an estimate needs at least one value in each stratum")
+    count = len(values)
+    strata: dict[Hashable, Stratum] = {}
+    means = []
+    for key, runs in values.items():
+        n = len(runs)
+        mean = math.fsum(value for _, value in runs.values()) / n
+        means.append(mean)
+        if n > 1:
+            alike = len({value for _, value in runs.values()}) == 1
+            pulls = {
+                run: (block, 0.0 if alike else (value - mean) / (n * count)) for run, (block, value) in runs.items()
+            }
+            strata[key] = Stratum(pulls, prior.variance / (n * count**2), prior.degrees)
+    return Estimate(
+        math.fsum(means) / count,
+        strata,
+        min((len(runs) for runs in values.values() if len(runs) > 1), default=1),
+        sum(len(runs) for runs in values.values()),
+        repeats,
+        sd,
+        bounds,
+        together=prior.together,
+    )
 
 
-def percent_gain(a: Summary, b: Summary) -> Summary:
+def total(a: Estimate, b: Estimate) -> Estimate:
+    """a + b."""
+    bounds = a.bounds[0] + b.bounds[0], a.bounds[1] + b.bounds[1]
+    return _combined(a, 1.0, b, 1.0, a.value + b.value, bounds, _shifted(a, b, 1.0))
+
+
+def difference(a: Estimate, b: Estimate) -> Estimate:
+    """a - b."""
+    bounds = a.bounds[0] - b.bounds[1], a.bounds[1] - b.bounds[0]
+    return _combined(a, 1.0, b, -1.0, a.value - b.value, bounds, _shifted(a, b, -1.0))
+
+
+def product(a: Estimate, b: Estimate) -> Estimate:
+    """a * b."""
+    origin = None
+    for one, other in ((a, b), (b, a)):
+        if not other.strata and one.origin is not None:
+            origin = one.origin * other.value
+    return _combined(a, b.value, b, a.value, a.value * b.value, UNBOUNDED, origin)
+
+
+def ratio(a: Estimate, b: Estimate) -> Estimate:
+    """a / b, with its interval on the log scale. Raises ValueError when the interval of ``b`` reaches zero."""
+    low, high = b.interval()
+    if low <= 0:
+        raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} reaches zero")
+    value = a.value / b.value
+    origin = 0.0 if a.value > 0 and (a.strata or b.strata) else None
+    return _combined(a, 1 / b.value, b, -value / b.value, value, UNBOUNDED, origin)
+
+
+def percent_gain(a: Estimate, b: Estimate) -> Estimate:
     """By how many percent ``a`` exceeds ``b``. Raises ValueError like ``ratio``."""
-    quotient = ratio(a, b)
-    mean, low, high = (100 * (value - 1) for value in (quotient.mean, quotient.low, quotient.high))
-    return Summary(mean, None, quotient.n, low, high, quotient.repeats)
+    return product(exactly(100.0), difference(ratio(a, b), exactly(1.0)))
 
 
-def _combined(a: Summary, b: Summary, mean: float, bounds: Sequence[float]) -> Summary:
-    """What two make together. An exact number (n of 0) has no say in how many repetitions there are."""
-    counts = [side.n for side in (a, b) if side.n]
-    return Summary(mean, None, min(counts, default=0), min(bounds), max(bounds), max(a.repeats, b.repeats))
+def extreme(values: Sequence[Estimate], choose: Callable[[Iterable[float]], float]) -> Estimate:
+    """The one of several that is the largest or the smallest, as ``choose`` (max or min) has it."""
+    wanted = choose(one.value for one in values)
+    return next(one for one in values if one.value == wanted)
+
+
+def _shifted(a: Estimate, b: Estimate, sign: float) -> float | None:
+    """The origin of a ratio to which an exact number is added."""
+    if not b.strata and a.origin is not None:
+        return a.origin + sign * b.value
+    if not a.strata and b.origin is not None:
+        return a.value + sign * b.origin
+    return None
+
+
+def _combined(
+    a: Estimate,
+    weight_a: float,
+    b: Estimate,
+    weight_b: float,
+    value: float,
+    bounds: tuple[float, float],
+    origin: float | None,
+) -> Estimate:
+    """What two make together, to first order. An exact number (no runs) has no say in how many runs there are."""
+    strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
+    for key, one in b.strata.items():
+        other = one.weighed(weight_b)
+        strata[key] = strata[key].joined(other) if key in strata else other
+    measured = [side for side in (a, b) if side.runs]
+    return Estimate(
+        value,
+        strata,
+        min((side.n for side in measured), default=0),
+        min((side.runs for side in measured), default=0),
+        max(a.repeats, b.repeats),
+        None,
+        bounds,
+        origin,
+        min(a.together, b.together),
+    )
+
+
+def _satterthwaite(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Variance and degrees of freedom of a sum of independent parts."""
+    known = list(parts)
+    variance = math.fsum(part for part, _ in known)
+    if not variance:
+        return 0.0, sum(degrees for _, degrees in known)
+    return variance, variance**2 / math.fsum(part**2 / degrees for part, degrees in known if part)

@@ -58,25 +58,25 @@ def link_stability(port: Bottleneck, interval_us: float, since_us: float = 0.0) 
     return variation(port_rates_mbps(port, interval_us, since_us))
 
 
-@metric("ms", "mean RTT of pings", least=1)
+@metric("ms", "mean RTT of pings")
 def rtt(pings: Pings, since_us: float = 0.0) -> float:
     """Mean round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, since_us).mean()) / 1000
 
 
-@metric("ms", "smallest RTT of pings", least=1)
+@metric("ms", "smallest RTT of pings")
 def rtt_least(pings: Pings) -> float:
     """Smallest round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, 0.0).min()) / 1000
 
 
-@metric("ms", "largest RTT of pings", least=1)
+@metric("ms", "largest RTT of pings")
 def rtt_most(pings: Pings) -> float:
     """Largest round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, 0.0).max()) / 1000
 
 
-@metric("%", "segments lost on the way back")
+@metric("%", "segments lost on the way back", bounds=(0, 100))
 def return_loss(data: WholeRun, flow: str | None = None) -> float:
     """Percent of the segments that the receiving host sent which its sender did not get (RFC 4022 counters)."""
     sender, receiver = data.ends(flow)

@@ -64,14 +64,14 @@ def peak_mbps(connections: Connections, span: Together, interval_us: float) -> f
     return float(rates_mbps(connections, span, interval_us).sum(axis=1).max())
 
 
-@metric("%", "time at 90 % of the highest throughput or more", least=1, name="sustained")
+@metric("%", "time at 90 % of the highest throughput or more", bounds=(0, 100), name="sustained")
 def sustained_percent(connections: Connections, span: Together, interval_us: float) -> float:
     """Percent of the intervals whose rate is 90 % of the highest or more."""
     rates = rates_mbps(connections, span, interval_us).sum(axis=1)
     return float(100 * (rates >= HIGH * _above_zero(rates.max())).mean())
 
 
-@metric("%", "lowest throughput after the highest, of the highest", least=1, name="dip")
+@metric("%", "lowest throughput after the highest, of the highest", bounds=(0, 100), name="dip")
 def dip_percent(connections: Connections, span: Together, interval_us: float) -> float:
     """Lowest rate after the first interval at 90 % of the highest, in percent of the highest."""
     rates = rates_mbps(connections, span, interval_us).sum(axis=1)

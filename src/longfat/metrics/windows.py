@@ -14,7 +14,7 @@ from longfat.metrics.data import Bottleneck, Connection, NoValue, Samples
 from longfat.metrics.registry import metric
 
 
-@metric("segments", "segments that the connection has in queues", least=1, name="backlog")
+@metric("segments", "segments that the connection has in queues", name="backlog")
 def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
     """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas reckons it."""
     samples = samples.since(since_us)
@@ -25,7 +25,7 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
     return float(np.median(window * np.maximum(1 - least / rtt, 0)))
 
 
-@metric("%", "time without a delay part of the window", least=1, name="reverted")
+@metric("%", "time without a delay part of the window", bounds=(0, 100), name="reverted")
 def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
     """Percent of the samples in which the delay part of the window is 0, so that the loss part alone is left."""
     delay_part = samples.since(since_us).dwnd
@@ -34,7 +34,7 @@ def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
     return float(100 * (delay_part == 0).mean())
 
 
-@metric("", "ssthresh after a cut over the window before it", least=1)
+@metric("", "ssthresh after a cut over the window before it")
 def threshold_ratio(samples: Connection, since_us: float | None = None) -> float:
     """ssthresh in the sample that shows a cut first over the window before the cut, median over the cuts.
 
@@ -46,7 +46,7 @@ def threshold_ratio(samples: Connection, since_us: float | None = None) -> float
     return float(np.median(samples.ssthresh[places] / np.maximum(samples.cwnd[places], samples.cwnd[places - 1])))
 
 
-@metric("segments", "smallest ssthresh after a cut", least=1, name="least_threshold")
+@metric("segments", "smallest ssthresh after a cut", name="least_threshold")
 def least_threshold_segments(samples: Connection, since_us: float | None = None) -> float:
     """Smallest ssthresh that a cut left, in segments."""
     places = _cuts_since(samples, since_us)
@@ -55,13 +55,13 @@ def least_threshold_segments(samples: Connection, since_us: float | None = None)
     return float(samples.ssthresh[places].min())
 
 
-@metric("cuts", "cuts that follow another", least=1)
+@metric("cuts", "cuts that follow another")
 def repeated_cuts(samples: Connection, within_us: float, since_us: float | None = None) -> float:
     """Cuts of the congestion window that follow another within the time."""
     return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())
 
 
-@metric("packets", "queue that the RTT tells of", least=1, name="derived_queue")
+@metric("packets", "queue that the RTT tells of", name="derived_queue")
 def derived_queue_packets(samples: Connection, port: Bottleneck, segment_bytes: float) -> float:
     """Packets whose sending takes as long as the RTT varies: highest less smallest, at the bottleneck's rate."""
     known = samples.srtt_us > 0

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from longfat.backends.protocol import BEYOND_KERNELS, needed
-from longfat.backends.registry import lacking, traits_of
+from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
 from longfat.catalog.stacks import STACKS
 from longfat.errors import Problem, StudyError
 from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
-from longfat.manifest.study import Point, Study, SweptExperiment
+from longfat.manifest.study import BACKEND, Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
@@ -37,32 +38,26 @@ def build_plan(
     kernels: Mapping[str, str] = MappingProxyType({}),
     manifest_sha256: str = "",
     claims_sha256: str = "",
+    chosen: Mapping[str, Collection[int]] | None = None,
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
     What no kernel can do is left out, with the reason, unless the backend that the pins name can.
     ``only`` names experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
     the digests of kernel, image and laboratory code, ``kernels`` those of named kernels. A run whose kernel is named
-    without being there pins the name. Raises StudyError for unknown names, all at once.
+    without being there pins the name. ``chosen`` has the repetitions (from 1, also beyond those of the study) of the
+    scenarios that are wanted, by name; None stands for all of the study's. Raises StudyError for unknown names, all
+    at once.
     """
     stack = stack or study.header.stack
-    _check_names(study, profile, stack, only)
     seed = study.header.seed if seed is None else seed
     if seed < 0:
         raise StudyError(f"seed {seed} is negative; allowed: 0 or more", where="--seed")
-    rule = None if profile == "paper" else getattr(study.header.profiles, profile)
-    chosen = [thinned(swept, rule) for swept in study.experiments if not only or swept.id in only]
-    _check_slugs(study, chosen)
-    runs, excluded = [], []
-    for swept in chosen:
-        excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
-        for point in swept.points:
-            own_pins = _with_kernel(pins, kernels, point.experiment.kernel or study.header.kernel)
-            scenario = resolve(point.experiment, study, STACKS[stack], own_pins)
-            if reason := _beyond(scenario, pins.get("backend")):
-                excluded.append(Excluded(swept.id, point.factors, reason))
-            else:
-                runs += _repetitions(swept, point, scenario, seed)
+    scenarios, excluded = scenarios_of(study, profile=profile, stack=stack, only=only, pins=pins, kernels=kernels)
+    runs = []
+    for scenario in scenarios:
+        wanted = range(1, scenario.repetitions + 1) if chosen is None else sorted(chosen.get(scenario.name, ()))
+        runs += [scenario.run(seed, repetition) for repetition in wanted]
     return Plan(
         study=study.name,
         profile=profile,
@@ -72,8 +67,75 @@ def build_plan(
         claims_sha256=claims_sha256,
         pins=dict(pins),
         runs=_ordered(runs, seed),
-        excluded=tuple(excluded),
+        excluded=excluded,
     )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One point of a study under a profile and a stack, ready to be repeated.
+
+    ``repetitions`` are those that the profile plans; there is no last one that could be run.
+    """
+
+    name: str
+    experiment: str
+    repetitions: int
+    point: Point
+    spec: RunSpec
+
+    def run(self, seed: int, repetition: int) -> PlannedRun:
+        """One repetition (from 1) under the study's seed."""
+        spec = repeat(self.spec, self.point.experiment, seed, repetition)
+        return PlannedRun(
+            run_id=spec.run_id,
+            scenario=self.name,
+            experiment=self.experiment,
+            factors=self.point.factors,
+            repetition=repetition,
+            spec=spec,
+        )
+
+
+def scenarios_of(
+    study: Study,
+    *,
+    profile: str,
+    stack: str,
+    only: Sequence[str] = (),
+    pins: Mapping[str, str],
+    kernels: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[tuple[Scenario, ...], tuple[Excluded, ...]]:
+    """The scenarios of a study in the manifest's order, and the points that are left out; arguments as build_plan's.
+
+    Raises StudyError for unknown names, all at once.
+    """
+    _check_names(study, profile, stack, only)
+    rule = None if profile == "paper" else getattr(study.header.profiles, profile)
+    chosen = [thinned(swept, rule) for swept in study.experiments if not only or swept.id in only]
+    _check_slugs(study, chosen)
+    scenarios, excluded = [], []
+    for swept in chosen:
+        excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
+        for point in _of_backend(study, swept, pins):
+            own_pins = _with_kernel(pins, kernels, point.experiment.kernel or study.header.kernel)
+            spec = resolve(point.experiment, study, STACKS[stack], own_pins)
+            if reason := _beyond(spec, pins.get("backend")):
+                excluded.append(Excluded(swept.id, point.factors, reason))
+            else:
+                name = scenario_slug(swept.id, point.labels)
+                scenarios.append(Scenario(name, swept.id, swept.repetitions, point, spec))
+    return tuple(scenarios), tuple(excluded)
+
+
+def _of_backend(study: Study, swept: SweptExperiment, pins: Mapping[str, str]) -> Iterator[Point]:
+    """The points for the backend that the pins name: where a study is compared over several, its own of each."""
+    first, name = next(iter(study.header.backends), None), pins.get("backend", DEFAULT_BACKEND)
+    for point in swept.points:
+        if first is None:
+            yield point
+        elif point.factors[BACKEND] == first:
+            yield replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
 
 
 def _beyond(scenario: RunSpec, backend: str | None) -> str | None:
@@ -133,23 +195,6 @@ def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
                 hint = "give the factor values names that differ in letters or digits"
                 raise StudyError(f"two scenarios are both called {slug!r}", where=study.file, hint=hint)
             seen.add(slug)
-
-
-def _repetitions(swept: SweptExperiment, point: Point, scenario: RunSpec, seed: int) -> list[PlannedRun]:
-    runs = []
-    for repetition in range(1, swept.repetitions + 1):
-        spec = repeat(scenario, point.experiment, seed, repetition)
-        runs.append(
-            PlannedRun(
-                run_id=spec.run_id,
-                scenario=scenario_slug(swept.id, point.labels),
-                experiment=swept.id,
-                factors=point.factors,
-                repetition=repetition,
-                spec=spec,
-            )
-        )
-    return runs
 
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:

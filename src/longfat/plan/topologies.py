@@ -47,7 +47,7 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *
 def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
     """Links that have rate and delay; what a study drops deliberately is lost on the longest of them."""
     mtu = hosts.mtu.value
-    shaped = Egress(_host_rate(topology).value, queue=Queue("pfifo", hosts.local_queue))
+    shaped = _of_host(topology, hosts)
     forward_us, reverse_us = _split(topology)
     planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
     senders, receivers = _end_hosts(topology)
@@ -75,7 +75,7 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
 
 def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
     mtu = hosts.mtu.value
-    shaped = Egress(_host_rate(topology).value, queue=Queue("pfifo", hosts.local_queue))
+    shaped = _of_host(topology, hosts)
     if isinstance(topology, Direct):
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
@@ -115,8 +115,10 @@ def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]
     return end_hosts(topology.kind)
 
 
-def _host_rate(topology: AnyTopology) -> Rate:
-    return (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
+def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
+    """What a host does with the packets it sends, on its own side of the delay."""
+    rate = (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
+    return Egress() if rate == "unlimited" else Egress(rate.value, queue=Queue("pfifo", hosts.local_queue))
 
 
 def _split(topology: AnyTopology) -> tuple[int, int]:

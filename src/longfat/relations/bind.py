@@ -25,6 +25,7 @@ from longfat.relations.syntax import (
     Item,
     Loop,
     Number,
+    Places,
     Rank,
     Relation,
     RelationError,
@@ -38,7 +39,7 @@ Environment = Mapping[str, Value]  # what the variables of loops stand for
 # Values of a factor over the runs that a selection chooses: all of the study's, or those in the lock.
 ValuesOf = Callable[[Selection, str], Sequence[Value]]
 
-_DIMENSIONS = {"time": "Duration", "size": "Size", "rate": "Rate"}
+_DIMENSIONS = {"time": "Duration", "size": "Size", "rate": "Rate", "number": None}
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def terms_of(node: Chain | Within | Alike | Expression) -> Iterator[Term]:
         yield from terms_of(node.first)
         for _, limit in node.rest:
             yield from terms_of(limit.of)
-    elif isinstance(node, Within | Alike | Extreme):
+    elif isinstance(node, Within | Alike | Extreme | Places):
         yield from terms_of(node.of)
 
 
@@ -173,7 +174,12 @@ class _Chosen:
             raise RelationError(f"{item.name!r} is a parameter: write {item.name}=VALUE", item.column)
         (value,) = values
         if value.dimension != _DIMENSIONS[parameter.dimension] or isinstance(value.base, str):
-            allowed = {"time": "a length of time such as 5 s", "size": "a size such as 1500 B", "rate": "a rate"}
+            allowed = {
+                "time": "a length of time such as 5 s",
+                "size": "a size such as 1500 B",
+                "rate": "a rate",
+                "number": "a number",
+            }
             message = f"{item.name} is {value.text!r}; allowed: {allowed[parameter.dimension]}"
             raise RelationError(message, value.column)
         self._parameters[item.name] = float(value.base)
@@ -338,8 +344,15 @@ def values_in_study(study: Study) -> ValuesOf:
     return values
 
 
-def check_term(term: Term, scope: Scope) -> None:
-    """Raise RelationError when the term's names stand for nothing, or no run of the study meets its conditions."""
+def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
+    """Raise RelationError when the term's names stand for nothing, or no run of the study meets its conditions.
+
+    Its metric must be one with ``several`` points in a run, or must not.
+    """
+    if bool(metric_of(term).over) != several:
+        message = f"metric {term.metric!r} has {'one value' if several else 'several points'} in a run"
+        hint = None if several else f"hold it against one law: {term.metric}[...] = FORMULA(...)"
+        raise RelationError(message, term.column, hint)
     selection = selection_of(term, scope)
     points = scope.experiments[selection.experiment].points
     if not any(
@@ -373,6 +386,10 @@ def _check(node: Chain | Within | Alike | Expression, scope: Scope, values_of: V
         _check_rank(node, scope, values_of)
     elif isinstance(node, Formula):
         check_formula(node)
+    elif isinstance(node, Places):
+        check_term(node.of, scope, several=True)
+    elif isinstance(node, Chain) and has_points(node.first):
+        _check_points(node, scope)
     elif isinstance(node, Chain):
         _check(node.first, scope, values_of)
         for sign, limit in node.rest:
@@ -385,6 +402,30 @@ def _check(node: Chain | Within | Alike | Expression, scope: Scope, values_of: V
             raise RelationError(f"between {node.low:g} and {node.high:g} lies nothing")
         if isinstance(node, Alike):
             _check_along(node.factor, node.of, scope, node.column)
+
+
+def has_points(side: Expression) -> bool:
+    """Whether a side of a relation is a metric with several points in a run. Raises RelationError."""
+    return isinstance(side, Term) and bool(metric_of(side).over)
+
+
+def _check_points(chain: Chain, scope: Scope) -> None:
+    assert isinstance(chain.first, Term)
+    check_term(chain.first, scope, several=True)
+    (_, limit), *more = chain.rest
+    if more or limit.spread is not None or not is_constant(limit.of):
+        raise RelationError("points are held against one law of numbers and formulas", chain.first.column)
+    _check_law(limit.of, metric_of(chain.first).over, chain.first.column)
+
+
+def _check_law(law: Expression, over: Sequence[str], column: int) -> None:
+    if isinstance(law, Binary):
+        _check_law(law.left, over, column)
+        _check_law(law.right, over, column)
+    elif isinstance(law, Formula):
+        check_formula(law, over)
+    elif not isinstance(law, Number):
+        raise RelationError("points are held against one law of numbers and formulas", column)
 
 
 def _check_along(factor: str, of: Expression, scope: Scope, column: int) -> None:
@@ -409,14 +450,23 @@ def _check_rank(rank: Rank, scope: Scope, values_of: ValuesOf) -> None:
         raise RelationError(*_at(found, rank.value.column))
 
 
-def check_formula(formula: Formula) -> None:
-    """Raise RelationError unless it is a known formula with its arguments, each a number or a quantity above 0."""
+def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
+    """Raise RelationError unless it is a known formula with its arguments, each a number or a quantity above 0.
+
+    What points are ``over`` may stand there by its name alone.
+    """
     if formula.name not in FORMULAS:
         raise RelationError(*_at(unknown("formula", formula.name, FORMULAS), formula.column))
     needed, given = arguments_of(formula.name), dict(formula.arguments)
     for name, value in formula.arguments:
         if name not in needed:
-            raise RelationError(*_at(unknown(f"argument of {formula.name}", name, needed), value.column))
+            column = value.column if value else formula.column
+            raise RelationError(*_at(unknown(f"argument of {formula.name}", name, needed), column))
+        if value is None:
+            if name not in over:
+                known = f"the points are over {', '.join(over)}" if over else "there are no points to take it from"
+                raise RelationError(f"argument {name} has no value, and {known}", formula.column)
+            continue
         if isinstance(value.base, bool | str) or value.base <= 0:
             message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0"
             raise RelationError(message, value.column)

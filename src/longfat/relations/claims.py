@@ -7,10 +7,10 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -22,9 +22,10 @@ from longfat.manifest.models import Header
 from longfat.manifest.names import Finding, Path
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
-from longfat.relations.bind import check_relation
-from longfat.relations.syntax import Relation, RelationError, parse
-from longfat.relations.tables import TableError, read_cells
+from longfat.relations.bind import Scope, check_relation, check_term, selection_of, terms_of
+from longfat.relations.paper import quantity
+from longfat.relations.syntax import Relation, RelationError, parse, parse_term
+from longfat.relations.tables import RETEST, Cell, TableError, read_claimed
 
 CLAIMS = "claims.yaml"
 
@@ -42,11 +43,13 @@ def _placed(text: str, error: RelationError) -> str:
 
 
 RelationText = Annotated[f.Text, AfterValidator(_syntax)]
-Relations = Annotated[
-    tuple[RelationText, ...],
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
-]
+_Listed = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+_OneOrSeveral = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
+# Relations in which `${COLUMN}` stands for what a row has there.
+Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
 class PaperStatement(Closed):
@@ -65,6 +68,40 @@ class PaperStatement(Closed):
         return f"{shown} {self.unit}".strip()
 
 
+class Deviation(Closed):
+    """What is known to be done instead of what a claim says."""
+
+    reason: f.Text = Field(description="why, with the source: a file of the kernel, say")
+    relation: Relations = Field(description="what holds instead; of several each must hold")
+
+
+class Inconsistent(Closed):
+    """Where the paper's own figures contradict the statement."""
+
+    where: f.Text = Field(description="the place in the paper that contradicts it, beside that of the statement")
+    reason: f.Text = Field(description="what stands there")
+
+
+class Retest(Closed):
+    """How much the paper's own numbers differ when it measures the same again."""
+
+    deviation: f.Number = Field(description="standard deviation, in percent of the number or in its unit")
+    of: Literal["number", "unit"] = Field("number", description="number: in percent of it; unit: in its unit")
+    where: f.Text = Field(description="where the paper measures again")
+
+
+class Needs(Closed):
+    """What runs must be for the claim to be judged on them at all."""
+
+    lasts: f.Length | None = Field(None, description="each run's traffic lasts at least so long")
+    epochs: f.Count | None = Field(None, description="windows are cut at least so often in each run")
+    utilisation: f.Number | None = Field(None, description="the bottleneck is used by at least so many percent")
+    at_least_n: f.Count | None = Field(None, description="each scenario has at least so many runs")
+
+
+Kind = Literal["law", "construction"]
+
+
 class WrittenClaim(Closed):
     """One testable statement of the paper, or a hypothesis of a study of one's own, as claims.yaml has it."""
 
@@ -76,7 +113,18 @@ class WrittenClaim(Closed):
         None, description="what the paper states; required where the study has a paper"
     )
     relation: Relations = Field((), description="what decides it; of several each must hold")
+    deviation: Deviation | None = Field(None, description="what is known to hold instead, and why")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test it")
+    kind: Kind | None = Field(
+        None, description="law: a rule of an algorithm, two runs suffice; construction: true by how runs are set up"
+    )
+    calibrated_on: f.Text | None = Field(None, description="which setting was chosen with this number in sight")
+    oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by the metric as a relation names it")
+    inconsistent: Inconsistent | None = Field(None, description="where the paper contradicts its statement")
+    contradicts: tuple[f.Name, ...] = Field((), description="claims that exclude this one")
+    same_as: f.Name | None = Field(None, description="the claim that is the same test; it counts once")
+    retest: Retest | None = Field(None, description="how much the paper's number differs when it measures again")
+    needs: Needs | None = Field(None, description="what its runs must be")
 
     @model_validator(mode="after")
     def _check_test(self) -> WrittenClaim:
@@ -86,22 +134,32 @@ class WrittenClaim(Closed):
 
 
 class TableClaims(Closed):
-    """A table of the paper whose rows are claims: each row of its file is a cell, rows of one ``claim`` one claim.
+    """A table of the paper whose rows are claims: rows of one ``claim`` are one claim, those without one are none.
 
-    ``${COLUMN}`` stands for what a row has there; ``${value}`` brings the paper's own error along, if the row has
-    one, and ``${cells}`` stands for all of a claim's cells.
+    ``${COLUMN}`` stands for what a row has there. Where each row is a cell, ``${value}`` brings the paper's own error
+    along, if the row has one, and ``${cells}`` stands for all of a claim's cells.
     """
 
     file: f.Text = Field(
-        description="CSV file beside claims.yaml, with the columns claim and value, and cell, error and n if need be"
+        description="CSV file beside claims.yaml with a column claim; if its rows are cells with value, and cell, error"
+        " and n if need be"
     )
     artifact: f.Name = Field(description="the table")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
-    relation: f.Text | None = Field(None, description="the relation of a row")
+    paper: f.Text | None = Field(None, description="what the paper states in a row (default: the claim's cells)")
+    relation: Templates = Field((), description="the relation of a row; of several each must hold")
     not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
+    retest: Retest | None = Field(
+        None,
+        description="how much the numbers differ when the paper measures again; column retest says where",
+    )
+    kind: Kind | None = Field(None, description="as of a claim: law or construction")
+    contradicts: dict[str, tuple[f.Name, ...]] = Field({}, description="by claim, the claims that exclude it")
+    same_as: dict[str, f.Name] = Field({}, description="by claim, the claim that is the same test")
+    needs: Needs | None = Field(None, description="what the runs of its claims must be")
 
     @model_validator(mode="after")
     def _check_test(self) -> TableClaims:
@@ -123,7 +181,9 @@ class ClaimsDocument(Closed):
 class Claim:
     """One testable statement with what decides it: relations that must all hold, or why it cannot be tested.
 
-    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis.
+    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis. ``place`` is where it
+    stands in claims.yaml. ``retests`` has, for each relation, the deviation of the paper's own retests. ``deviation``
+    says why something else is known to hold, and ``instead`` what.
     """
 
     id: str
@@ -134,6 +194,32 @@ class Claim:
     where: str
     relations: tuple[Relation, ...]
     not_testable: str | None = None
+    declared: Kind | None = None
+    calibrated_on: str | None = None
+    oracle: Mapping[Hashable, float] = field(default_factory=dict)
+    inconsistent: Inconsistent | None = None
+    contradicts: tuple[str, ...] = ()
+    same_as: str | None = None
+    retests: tuple[Retest | None, ...] = ()
+    needs: Needs | None = None
+    place: Path = ()
+    deviation: str | None = None
+    instead: tuple[Relation, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether a run has a say in it."""
+        return any(True for relation in self.relations for _ in terms_of(relation.claim))
+
+    @property
+    def kind(self) -> str:
+        """What it is counted among: measured claims, or one of the kinds that are kept apart from them."""
+        if self.not_testable is None and not self.measured:
+            return "arithmetic"
+        return self.declared or ("calibrated" if self.calibrated_on else "measured")
+
+
+KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
 
 
 def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]:
@@ -141,6 +227,8 @@ def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]
 
     Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
     """
+    from longfat.relations.gates import check_gates  # they know of claims
+
     known = study or load_study(path.with_name("study.yaml"))
     load_own_metrics(path.parent)
     claims: list[Claim] = []
@@ -157,6 +245,7 @@ def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]
                 message = f"claim {written.id!r} does not say what the paper states"
                 yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
             yield from _take(written, ("claims", index), known, claims)
+        yield from check_gates(claims, known)
 
     load_document(path, ClaimsDocument, "claims", "id", check)
     return tuple(claims)
@@ -164,12 +253,21 @@ def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]
 
 def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:
     """Add a claim, and yield what is wrong with its relations."""
-    relations = []
+    relations: list[Relation] = []
+    instead: list[Relation] = []
+    deviation = written.deviation
     for number, text in enumerate(written.relation):
+        yield from _take_relation(text, (*place, "relation", number), study, relations)
+    for number, text in enumerate(deviation.relation if deviation else ()):
+        yield from _take_relation(text, (*place, "deviation", "relation", number), study, instead)
+    oracle: dict[Hashable, float] = {}
+    for text, printed in written.oracle.items():
         try:
-            relations.append(_checked(text, study))
+            term = parse_term(text)
+            check_term(term, Scope(study))
+            oracle[quantity(selection_of(term, Scope(study)), study)] = printed
         except RelationError as error:
-            yield Finding((*place, "relation", number), _placed(text, error), error.hint)
+            yield Finding((*place, "oracle", text), _placed(text, error), error.hint)
     paper = written.paper
     claims.append(
         Claim(
@@ -181,8 +279,27 @@ def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim])
             paper.where if paper else "",
             tuple(relations),
             written.not_testable,
+            written.kind,
+            written.calibrated_on,
+            oracle,
+            written.inconsistent,
+            written.contradicts,
+            written.same_as,
+            (written.retest,) * len(relations),
+            written.needs,
+            place,
+            deviation.reason if deviation else None,
+            tuple(instead),
         )
     )
+
+
+def _take_relation(text: str, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
+    """Add a relation, or yield what is wrong with it."""
+    try:
+        relations.append(_checked(text, study))
+    except RelationError as error:
+        yield Finding(place, _placed(text, error), error.hint)
 
 
 def _take_table(
@@ -190,35 +307,59 @@ def _take_table(
 ) -> Iterator[Finding]:
     """Add the claims of a table, and yield what is wrong with it."""
     try:
-        cells = read_cells(path.parent / table.file)
+        claimed = read_claimed(path.parent / table.file)
     except TableError as error:
         yield Finding((*place, "file"), str(error))
         return
     known = {claim.id for claim in claims}
-    for claim, rows in cells.items():
+    for claim, rows in claimed.items():
         if claim in known:
             yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
         relations = []
-        for row in rows if table.relation else ():
-            try:
-                relations.append(_checked(row.filled(str(table.relation)), study))
-            except TableError as error:
-                yield Finding((*place, "relation"), str(error))
-            except RelationError as error:
-                message = f"{table.file}, line {row.line}: {_placed(row.filled(str(table.relation)), error)}"
-                yield Finding((*place, "relation"), message, error.hint)
+        retests = []
+        for row in rows:
+            for number, template in enumerate(table.relation):
+                below = (*place, "relation", number)
+                try:
+                    relations.append(_checked(row.filled(template), study))
+                    retests.append(table.retest if row.columns.get(RETEST) == "yes" else None)
+                except TableError as error:
+                    yield Finding(below, str(error))
+                except RelationError as error:
+                    message = f"{table.file}, line {row.line}: {_placed(row.filled(template), error)}"
+                    yield Finding(below, message, error.hint)
+        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
+        statement = printed = None
         try:
-            printed = ", ".join(row.named for row in rows)
-            statement = rows[0].filled(table.statement, cells=printed)
+            statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
         except TableError as error:
             yield Finding((*place, "statement"), str(error))
-            continue
-        paper = f"{printed} {table.unit}".strip()
-        claims.append(
-            Claim(
-                claim, table.artifact, table.also, statement, paper, table.where, tuple(relations), table.not_testable
+        try:
+            printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
+        except TableError as error:
+            yield Finding((*place, "paper"), str(error))
+        if printed == "":
+            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
+        if statement and printed:
+            paper = f"{printed} {table.unit}".strip()
+            claims.append(
+                Claim(
+                    claim,
+                    table.artifact,
+                    table.also,
+                    statement,
+                    paper,
+                    table.where,
+                    tuple(relations),
+                    table.not_testable,
+                    declared=table.kind,
+                    contradicts=table.contradicts.get(claim, ()),
+                    same_as=table.same_as.get(claim),
+                    retests=tuple(retests),
+                    needs=table.needs,
+                    place=place,
+                )
             )
-        )
 
 
 def _checked(text: str, study: Study) -> Relation:

@@ -6,21 +6,29 @@ Owns how intervals combine along an expression. Gives no verdict.
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import permutations
+from typing import Protocol
 
 from longfat.dataset.load import Dataset
+from longfat.manifest.idle import varies
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import NoValue
-from longfat.metrics.quantities import Selection, measure, significant
-from longfat.metrics.statistics import Summary
+from longfat.metrics.orders import Judged, Widest, needed
+from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
+from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     Scope,
     ValuesOf,
     along,
     first_experiment,
+    has_points,
     is_constant,
     metric_of,
     scopes,
@@ -28,7 +36,16 @@ from longfat.relations.bind import (
     terms_of,
 )
 from longfat.relations.formulas import FORMULAS
-from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Limits, Outcome
+from longfat.relations.limits import (
+    APPROXIMATE_TOLERANCE,
+    LEVEL,
+    NO_EFFECT,
+    TOLERANCE,
+    Agreement,
+    Limits,
+    Outcome,
+)
+from longfat.relations.points import farthest, places
 from longfat.relations.ranking import rank_of
 from longfat.relations.syntax import (
     Alike,
@@ -41,6 +58,7 @@ from longfat.relations.syntax import (
     Gain,
     Limit,
     Number,
+    Places,
     Rank,
     Relation,
     Term,
@@ -49,13 +67,22 @@ from longfat.relations.syntax import (
 )
 from longfat.runspec import Scalar
 
+Allowed = Limits | Agreement
+
+LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
+LAW = 0.001  # two runs of a law differ by no more than this part of its value
+MOST_REPETITIONS = 1000  # more are not worth naming
+
 
 @dataclass(frozen=True)
 class Evidence:
-    """One comparison: what, its mean, standard deviation, n and 95 % interval, the limit, and the outcome.
+    """One comparison: what, its value, n and 95 % interval, the limit, and the outcome.
 
-    ``n`` of None marks a computed value. The numbers are None when there was no data; ``reason`` says why.
-    ``repeats`` counts repetitions that are not among the ``n`` because they are the same to the byte as another.
+    ``n`` of None marks a computed value; ``runs`` counts all runs of the smaller side. The numbers are None when there
+    was no data; ``reason`` says why. ``repeats`` counts repetitions that are not among the ``n`` because they are the
+    same to the byte as another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``needed`` the
+    repetitions that would decide what is open, ``gain`` by how much pairing divides the variance. ``agreement`` marks
+    a number that is held against the paper's own error.
     """
 
     what: str
@@ -69,6 +96,59 @@ class Evidence:
     high: float | None = None
     reason: str | None = None
     repeats: int = 0
+    runs: int | None = None
+    p_holds: float | None = None
+    p_fails: float | None = None
+    no_effect: bool = False
+    needed: int | None = None
+    gain: float | None = None
+    agreement: bool = False
+
+
+class Readings(Protocol):
+    """What a relation is held against: the runs of a dataset, or the numbers of a paper."""
+
+    @property
+    def study(self) -> Study: ...
+    @property
+    def values_of(self) -> ValuesOf:
+        """The values of a factor among what a selection chooses."""
+        ...
+
+    def read(self, selection: Selection, least: int | None) -> Estimate:
+        """The metric. Raises NoValue."""
+        ...
+
+    def middle(self, selection: Selection, least: int | None) -> Judged:
+        """What the metric is judged by, where this is the median. Raises NoValue."""
+        ...
+
+    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
+        """The rank of a factor's value. Raises NoValue."""
+        ...
+
+    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
+        """The point of a metric that is farthest from a law. Raises NoValue."""
+        ...
+
+    def places(self, selection: Selection) -> Estimate:
+        """At how many places the points of a metric lie. Raises NoValue."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a claim says of how its comparisons are made.
+
+    ``law`` lets two runs do that agree; ``paper`` has the paper's own numbers, by which the size of an order is
+    known; ``retest`` is how much the paper's numbers differ when it measures again, in parts of the number or,
+    ``retest_absolute``, in its unit.
+    """
+
+    law: bool = False
+    paper: Readings | None = None
+    retest: float = 0.0
+    retest_absolute: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +157,38 @@ class Grounds:
 
     study: Study
     dataset: Dataset
+
+    @cached_property
+    def pool(self) -> Pool:
+        """What runs have in common."""
+        pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
+        fixed = {
+            one.id: [
+                point.factors for point in one.points if not varies(point.experiment, self.study.header.algorithms)
+            ]
+            for one in self.study.experiments
+        }
+        return Pool(self.dataset, {name: partner for name, partner in pairs.items() if partner}, fixed)
+
+    def read(self, selection: Selection, least: int | None) -> Estimate:
+        """The metric over the runs. Raises NoValue."""
+        return measure(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
+
+    def middle(self, selection: Selection, least: int | None) -> Judged:
+        """What the metric alone is judged by, where this is the median. Raises NoValue."""
+        return median(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
+
+    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
+        """The rank of a factor's value. Raises NoValue."""
+        return rank_of(self.dataset, of, then, factor, value)
+
+    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
+        """The point of a metric over what the law says there, where it is farthest from that. Raises NoValue."""
+        return farthest(self.pool, selection, law, sign)
+
+    def places(self, selection: Selection) -> Estimate:
+        """At how many different places the points of a metric lie. Raises NoValue."""
+        return places(self.pool, selection)
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, str, Scalar], str]:
@@ -102,19 +214,22 @@ class Grounds:
         return values
 
 
-def comparisons(relation: Relation, grounds: Grounds) -> Iterator[Evidence]:
-    """The comparisons that a relation consists of, for all values of its loops. Raises RelationError."""
+def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
+    """The comparisons that a relation consists of, for all values of its loops. Raises RelationError.
+
+    Each is decided by itself; what fails among several is for the judge of them all.
+    """
     found = False
     for scope in scopes(relation, grounds.study, grounds.values_of):
         found = True
-        yield from _claimed(relation.claim, _Values(grounds, scope))
+        yield from _claimed(relation.claim, _Values(grounds, scope, rule=rule))
     if not found:
         experiment = first_experiment(relation, grounds.study)
         reason = f"the lock has no such run of experiment {experiment!r}"
         yield Evidence(relation.text, "", "", "no_data", reason=reason)
 
 
-def evaluated(expression: Expression, grounds: Grounds, least: int | None = None) -> Summary:
+def evaluated(expression: Expression, grounds: Grounds, least: int | None = None) -> Judged:
     """The value of an expression with its interval, from ``least`` repetitions on.
 
     Raises NoValue or ValueError with the reason, RelationError on a name that stands for nothing.
@@ -129,7 +244,7 @@ def _claimed(claim: Chain | Within | Alike, values: _Values) -> Iterator[Evidenc
         percent = 100 * (APPROXIMATE_TOLERANCE if claim.nearly else TOLERANCE)
         what = f"{values.words(claim.of)}, highest over lowest {claim.factor}"
         limits = Limits(float("-inf"), percent, True)
-        yield compared(lambda: values.widest(claim.of, claim.factor), what, "%", limits)
+        yield values.compared(lambda: values.widest(claim.of, claim.factor), what, "%", limits)
     else:
         left = claim.first
         for sign, limit in claim.rest:
@@ -141,36 +256,94 @@ def _claimed(claim: Chain | Within | Alike, values: _Values) -> Iterator[Evidenc
 class _Values:
     """Expressions evaluated in one scope."""
 
-    grounds: Grounds
+    grounds: Readings
     scope: Scope
-    least: int | None = None  # repetitions that a metric may rest on (default: its own)
+    least: int | None = None  # runs of a scenario that a metric may rest on
+    rule: Rule = Rule()
 
     def compare(self, left: Expression, sign: Comparator, limit: Limit) -> Evidence:
         """One side against the next. Two measured sides: < and > are of their difference, all else of their ratio."""
         right = limit.of
+        if isinstance(left, Term) and has_points(left):
+            return self._at_points(left, sign, right)
         if is_constant(right):
-            return self.held(left, Limits.of(sign, self.constant(right), limit.spread))
+            number = constant(right)
+            if limit.spread is not None and not is_constant(left):
+                retest = max(self.rule.retest * abs(number), self.rule.retest_absolute)
+                return self.held(left, Agreement(number, limit.spread, retest))
+            return self.held(left, Limits.of(sign, number, limit.spread))
         if sign in "<>":
             above, below = (left, right) if sign == ">" else (right, left)
-            return self.held(Binary("-", above, below), Limits.of(">", 0.0))
+            order = Binary("-", above, below)
+            return self.held(order, lambda: Limits(0.0, math.inf, False, self._alike(above, below)))
         return self.held(Binary("/", left, right), Limits.of(sign, 1.0))
 
-    def held(self, expression: Expression, limits: Limits) -> Evidence:
+    def _at_points(self, left: Term, sign: Comparator, law: Expression) -> Evidence:
+        """The points of a metric over what the law says at each: the one that is farthest from it decides."""
+        selection = selection_of(left, self.scope)
+        what = f"{_named(selection)}, over {self.words(law)} where it is farthest from that"
+        evaluate = partial(self.grounds.farthest, selection, law, sign)
+        return self.compared(evaluate, what, "", Limits.of(sign, 1.0))
+
+    def _alike(self, above: Expression, below: Expression) -> float:
+        """How close the sides of an order are to be called alike: half of the paper's own difference, or 1 %."""
+        if self.rule.paper is not None:
+            paper = _Values(self.rule.paper, self.scope)
+            try:
+                return abs(paper.number(above) - paper.number(below)) / 2
+            except (NoValue, ValueError):
+                pass
+        return NO_EFFECT * max(abs(self.number(above)), abs(self.number(below)))
+
+    def number(self, expression: Expression) -> float:
+        """The value alone."""
+        return self.value(expression).value
+
+    def held(self, expression: Expression, limits: Allowed | Callable[[], Allowed]) -> Evidence:
         """An expression against limits."""
-        return compared(lambda: self.value(expression), self.words(expression), self.unit(expression), limits)
+        return self.compared(lambda: self.judged(expression), self.words(expression), self.unit(expression), limits)
 
-    def constant(self, expression: Expression) -> float:
-        """The value of an expression that rests on no measurement; a percentage as the number before the sign."""
-        return self.value(expression).mean
+    def compared(
+        self, evaluate: Callable[[], Judged], what: str, unit: str, limits: Allowed | Callable[[], Allowed]
+    ) -> Evidence:
+        """Hold a value with its interval against limits: inside, outside, or undecided."""
+        text = "above 0" if callable(limits) else limits.text(unit)
+        try:
+            value = evaluate()
+            allowed = limits() if callable(limits) else limits
+            self._require(value)
+        except NoValue as error:
+            return Evidence(what, unit, text, "no_data", reason=str(error))
+        except ValueError as error:
+            return Evidence(what, unit, text, "undecided", reason=str(error))
+        return _evidence(self._as_law(value), what, unit, allowed)
 
-    def value(self, expression: Expression) -> Summary:
+    def _require(self, value: Judged) -> None:
+        if value.runs and not value.exact and value.runs < LEAST_OF_ALL and self._as_law(value) is value:
+            raise NoValue(f"rests on {value.runs} runs, at least {LEAST_OF_ALL} are needed")
+
+    def _as_law(self, value: Judged) -> Judged:
+        """Two runs of a law that agree are as good as a computation."""
+        if self.rule.law and isinstance(value, Estimate) and value.range <= LAW * abs(value.value):
+            return dataclasses.replace(value, strata={})
+        return value
+
+    def judged(self, expression: Expression) -> Judged:
+        """What is held against limits: the value, or of a metric whose runs fall into two modes its median."""
+        if isinstance(expression, Term) and metric_of(expression).judged_by == "median":
+            return self.grounds.middle(selection_of(expression, self.scope), self.least)
+        if isinstance(expression, Rank):
+            return self._rank(expression)
+        return self.value(expression)
+
+    def value(self, expression: Expression) -> Estimate:
         """The value with its interval. Raises NoValue, ValueError or RelationError with the reason."""
         if isinstance(expression, Term):
-            return measure(self.grounds.dataset, selection_of(expression, self.scope), self.least)
+            return self.grounds.read(selection_of(expression, self.scope), self.least)
         if isinstance(expression, Number):
-            return _exactly(expression.value)
+            return statistics.exactly(expression.value)
         if isinstance(expression, Formula):
-            return _exactly(computed(expression))
+            return statistics.exactly(computed(expression))
         if isinstance(expression, Gain):
             return statistics.percent_gain(self.value(expression.left), self.value(expression.right))
         if isinstance(expression, Binary):
@@ -183,9 +356,11 @@ class _Values:
             return operation(self.value(expression.left), self.value(expression.right))
         if isinstance(expression, Extreme):
             return self._extreme(expression)
-        return self._rank(expression)
+        if isinstance(expression, Places):
+            return self.grounds.places(selection_of(expression.of, self.scope))
+        raise ValueError("a rank stands alone on its side: it cannot be reckoned with")
 
-    def widest(self, expression: Expression, factor: str) -> Summary:
+    def widest(self, expression: Expression, factor: str) -> Judged:
         """By how many percent the largest mean along the factor exceeds the smallest."""
         terms = tuple(terms_of(expression))
         known = self.grounds.values_of(selection_of(terms[0], self.scope), factor)
@@ -195,10 +370,9 @@ class _Values:
             _Values(self.grounds, self.scope.having(factor, value, terms), self.least).value(expression)
             for value in known
         ]
-        ends = max(found, key=lambda item: item.mean), min(found, key=lambda item: item.mean)
-        return statistics.percent_gain(*ends)
+        return Widest(tuple(statistics.percent_gain(one, other) for one, other in permutations(found, 2)))
 
-    def _extreme(self, extreme: Extreme) -> Summary:
+    def _extreme(self, extreme: Extreme) -> Estimate:
         terms = tuple(terms_of(extreme.of))
         inner = list(along(extreme.loop, self.scope, terms, self.grounds.values_of))
         if not inner:
@@ -206,10 +380,10 @@ class _Values:
         found = [_Values(self.grounds, scope, self.least).value(extreme.of) for scope in inner]
         return statistics.extreme(found, max if extreme.kind == "max" else min)
 
-    def _rank(self, rank: Rank) -> Summary:
+    def _rank(self, rank: Rank) -> Judged:
         of, then = selection_of(rank.of, self.scope), selection_of(rank.then, self.scope)
         value = self.scope.environment.get(str(rank.value.base), rank.value) if rank.value.word else rank.value
-        return rank_of(self.grounds.dataset, of, then, rank.factor, value.base)
+        return self.grounds.place(of, then, rank.factor, value.base)
 
     def unit(self, expression: Expression) -> str:
         """The unit of an expression's value."""
@@ -231,8 +405,10 @@ class _Values:
         if isinstance(expression, Number):
             return expression.text
         if isinstance(expression, Formula):
-            arguments = ", ".join(f"{name} {value.text}" for name, value in expression.arguments)
+            arguments = ", ".join(f"{name} {value.text}" if value else name for name, value in expression.arguments)
             return f"{expression.name.replace('_', ' ')} ({arguments})"
+        if isinstance(expression, Places):
+            return f"places of {self.words(expression.of)}"
         if isinstance(expression, Gain):
             return f"{self.words(expression.left)}, gain over {self.words(expression.right)}"
         if isinstance(expression, Binary):
@@ -255,28 +431,55 @@ class _Values:
         return _Values(self.grounds, inner).words(extreme.of) if inner is not self.scope else extreme.loop.variable
 
 
-def compared(evaluate: Callable[[], Summary], what: str, unit: str, limits: Limits) -> Evidence:
-    """Hold a value with its interval against limits: inside, outside, or undecided."""
-    limit = limits.text(unit)
-    try:
-        value = evaluate()
-    except (NoValue, ValueError) as error:
-        return Evidence(what, unit, limit, "no_data", reason=str(error))
-    mean, low, high = (significant(number) for number in (value.mean, value.low, value.high))
-    sd = None if value.sd is None else significant(value.sd)
+def _evidence(value: Judged, what: str, unit: str, limits: Allowed) -> Evidence:
+    chances = limits.chances(value)
+    outcome: Outcome = "fails" if chances.fails <= LEVEL else "holds" if chances.holds <= LEVEL else "undecided"
+    low, high = (significant(number) for number in value.interval())
+    spread = value.spread if isinstance(value, Estimate) else None
     return Evidence(
-        what, unit, limit, limits.outcome(value), mean, sd, value.n or None, low, high, repeats=value.repeats
+        what,
+        unit,
+        limits.text(unit),
+        outcome,
+        significant(value.value),
+        None if value.sd is None else significant(value.sd),
+        value.n or None,
+        low,
+        high,
+        repeats=value.repeats,
+        runs=value.runs or None,
+        p_holds=significant(chances.holds),
+        p_fails=significant(chances.fails),
+        no_effect=chances.no_effect,
+        needed=needed(value, lambda one: min(limits.chances(one)[:2]) <= LEVEL, MOST_REPETITIONS)
+        if outcome == "undecided"
+        else None,
+        gain=significant(spread.gain) if spread and spread.gain else None,
+        agreement=isinstance(limits, Agreement),
     )
+
+
+def constant(expression: Expression) -> float:
+    """The value of an expression that rests on no measurement."""
+    if isinstance(expression, Number):
+        return expression.value
+    if isinstance(expression, Formula):
+        return computed(expression)
+    if isinstance(expression, Gain):
+        return 100 * (constant(expression.left) / constant(expression.right) - 1)
+    if not isinstance(expression, Binary):
+        raise ValueError("rests on a measurement")
+    left, right = constant(expression.left), constant(expression.right)
+    operate = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+    return float(operate[expression.operator](left, right))
 
 
 def computed(formula: Formula) -> float:
     """The formula's value for checked arguments."""
-    numbers = {name: float(value.base) for name, value in formula.arguments if not isinstance(value.base, str)}
+    numbers = {
+        name: float(value.base) for name, value in formula.arguments if value and not isinstance(value.base, str)
+    }
     return float(FORMULAS[formula.name](**numbers))
-
-
-def _exactly(value: float) -> Summary:
-    return Summary(value, None, 0, value, value)
 
 
 def _named(selection: Selection) -> str:

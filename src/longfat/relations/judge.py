@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds each claim against the dataset and gives its verdict, with the numbers that led to it.
+"""Judges claims: each gets a verdict from the dataset by the relations that were fixed before.
 
-Owns how tests are decided and the file verdicts.json. The policy is docs/claims.md: limits come from the
-paper, and one that lies inside a 95 % interval decides nothing. Must not know any study.
+Owns the verdicts. Uses only ``longfat.metrics`` and the statistics behind it; has no number of any study.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -20,17 +19,26 @@ from longfat.errors import RigError
 from longfat.files import write_whole
 from longfat.manifest.load import load_study
 from longfat.manifest.names import shown
-from longfat.relations.claims import Claim, read_claims
-from longfat.relations.evaluate import Evidence, Grounds, comparisons
+from longfat.relations.claims import Claim, Retest, read_claims
+from longfat.relations.counting import Counted, VerdictWord, category_of
+from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
+from longfat.relations.firsts import changes, decisive, digest, keep_first
+from longfat.relations.gates import printed_numbers
+from longfat.relations.limits import fallen
+from longfat.relations.needs import unmet
+from longfat.relations.paper import PaperNumbers
 
 VERDICTS = "verdicts.json"
-VerdictWord = Literal["reproduced", "not_reproduced", "inconclusive", "not_testable"]
-VERDICT_WORDS: tuple[VerdictWord, ...] = ("reproduced", "not_reproduced", "inconclusive", "not_testable")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place."""
+    """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place.
+
+    ``category`` is what it is counted among, ``inconsistent`` where the paper contradicts its statement, ``group``
+    the claims that exclude it, ``same_as`` the claim that is the same test. ``deviation`` says why the claim is not
+    reproduced, where what is known to hold instead was found to hold.
+    """
 
     claim: str
     artifact: str | None
@@ -41,6 +49,35 @@ class Verdict:
     verdict: VerdictWord
     reason: str | None
     evidence: tuple[Evidence, ...]
+    category: str = "measured"
+    inconsistent: str | None = None
+    group: tuple[str, ...] = ()
+    same_as: str | None = None
+    deviation: str | None = None
+
+    @property
+    def counted(self) -> Counted:
+        """The verdict as it is counted."""
+        return Counted(self.claim, self.verdict, self.category, self.same_as, self.group)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The claims that verdicts rest on, beside those that the results folder saw first."""
+
+    claims_sha256: str
+    first_sha256: str
+    first_time: str
+    before_runs: bool
+    changes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What is known of when the limits were fixed."""
+        when = "before its first run" if self.before_runs else "when it was first judged, after its runs"
+        if self.changes:
+            return f"The claims were kept {when} ({self.first_time}), and have changed since"
+        return f"The claims, with their limits, are those that this folder kept {when}"
 
 
 def judge(results: Path, study_dir: Path) -> list[Verdict]:
@@ -50,8 +87,17 @@ def judge(results: Path, study_dir: Path) -> list[Verdict]:
     """
     study = load_study(study_dir / "study.yaml")
     grounds = Grounds(study, load_dataset(results))
-    verdicts = [decide(claim, grounds) for claim in read_claims(study_dir, study)]
-    data = {"format": 1, "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts]}
+    claims = read_claims(study_dir, study)
+    papers = printed_numbers(claims, study)
+    verdicts = [decide(claim, grounds, papers) for claim in claims]
+    first = keep_first(results, claims, before_runs=False)
+    changed = tuple(changes(first, claims))
+    origin = Origin(digest(decisive(claims)), first.sha256, first.time, first.before_runs, changed)
+    data = {
+        "format": 2,
+        "origin": dataclasses.asdict(origin),
+        "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
+    }
     path = results / VERDICTS
     try:
         write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
@@ -62,10 +108,20 @@ def judge(results: Path, study_dir: Path) -> list[Verdict]:
 
 def read_verdicts(results: Path) -> list[Verdict]:
     """The verdicts as ``judge`` wrote them. Raises RigError when they are missing or damaged."""
-    path = results / VERDICTS
+    return _read(results)[0]
+
+
+def read_origin(results: Path) -> Origin:
+    """What the verdicts rest on. Raises RigError like ``read_verdicts``."""
+    return _read(results)[1]
+
+
+def _read(results: Path) -> tuple[list[Verdict], Origin]:
+    path, closed = results / VERDICTS, ConfigDict(extra="forbid")
     try:
-        rows = json.loads(path.read_text(encoding="ascii"))["verdicts"]
-        return TypeAdapter(list[Verdict], config=ConfigDict(extra="forbid")).validate_python(rows)
+        data = json.loads(path.read_text(encoding="ascii"))
+        verdicts = TypeAdapter(list[Verdict], config=closed).validate_python(data["verdicts"])
+        return verdicts, TypeAdapter(Origin, config=closed).validate_python(data["origin"])
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -79,16 +135,21 @@ def _unreadable(path: Path, reason: str) -> RigError:
     return RigError(f"the verdicts cannot be read: {reason}", where=str(path), hint=hint)
 
 
-def decide(claim: Claim, grounds: Grounds) -> Verdict:
-    """The verdict on one claim."""
+def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | None = None) -> Verdict:
+    """The verdict on one claim; ``papers`` has the paper's own numbers by claim."""
     word: VerdictWord
     reason: str | None
+    evidence: tuple[Evidence, ...] = ()
     if claim.not_testable is not None:
-        evidence: tuple[Evidence, ...] = ()
         word, reason = "not_testable", claim.not_testable
+    elif missing := unmet(claim, grounds):
+        word, reason = "not_measured", missing
     else:
-        evidence = tuple(item for relation in claim.relations for item in comparisons(relation, grounds))
+        evidence = _evidence(claim, grounds, (papers or {}).get(claim.id))
         word, reason = _combined(evidence)
+    instead = tuple(item for relation in claim.instead for item in comparisons(relation, grounds, _rule(claim)))
+    deviation, reason = _deviation(claim, word, reason, instead)
+    marked = claim.inconsistent
     return Verdict(
         claim=claim.id,
         artifact=claim.artifact,
@@ -98,27 +159,78 @@ def decide(claim: Claim, grounds: Grounds) -> Verdict:
         where=claim.where,
         verdict=word,
         reason=reason,
-        evidence=evidence,
+        evidence=(*evidence, *(dataclasses.replace(item, what=f"instead: {item.what}") for item in instead)),
+        category=category_of(claim),
+        inconsistent=f"{claim.where} against {marked.where}: {marked.reason}" if marked else None,
+        group=claim.contradicts,
+        same_as=claim.same_as,
+        deviation=deviation,
     )
 
 
-def _combined(evidence: tuple[Evidence, ...]) -> tuple[VerdictWord, str | None]:
+def _deviation(
+    claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
+) -> tuple[str | None, str | None]:
+    """The claim's deviation if it is what was found, and the reason of the verdict with what became of it."""
+    if claim.deviation is None or word in ("inconclusive", "not_measured"):
+        return None, reason
+    if word != "not_reproduced":
+        return None, f"the deviation that is stated was not found: {claim.deviation}"
+    if _combined(instead)[0] != "reproduced":
+        return None, f"{reason}, and not what its deviation says either: {claim.deviation}"
+    return claim.deviation, f"deviates as stated: {claim.deviation}"
+
+
+def _evidence(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> tuple[Evidence, ...]:
+    """All comparisons; of those that fail by themselves, only what Holm's procedure leaves over all parts does."""
+    found = [
+        item
+        for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True)
+        for item in comparisons(relation, grounds, _rule(claim, retest, paper))
+    ]
+    failing = fallen([1.0 if item.p_fails is None else item.p_fails for item in found])
+    return tuple(
+        dataclasses.replace(item, outcome="holds" if item.p_holds == 0.0 and item.agreement else "undecided")
+        if item.outcome == "fails" and place not in failing
+        else item
+        for place, item in enumerate(found)
+    )
+
+
+def _rule(claim: Claim, retest: Retest | None = None, paper: PaperNumbers | None = None) -> Rule:
+    part = retest.deviation / 100 if retest and retest.of == "number" else 0.0
+    unit = retest.deviation if retest and retest.of == "unit" else 0.0
+    return Rule(claim.declared == "law", paper, part, unit)
+
+
+def _combined(evidence: Sequence[Evidence]) -> tuple[VerdictWord, str | None]:
     """All comparisons must hold; one that fails decides, else one that is open leaves the claim open."""
     failed = [item for item in evidence if item.outcome == "fails"]
     if failed:
         return "not_reproduced", _first(failed)
     empty = [item for item in evidence if item.outcome == "no_data"]
     if empty:
-        return "inconclusive", empty[0].reason
+        more = f" (and {len(empty) - 1} more)" if len(empty) > 1 else ""
+        return "not_measured", f"{empty[0].what}: {empty[0].reason}{more}"
     open_ = [item for item in evidence if item.outcome == "undecided"]
     if open_:
-        return "inconclusive", f"a limit lies inside the 95 % interval: {_first(open_)}"
-    return "reproduced", None
+        return "inconclusive", _open(open_)
+    return "agrees" if any(item.agreement for item in evidence) else "reproduced", None
 
 
-def _first(items: list[Evidence]) -> str:
+def _first(items: Sequence[Evidence]) -> str:
     more = f" (and {len(items) - 1} more)" if len(items) > 1 else ""
-    return f"measured {_number(items[0].mean)}, allowed {items[0].limit}{more}"
+    effect = "no effect: " if items[0].no_effect else ""
+    return f"{effect}measured {_number(items[0].mean)}, allowed {items[0].limit}{more}"
+
+
+def _open(items: Sequence[Evidence]) -> str:
+    unknown = [item for item in items if item.mean is None]
+    if unknown:
+        return f"{unknown[0].what}: {unknown[0].reason}"
+    worst = max(items, key=lambda item: item.needed or float("inf"))
+    n = f"about {worst.needed} repetitions" if worst.needed else "more repetitions than are worth naming"
+    return f"open: {_first([worst])}; {n} would decide" + (f", {len(items)} parts are open" if len(items) > 1 else "")
 
 
 def _number(value: float | None) -> str:

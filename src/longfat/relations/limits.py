@@ -1,33 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a relation allows: the numbers that follow from its sign, and how a value is held against them.
 
-Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result.
+Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result, and
+the two error probabilities by which a comparison is decided (docs/statistics.md).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from scipy import special
+
+from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
-from longfat.metrics.statistics import Summary
+from longfat.metrics.statistics import Estimate
 from longfat.relations.syntax import Comparator
 
 # What a stated number is allowed to miss by; docs/claims.md has the reasons.
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
 
+LEVEL = 0.05  # of every decision: that it holds, and that it fails
+NO_EFFECT = 0.01  # an order of which the paper prints no numbers: sides as close as this are alike
+
 Outcome = Literal["holds", "fails", "undecided", "no_data"]
+
+
+class Chances(NamedTuple):
+    """How probable such runs were if the comparison did not hold, and if it did; small numbers decide."""
+
+    holds: float
+    fails: float
+    no_effect: bool = False  # it fails because the sides are alike, not because they are the other way round
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A lower and an upper bound; ``inclusive`` when they themselves are allowed."""
+    """A lower and an upper bound; ``inclusive`` when they themselves are allowed.
+
+    ``alike`` is how far from zero a difference still is none; 0 where this does not apply.
+    """
 
     low: float
     high: float
     inclusive: bool
+    alike: float = 0.0
 
     @classmethod
     def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
@@ -44,14 +63,26 @@ class Limits:
         margin = margin if spread is None else spread
         return cls(number - margin, number + margin, True)
 
-    def outcome(self, value: Summary) -> Outcome:
-        """Whether the whole interval lies inside, or outside, or neither; of numbers to nine digits."""
-        low, high = significant(value.low), significant(value.high)
-        if self.inclusive:
-            inside, outside = self.low <= low and high <= self.high, high < self.low or low > self.high
-        else:
-            inside, outside = self.low < low and high < self.high, high <= self.low or low >= self.high
-        return "holds" if inside else "fails" if outside else "undecided"
+    def hold(self, value: float) -> bool:
+        """Whether a value without error lies inside, to nine digits."""
+        given, low, high = significant(value), significant(self.low), significant(self.high)
+        return low <= given <= high if self.inclusive else low < given < high
+
+    def chances(self, value: Judged) -> Chances:
+        """Two one-sided tests for inside, the two-sided one for outside; a value without error is just compared."""
+        if value.exact:
+            inside = self.hold(value.value)
+            none = self.alike > 0 and abs(value.value) <= self.alike
+            return Chances(float(not inside or none), float(inside and not none), none)
+        sides = [] if math.isinf(self.low) else [(value.p_above(self.low), value.p_below(self.low))]
+        sides += [] if math.isinf(self.high) else [(value.p_below(self.high), value.p_above(self.high))]
+        holds = max(inner for inner, _ in sides)
+        fails = min(1.0, 2 * min(outer for _, outer in sides))
+        if self.alike:
+            alike = max(value.p_above(-self.alike), value.p_below(self.alike))
+            if alike < fails:
+                return Chances(holds, alike, True)
+        return Chances(holds, fails)
 
     def text(self, unit: str) -> str:
         """The limits in words."""
@@ -60,3 +91,65 @@ class Limits:
         if math.isinf(self.high):
             return f"{'at least' if self.inclusive else 'above'} {self.low:,.10g} {unit}".strip()
         return f"{self.low:,.10g} to {self.high:,.10g} {unit}".strip()
+
+    def excludes(self, other: Limits | Agreement) -> bool:
+        """Whether no value lies within both."""
+        limits = other if isinstance(other, Limits) else other.printed
+        low, high = max(self.low, limits.low), min(self.high, limits.high)
+        return low > high or (low == high and not (self.inclusive and limits.inclusive))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A number that the paper prints with its own standard error: ours agrees when they differ by no more than both
+    errors and ``retest``, how much the paper's own numbers differ when it measures again, explain.
+    """
+
+    number: float
+    error: float
+    retest: float = 0.0
+
+    @property
+    def finest(self) -> float:
+        """The largest error of ours with which an agreement says something."""
+        return max(self.error, TOLERANCE * abs(self.number))
+
+    @property
+    def printed(self) -> Limits:
+        """What the paper's number and error allow by themselves, at 95 %."""
+        reach = 1.96 * self.error
+        return Limits(self.number - reach, self.number + reach, True)
+
+    def hold(self, value: float) -> bool:
+        """Whether a value without error agrees."""
+        return abs(value - self.number) <= 1.96 * math.hypot(self.error, self.retest)
+
+    def chances(self, value: Judged) -> Chances:
+        """The probability of such a difference by chance; of agreement it is 0 or 1: precise enough or not."""
+        own = value.spread.error if isinstance(value, Estimate) else (value.sd or 0.0) / math.sqrt(max(value.runs, 1))
+        combined = math.sqrt(own**2 + self.error**2 + self.retest**2)
+        distance = abs(value.value - self.number)
+        if not combined:
+            return Chances(float(distance > 0), float(distance == 0))
+        chance = 2 * float(special.ndtr(-distance / combined))
+        return Chances(0.0 if own <= self.finest else 1.0, chance)
+
+    def text(self, unit: str) -> str:
+        """The number with its errors in words."""
+        retest = f", measured again ± {self.retest:,.4g}" if self.retest else ""
+        return f"{self.number:,.10g} ± {self.error:,.10g}{retest} {unit}".strip()
+
+    def excludes(self, other: Limits | Agreement) -> bool:
+        """Whether the printed numbers exclude each other."""
+        return self.printed.excludes(other)
+
+
+def fallen(chances: list[float], level: float = LEVEL) -> set[int]:
+    """Which of a claim's parts fail: Holm's procedure, by which one falsely does at the level over all of them."""
+    found: set[int] = set()
+    order = sorted(range(len(chances)), key=lambda place: chances[place])
+    for step, place in enumerate(order):
+        if chances[place] > level / (len(chances) - step):
+            break
+        found.add(place)
+    return found

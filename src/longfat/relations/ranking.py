@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from longfat.dataset.load import Dataset
 from longfat.metrics.data import NoValue
+from longfat.metrics.orders import Sampled, bootstrapped
 from longfat.metrics.quantities import Repetitions, Selection, by_repetition, significant
-from longfat.metrics.statistics import Summary, summarise
 from longfat.relations.limits import TOLERANCE
 from longfat.runspec import Scalar
 
@@ -46,17 +46,23 @@ def ranks(dataset: Dataset, of: Selection, then: Selection, by: str) -> dict[int
     return {repetition: _places(*pair) for repetition, pair in found.items()}
 
 
-def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Scalar) -> Summary:
-    """Rank of one value of the factor ``by``, summarised over the complete repetitions.
+def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Scalar) -> Sampled:
+    """Rank of one value of the factor ``by`` in the ranking by means over the complete repetitions, by bootstrap.
 
     Raises NoValue with the reasons when fewer than two are complete or the lock has no such value.
     """
     found = _compared(dataset, of, then, by)
-    found.least(LEAST_REPETITIONS)
-    places = [_places(*pair) for pair in found.distinct.values()]
-    if value not in places[0]:
+    exact = len(found.distinct) == 1 and found.repeats > 0
+    found.least(1 if exact else LEAST_REPETITIONS)
+    levels = list(found.distinct.values())
+    if value not in levels[0][0]:
         raise NoValue(f"the lock has no run with {by} {value} to rank")
-    return summarise([float(place[value]) for place in places], found.repeats)
+
+    def place(sample: Sequence[tuple[Levels, Levels]]) -> float:
+        firsts, seconds = zip(*sample, strict=True)
+        return float(_places(_means(firsts), _means(seconds))[value])
+
+    return Sampled(place(levels), bootstrapped(levels, place), len(levels), found.repeats, exact)
 
 
 def ranking(dataset: Dataset, of: Selection, then: Selection, by: str) -> list[Scalar]:

@@ -88,11 +88,18 @@ class Gain:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of the papers, computed and not measured."""
+    """A formula of the papers, computed and not measured. An argument of None is what each point is at."""
 
     name: str
-    arguments: tuple[tuple[str, Value], ...]
+    arguments: tuple[tuple[str, Value | None], ...]
     column: int
+
+
+@dataclass(frozen=True)
+class Places:
+    """At how many different places the points of a metric lie."""
+
+    of: Term
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ class Loop:
     column: int
 
 
-Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank
+Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank | Places
 
 
 @dataclass(frozen=True)
@@ -326,10 +333,13 @@ class _Tree(Transformer[Token, object]):
     def rank(self, value: Value, factor: Token, of: Term, then: Term | None) -> Rank:
         return Rank(value, str(factor), of, then or of, factor.column or 1)
 
-    def formula(self, name: Token, *arguments: tuple[str, Value] | None) -> Formula:
+    def places(self, of: Term) -> Places:
+        return Places(of)
+
+    def formula(self, name: Token, *arguments: tuple[str, Value | None] | None) -> Formula:
         return Formula(str(name), tuple(pair for pair in arguments if pair is not None), name.column or 1)
 
-    def argument(self, name: Token, value: Value) -> tuple[str, Value]:
+    def argument(self, name: Token, value: Value | None) -> tuple[str, Value | None]:
         return str(name), value
 
     def term(self, metric: Token, *items: Item | None) -> Term:

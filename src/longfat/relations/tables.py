@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of papers as CSV files: one row for each cell, with its number and, where the paper prints them, its error and
-sample size.
+"""Tables as CSV files, above all those of papers: one row for each cell, with its number and, where the paper prints
+them, its error and sample size.
 
 Owns the form of such a file. Must not know what the columns are about.
 """
@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-REQUIRED = ("claim", "value")
+VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
+RETEST = "retest"  # the column that says yes where the paper measured again
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 
@@ -23,17 +24,40 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number of the paper: its row in the file, by column."""
+class Row:
+    """One row of a table: what it has, by column."""
 
     line: int
     columns: Mapping[str, str]
+
+    def filled(self, template: str, **further: str) -> str:
+        """The template with each ``${COLUMN}`` replaced, and each name that is given besides.
+
+        Raises TableError on a column that there is not.
+        """
+        fields = {**self.columns, **further}
+
+        def field(match: re.Match[str]) -> str:
+            if match[1] not in fields:
+                raise TableError(f"the table has no column {match[1]!r}; it has {', '.join(self.columns)}")
+            return fields[match[1]]
+
+        return _REFERENCE.sub(field, template)
+
+    def lacks(self, template: str) -> bool:
+        """Whether the row has nothing in a column that the template asks for."""
+        return any(self.columns.get(name) == "" for name in _REFERENCE.findall(template))
+
+
+@dataclass(frozen=True)
+class Cell(Row):
+    """One number of the paper: its row in the file, by column."""
 
     @property
     def printed(self) -> str:
         """The number, with the paper's own error if it has one."""
         error = self.columns.get(ERROR)
-        return f"{self.columns['value']} ± {error}" if error else self.columns["value"]
+        return f"{self.columns['value']} ± {error}" if error else self.columns[VALUE]
 
     @property
     def named(self) -> str:
@@ -41,47 +65,62 @@ class Cell:
         return f"{self.columns.get('cell', '')} {self.printed}".strip()
 
     def filled(self, template: str, **further: str) -> str:
-        """The template with each ``${COLUMN}`` replaced, and each name that is given besides.
-
-        Raises TableError on a column that there is not.
-        """
-
-        def column(match: re.Match[str]) -> str:
-            name = match[1]
-            if name == "value":
-                return self.printed
-            if name in further:
-                return further[name]
-            if name not in self.columns:
-                raise TableError(f"the table has no column {name!r}; it has {', '.join(self.columns)}")
-            return self.columns[name]
-
-        return _REFERENCE.sub(column, template)
+        """As of any row; ``${value}`` brings the paper's own error along."""
+        return super().filled(template, **{**further, VALUE: self.printed})
 
 
 Cells = Sequence[Cell]
 
 
-def read_cells(path: Path) -> dict[str, Cells]:
-    """The cells of a table by claim, both in the file's order. Raises TableError when it cannot be read."""
+def read_rows(path: Path) -> tuple[Row, ...]:
+    """The rows of a table, of which there is one at least. Raises TableError when it cannot be read."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             names = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
+            rows = [Row(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path.name} cannot be read: {error}") from error
-    missing = [name for name in REQUIRED if name not in names]
+    for name in names:
+        if names.count(name) > 1:
+            raise TableError(f"{path.name} has two columns {name!r}; names are unique")
+    for row in rows:
+        if None in row.columns or None in row.columns.values():
+            raise TableError(f"{path.name}, line {row.line}: {len(names)} columns are named, the row has others")
+    if not rows:
+        raise TableError(f"{path.name} has no row below its headings")
+    return tuple(rows)
+
+
+def read_cells(path: Path) -> Cells:
+    """The cells of a table. Raises TableError when it cannot be read."""
+    return tuple(_cell(path, row) for row in _rows_with(path, ("claim", VALUE)))
+
+
+def read_claimed(path: Path) -> dict[str, Sequence[Row]]:
+    """The rows of a table by claim, both in the file's order, without those that no claim is about.
+
+    Where the table has a column ``value`` they are cells. Raises TableError when it cannot be read.
+    """
+    found: dict[str, list[Row]] = {}
+    for row in _rows_with(path, ("claim",)):
+        found.setdefault(row.columns["claim"], []).append(_cell(path, row) if VALUE in row.columns else row)
+    return {claim: tuple(rows) for claim, rows in found.items() if claim}
+
+
+def _rows_with(path: Path, required: Sequence[str]) -> tuple[Row, ...]:
+    rows = read_rows(path)
+    names = rows[0].columns
+    missing = [name for name in required if name not in names]
     if missing:
         raise TableError(f"{path.name} has no column {' and no column '.join(missing)}; it has {', '.join(names)}")
-    found: dict[str, list[Cell]] = {}
-    for line, row in rows:
-        if None in row or None in row.values():
-            raise TableError(f"{path.name}, line {line}: {len(names)} columns are named, the row has others")
-        for name in ("value", ERROR):
-            _require_number(path, line, name, row.get(name, ""))
-        found.setdefault(row["claim"], []).append(Cell(line, row))
-    return {claim: tuple(cells) for claim, cells in found.items()}
+    return rows
+
+
+def _cell(path: Path, row: Row) -> Cell:
+    for name in (VALUE, ERROR):
+        _require_number(path, row.line, name, row.columns.get(name, ""))
+    return Cell(row.line, row.columns)
 
 
 def _require_number(path: Path, line: int, name: str, text: str) -> None:

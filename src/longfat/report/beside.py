@@ -13,7 +13,7 @@ from longfat.plan.model import Plan
 from longfat.report.reference import OtherStack
 
 MODERN = "modern"  # the one stack that is no era's
-HOLDS = "reproduced"
+HOLDS = ("reproduced", "agrees")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ def beside(plan: Plan, own: Mapping[str, str], other: OtherStack) -> Beside:
     verdicts = {claim: other.verdicts.get(claim, "") for claim in own}
     judged = [claim for claim in own if verdicts[claim]]
     same = [claim for claim in judged if own[claim] == verdicts[claim]]
-    here = tuple(claim for claim in judged if own[claim] == HOLDS != verdicts[claim])
-    there = tuple(claim for claim in judged if verdicts[claim] == HOLDS != own[claim])
+    here = tuple(claim for claim in judged if own[claim] in HOLDS and verdicts[claim] not in HOLDS)
+    there = tuple(claim for claim in judged if verdicts[claim] in HOLDS and own[claim] not in HOLDS)
     rest = tuple(claim for claim in judged if claim not in {*same, *here, *there})
     backends = plan.stack == other.stack
     kind, own_name, other_name = ("stack", plan.stack, other.stack)

@@ -8,8 +8,7 @@ equal results give an equal page.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -18,12 +17,13 @@ from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
 from longfat.figures.document import FIGURES, Catalogue, Coverage, load_catalogue
 from longfat.figures.drawing import drawn
-from longfat.manifest.load import load_header
+from longfat.manifest.load import load_header, load_study
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
-from longfat.relations.claims import claim_nouns
-from longfat.relations.judge import VERDICT_WORDS, VERDICTS, read_verdicts
+from longfat.relations.claims import Claim, claim_nouns, read_claims
+from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, counted, tally
+from longfat.relations.judge import VERDICTS, read_verdicts
 from longfat.report.page import render, write_page
 from longfat.report.reference import Committed, committed
 from longfat.report.report import REPORT
@@ -36,7 +36,8 @@ class Row:
     """One set of results of a study, or one committed reference.
 
     ``folder`` is that of the results, None for a reference; ``artifacts`` counts the paper's that were drawn
-    with data, None where that is not recorded; ``verdicts`` has a number for each word; ``runs`` are valid and all.
+    with data, None where that is not recorded; ``verdicts`` has a number of measured claims for each word,
+    ``apart`` tells of the others; ``runs`` are valid and all.
     """
 
     folder: str | None
@@ -45,7 +46,8 @@ class Row:
     stack: str
     backend: str
     artifacts: int | None
-    verdicts: Mapping[str, int]
+    verdicts: Mapping[VerdictWord, int]
+    apart: Sequence[str] = ()
     runs: tuple[int, int] | None = None
 
 
@@ -99,7 +101,7 @@ def _shown(study: Path, folders: Mapping[Path, Plan]) -> Shown:
         for folder, plan in folders.items():
             if plan.study == study.name and (folder / VERDICTS).exists():
                 rows.append(_results(folder, plan, catalogue))
-        rows += _references(committed(study), rows)
+        rows += _references(committed(study), rows, study)
     except LongfatError as error:
         faults.append(str(error))
     return Shown(
@@ -114,6 +116,7 @@ def _shown(study: Path, folders: Mapping[Path, Plan]) -> Shown:
 
 def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
     statuses = [run.status for run in load_dataset(folder).runs]
+    counts = tally(one.counted for one in read_verdicts(folder))
     return Row(
         folder=folder.name,
         report=quote(f"{folder.name}/{REPORT}", errors="surrogateescape") if (folder / REPORT).exists() else None,
@@ -121,20 +124,19 @@ def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
         stack=plan.stack,
         backend=plan.pins.get("backend", "none"),
         artifacts=catalogue.shown(drawn(folder)),
-        verdicts=_counts(one.verdict for one in read_verdicts(folder)),
+        verdicts=counts["measured"],
+        apart=apart(counts),
         runs=(statuses.count("ok"), len(statuses)),
     )
 
 
-def _references(references: Iterable[Committed], here: Iterable[Row]) -> Iterator[Row]:
-    """The references whose settings no results here have."""
+def _references(references: Iterable[Committed], here: Iterable[Row], study: Path) -> Iterator[Row]:
+    """The references whose settings no results here have. Raises StudyError on faulty claims."""
     known = {(row.profile, row.stack, row.backend) for row in here}
+    claims: Sequence[Claim] | None = None
     for one in references:
         if (one.profile, one.stack, one.backend) not in known:
-            counts = _counts(one.verdicts.values())
-            yield Row(None, None, one.profile, one.stack, one.backend, one.artifacts, counts)
-
-
-def _counts(verdicts: Iterable[str]) -> dict[str, int]:
-    found = Counter(verdicts)
-    return {word: found[word] for word in VERDICT_WORDS}
+            claims = read_claims(study, load_study(study / "study.yaml")) if claims is None else claims
+            words = {claim: word for word in VERDICT_WORDS for claim, given in one.verdicts.items() if given == word}
+            counts = tally(counted(claims, words))
+            yield Row(None, None, one.profile, one.stack, one.backend, one.artifacts, counts["measured"], apart(counts))

@@ -16,6 +16,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from traitlets.config import Config
 
 from longfat.errors import RigError, StudyError
+from longfat.files import write_whole
 from longfat.report.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.scratch import scratch_in
 
@@ -52,9 +53,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
             hint = f"open {notebook} with {RESULTS_VARIABLE}={results} to see the cell"
             raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
     target = results / EXECUTED
-    draft = target.with_name(f".{EXECUTED}-{os.getpid()}")
-    nbformat.write(document, draft)  # type: ignore[no-untyped-call]
-    draft.replace(target)
+    write_whole(target, nbformat.writes(document) + "\n")  # type: ignore[no-untyped-call]
     return target
 
 

@@ -25,8 +25,9 @@ from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.relations.claims import CLAIMS, claim_nouns
+from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import VERDICT_WORDS, Verdict, read_verdicts
+from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
@@ -78,6 +79,7 @@ def write_report(results: Path, study_dir: Path) -> Path:
     study = load_study(study_dir / "study.yaml")
     figures = read_figures(study_dir, study)
     noun, nouns = claim_nouns(study.header)
+    counts = tally(verdict.counted for verdict in verdicts)
     page = render(
         "report.html.j2",
         plan=plan,
@@ -86,7 +88,10 @@ def write_report(results: Path, study_dir: Path) -> Path:
         nouns=nouns,
         source=_source(study.header, verdicts),
         runs=_counts([run.status for run in dataset.runs], STATUSES),
-        verdict_counts=_counts([verdict.verdict for verdict in verdicts], VERDICT_WORDS),
+        verdict_counts=counts["measured"],
+        apart=apart(counts),
+        words={word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICT_WORDS},
+        origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
         sections=_sections(_figures(results, figures, verdicts), study.header),
@@ -112,7 +117,7 @@ def measured(evidence: Evidence) -> str:
     counted = f"n = {evidence.n}"
     if evidence.repeats:
         counted += f"; {evidence.repeats} more the same to the byte, which count once"
-    if evidence.n == 1:
+    if evidence.n == 1 and evidence.low == evidence.high:
         return f"{value} ({counted})"
     spread = f"; sd {_short(evidence.sd)}" if evidence.sd is not None else ""
     return f"{value} (95 %: {_short(evidence.low)} to {_short(evidence.high)}{spread}; {counted})"
@@ -199,12 +204,11 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
             title=figure.title,
             image=_data_address(results / "figures" / f"{figure.artifact}.svg"),
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
-            stated=stated.text if stated else "",
-            numbers=tuple(mark.label for mark in stated.marks) if stated else (),
+            stated=figure.paper or figure.hypothesis or "",
+            numbers=tuple(mark.label for mark in figure.marks),
             claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
         )
         for figure in figures.figures
-        for stated in (figure.paper or figure.hypothesis,)
     ]
 
 

@@ -30,7 +30,7 @@ def canary(backend: Backend, jobs: int | None, console: Console) -> bool:
     if reference is None:
         hint = f"`{COMMAND} --reference` makes one, with a kernel of the pinned release"
         raise RigError("there is no reference to compare with", where=str(path), hint=hint)
-    digests = _digests(backend, jobs, console)
+    digests = measured(backend, jobs, console)
     verdict = reference.compare(digests)
     if all(digests.values()):
         keep(verdict, reference, pins)
@@ -50,7 +50,7 @@ def renew(backend: Backend, jobs: int | None, console: Console) -> None:
     if kernel is None or not kernel.pinned:
         release = kernel.version if kernel else "none of the project's"
         raise RigError(f"a reference is made with a kernel of the pinned release, and this one is {release}")
-    digests = _digests(backend, jobs, console)
+    digests = measured(backend, jobs, console)
     if failed := [name for name, digest in digests.items() if not digest]:
         raise RigError(f"canaries that failed make no reference: {', '.join(failed)}")
     write_reference(path, Reference(kernel.version, pins, digests))
@@ -66,7 +66,7 @@ def canaries(backend: Backend) -> tuple[PlannedRun, ...]:
     return (*(run for run in modern if run.experiment not in ERA), *era)
 
 
-def _digests(backend: Backend, jobs: int | None, console: Console) -> Digests:
+def measured(backend: Backend, jobs: int | None, console: Console) -> Digests:
     """What each canary measured, by its name; empty for one that failed.
 
     All are run anew; their raw results are left in ``results/canary``.

@@ -16,12 +16,15 @@ from rich.text import Text
 from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
+from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.judged import evidence_of
 from longfat.execute.results import open_results
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
 from longfat.relations.claims import claim_nouns, counted_claims
+from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import Verdict, judge
+from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
 from longfat.report.notebook import run_notebook
 from longfat.report.opened import draw_all
@@ -29,14 +32,18 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, study_name
+from longfat.verbs.verdicts import print_evidence
+from longfat.verbs.verify import compare_results, tell, verify
 
 ANY_KERNEL = ("pair",)
 """The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
 
 _COLOURS = {
     "reproduced": "green",
+    "agrees": "green",
     "not_reproduced": "red",
     "inconclusive": "yellow",
+    "not_measured": "bright_black",
     "not_testable": "bright_black",
 }
 
@@ -52,7 +59,9 @@ def analyse(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         verdicts = _analyse(results.path, folder, events)
+        origin = read_origin(results.path)
     print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
+    print_origin(origin, console)
     return True
 
 
@@ -72,21 +81,50 @@ def reports(console: Console) -> bool:
 
 
 def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid."""
+    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as."""
     folder = find_study(name)
     load_all(folder)  # a fault in claims or figures is found before hours of runs
+    _print_evidence(folder, console)
     given = results_path(folder, machine.results, machine.backend)
     with open_results(given) as results, listen(results, console) as events:
         run_study(folder, choices, machine, results, events)
+    return conclude(folder, given, console)[0]
+
+
+def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
+    """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
+    with open_results(given) as results, listen(results, console) as events:
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = write_report(results.path, folder)
         match = compare(results.path, folder)
+        origin = read_origin(results.path)
+        check = compare_results(results.path, folder)
     print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
+    print_origin(origin, console)
     print_match(match, console)
+    if check.compared:
+        same = check.compared - len(check.mismatches)
+        console.print(f"evidence: {same} of {check.compared} runs are in it and identical to the byte", highlight=False)
+    tell(check.mismatches, console)
     _print_pages(path, console)
-    return valid
+    return valid and not check.mismatches, verdicts
+
+
+def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
+    """Show the verdicts by the evidence and run a sample of it again; whether all of that is identical."""
+    folder = find_study(name)
+    _print_evidence(folder, console)
+    return verify(name, sample, seed, jobs, console)
+
+
+def _print_evidence(folder: Path, console: Console) -> None:
+    """What the committed evidence says already, if there is some."""
+    one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    if one is not None:
+        console.print("by the evidence that is committed:", highlight=False)
+        print_evidence(one, one.verdicts(), console, claims=False)
 
 
 def smoke(machine: Machine, console: Console) -> bool:
@@ -120,9 +158,20 @@ def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) ->
         stated = [Text(verdict.paper)] if header.paper else []
         table.add_row(Text(verdict.claim), word, *stated, Text(_measured(verdict)))
     console.print(table)
-    counts = ((word, sum(verdict.verdict == word for verdict in verdicts)) for word in _COLOURS)
-    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts)
-    console.print(f"{counted_claims(len(verdicts), header)}: {summary}", highlight=False)
+    counts = tally(verdict.counted for verdict in verdicts)
+    measured = counts["measured"]
+    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in measured.items())
+    console.print(f"{counted_claims(sum(measured.values()), header)}: {summary}", highlight=False)
+    for line in apart(counts):
+        console.print(f"  apart: {line}", highlight=False, soft_wrap=True)
+
+
+def print_origin(origin: Origin, console: Console) -> None:
+    """Say what has changed of the claims since the results folder first saw them; nothing where nothing has."""
+    if origin.changes:
+        console.print(f"warning: {origin.sentence}:", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    for line in origin.changes:
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_match(match: ReferenceMatch, console: Console) -> None:

@@ -1,29 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb ``conformance``: runs every law's scenarios, prints the verdicts and writes the report."""
+"""The verb ``conformance``: the study `_laws` reproduced, and how many of its laws the kernel meets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
-from longfat.backends.registry import open_backend
-from longfat.conformance.laws import LAWS
-from longfat.conformance.report import write_report
-from longfat.conformance.runs import Runs
-from longfat.verbs.study import repository_root
+from longfat.relations.judge import Verdict, read_verdicts
+from longfat.verbs.conclude import reproduce
+from longfat.verbs.run import Machine, results_path
+from longfat.verbs.study import Choices, find_study
+
+STUDY = "_laws"
 
 
-def conformance(console: Console, *, reference: bool) -> bool:
-    """Whether the kernel follows every law. The report goes to results/, as the reference to kernels/."""
-    backend = open_backend("virtual", {}, say=console.print)
-    findings = []
-    with Runs(backend) as runs:
-        runs.begin(LAWS)
-        for law in LAWS:
-            finding = runs.finding(law)
-            findings.append(finding)
-            verdict = "; ".join(finding.problems) or ("met" if law.deviation is None else "deviates as its source says")
-            console.print(f"{law.name}: {verdict}", soft_wrap=True, markup=False, highlight=False)
-    folder = repository_root() / ("kernels" if reference else "results") / "conformance"
-    write_report(findings, f"the kernel {backend.pins()['kernel'][:12]}", folder)
-    console.print(f"report: {folder / 'README.md'}", soft_wrap=True, markup=False, highlight=False)
-    return not any(finding.problems for finding in findings)
+def conformance(machine: Machine, console: Console) -> bool:
+    """Whether every run is valid, and every law is met or deviates as its claim states."""
+    valid = reproduce(STUDY, Choices(), machine, console)
+    verdicts = read_verdicts(results_path(find_study(STUDY), machine.results, machine.backend))
+    unmet = [verdict for verdict in verdicts if not (met(verdict) or verdict.deviation)]
+    for verdict in unmet:
+        console.print(f"{verdict.claim}: {verdict.reason}", soft_wrap=True, markup=False, highlight=False)
+    console.print(counted(verdicts), highlight=False)
+    return valid and not unmet
+
+
+def met(verdict: Verdict) -> bool:
+    """Whether the kernel does what the law says."""
+    return verdict.verdict == "reproduced"
+
+
+def counted(verdicts: Sequence[Verdict]) -> str:
+    """How many laws are met, deviate as stated, or neither."""
+    of_law, as_stated = sum(map(met, verdicts)), sum(verdict.deviation is not None for verdict in verdicts)
+    other = len(verdicts) - of_law - as_stated
+    return f"{len(verdicts)} laws: {of_law} met, {as_stated} deviate as stated, {other} neither"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb ``crosscheck``: runs one study on several backends and writes where they agree."""
+"""The verb ``crosscheck``: the study `_crosscheck` on several backends, in one results folder under one lock."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,61 +11,67 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend, require_backend
-from longfat.crosscheck.measure import Compared, compare
-from longfat.crosscheck.report import write_report
-from longfat.dataset.build import build_dataset
-from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import RigError, StudyError
-from longfat.execute.results import open_results
-from longfat.verbs.run import Machine, listen, run_study
-from longfat.verbs.study import Choices, find_study, repository_root, resolve
+from longfat.events import EventSink
+from longfat.execute.results import Results, open_results
+from longfat.execute.study import execute
+from longfat.manifest.load import load_study
+from longfat.plan import Plan
+from longfat.plan.lockfile import write_lock
+from longfat.verbs.conclude import conclude
+from longfat.verbs.run import listen, stage
+from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, resolve
 
 STUDY = "_crosscheck"
-USUAL = ("virtual", "mininet", "ns3")
 
 
-def crosscheck(backends: Sequence[str], console: Console) -> bool:
-    """Whether all backends agree with the first on every number.
+def crosscheck(backends: Sequence[str], given: Path | None, console: Console) -> bool:
+    """Whether all runs are valid and the backends agree on every claim.
 
-    Each does the experiments that it can; what it cannot is told, in the report too. Without ``backends`` the usual
-    ones are taken as far as they work here. Raises StudyError on fewer than two backends, RigError when one that was
-    asked for cannot work.
+    Each does the experiments that it can. Without ``backends`` those that the study names are taken, as far as they
+    work here. Raises StudyError on fewer than two backends, RigError when one that was asked for cannot work.
     """
-    chosen = tuple(dict.fromkeys(backends)) or USUAL
+    folder = find_study(STUDY)
+    load_all(folder)
+    chosen = tuple(dict.fromkeys(backends)) or load_study(folder / MANIFEST).header.backends
     for name in chosen:
         require_backend(name)
-    folder = find_study(STUDY)
-    target = repository_root() / "results" / "crosscheck"
-    datasets: dict[str, Dataset] = {}
-    notes: list[str] = []
-    for name in chosen:
-        backend = open_backend(name, {}, say=console.print)
-        reasons = backend.capabilities().reasons
-        if reasons and backends:
+    target = given or repository_root() / "results" / STUDY
+    with open_results(target) as results, listen(results, console) as events:
+        plans = [plan for name in chosen if (plan := _executed(name, bool(backends), folder, results, events))]
+        if len(plans) < 2:
+            raise StudyError(f"a cross-check needs two backends or more, {len(plans)} can work", where="--backends")
+        write_lock(together(plans), results.lock)
+    valid, verdicts = conclude(folder, target, console)
+    return valid and all(verdict.verdict == "reproduced" for verdict in verdicts)
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """One plan with the runs of several, each with its backend's pins; its own are the first's, but for the name."""
+    first = plans[0]
+    names = "+".join(plan.pins["backend"] for plan in plans)
+    kernels = {digest: source for plan in plans for digest, source in plan.kernels.items()}
+    runs = tuple(run for plan in plans for run in plan.runs)
+    return dataclasses.replace(first, pins={**first.pins, "backend": names}, runs=runs, kernels=kernels)
+
+
+def _executed(name: str, asked: bool, folder: Path, results: Results, events: EventSink) -> Plan | None:
+    """The plan of what a backend can do, executed; None where it can do nothing."""
+    stage(events, f"preparing backend {name}")
+    backend = open_backend(name, {}, say=lambda text: stage(events, text))
+    if reasons := backend.capabilities().reasons:
+        if asked:
             raise RigError(f"backend {name!r} cannot work here: " + "; ".join(reasons))
-        if reasons:
-            notes.append(f"{name}: left out: {'; '.join(reasons)}")
-            continue
-        possible, refused = experiments(backend, folder)
-        notes += [f"{name}: experiment {experiment} left out: {reason}" for experiment, reason in refused.items()]
-        if not possible:
-            continue
-        console.print(f"backend {name}: {', '.join(possible)}", highlight=False)
-        with open_results(target / name) as results, listen(results, console) as events:
-            run_study(folder, Choices("paper", possible), Machine(name), results, events)
-            counts = build_dataset(results.path)
-        datasets[name] = load_dataset(target / name)
-        kernel = backend.pins()["kernel"][:40]
-        notes.append(
-            f"{name}: kernel {kernel}; {counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed"
-        )
-    if len(datasets) < 2:
-        raise StudyError("a cross-check needs two backends or more; " + "; ".join(notes), where="--backends")
-    compared = compare(datasets)
-    write_report(compared, datasets, notes, target)
-    _tell(compared, notes, console)
-    console.print(f"report: {target / 'README.md'}", soft_wrap=True, markup=False, highlight=False)
-    return not any(item.differing for item in compared)
+        stage(events, f"{name} is left out: {'; '.join(reasons)}")
+        return None
+    possible, refused = experiments(backend, folder)
+    for experiment, reason in refused.items():
+        stage(events, f"{name}: experiment {experiment} is left out: {reason}")
+    if not possible:
+        return None
+    plan = resolve(folder, Choices("paper", possible), backend.pins())
+    execute(plan.runs, backend, results, jobs=1, events=events)
+    return plan
 
 
 def experiments(backend: Backend, folder: Path) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -76,13 +83,3 @@ def experiments(backend: Backend, folder: Path) -> tuple[tuple[str, ...], dict[s
             refused.setdefault(run.experiment, reasons[0])
     known = sorted({run.experiment for run in plan.runs})
     return tuple(experiment for experiment in known if experiment not in refused), refused
-
-
-def _tell(compared: Sequence[Compared], notes: Sequence[str], console: Console) -> None:
-    for item in compared:
-        means = ", ".join(f"{backend} {mean:.1f}" for backend, mean in item.means.items())
-        verdict = f"differing: {', '.join(item.differing)}" if item.differing else "agree"
-        text = f"{item.scenario}, {item.quantity.name} ({item.quantity.unit}): {means}: {verdict}"
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
-    for note in notes:
-        console.print(note, soft_wrap=True, markup=False, highlight=False)

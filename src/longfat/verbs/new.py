@@ -40,7 +40,7 @@ defaults:
 
 # Smaller versions: `quick` is run unless you say `--profile paper`, which is the study as it stands here.
 profiles:
-  quick: {repetitions: 2}
+  quick: {repetitions: 3}
 
 experiments:
   # One flow alone on the path, once with each algorithm.
@@ -75,7 +75,8 @@ figures:
     what: cwnd
     series: algorithm
     # What you expect of it: in words, and as a dashed line. 100 Mbit/s times 50 ms is 417 packets of 1500 B.
-    hypothesis: {text: Below this line the path is not full., marks: [{value: 417, label: rate x RTT}]}
+    hypothesis: Below this line the path is not full.
+    marks: [{value: 417, label: rate x RTT}]
 """,
 }
 

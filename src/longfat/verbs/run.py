@@ -24,11 +24,14 @@ from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
+from longfat.manifest.load import load_study
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.lockfile import write_lock
+from longfat.relations.claims import read_claims
+from longfat.relations.firsts import keep_first
 from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve, study_name
+from longfat.verbs.study import MANIFEST, Choices, find_study, job_count, repository_root, resolve, study_name
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ def run_study(folder: Path, choices: Choices, machine: Machine, results: Results
     for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
         events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
+    before_runs = not results.lock.exists()
+    keep_first(results.path, read_claims(folder, load_study(folder / MANIFEST)), before_runs)
     write_lock(plan, results.lock)
     disk_bytes = estimate(plan, jobs).disk_bytes
     return execute(

@@ -101,12 +101,15 @@ def load_all(folder: Path) -> str:
     # Claims and figures need numpy, which a plan does not: the import waits until they are asked for.
     from longfat.figures.document import read_figures
     from longfat.relations.claims import counted_claims, read_claims
+    from longfat.relations.gates import without_oracle
 
     study = load_study(folder / MANIFEST)
-    claims = figures = 0
+    claims = figures = silent = 0
     problems: list[Problem] = []
     try:
-        claims = len(read_claims(folder, study))
+        known = read_claims(folder, study)
+        claims = len(known)
+        silent = len(without_oracle(known, study)) if study.header.paper else 0
     except StudyError as error:
         problems += _problems(error)
     try:
@@ -116,7 +119,9 @@ def load_all(folder: Path) -> str:
     if problems:
         raise StudyError(f"claims and figures have {_count(len(problems), 'problem')}", problems=tuple(problems))
     experiments = _count(len(study.experiments), "experiment")
-    return f"{study.name}: {experiments}, {counted_claims(claims, study.header)}, {_count(figures, 'figure')}"
+    counted = counted_claims(claims, study.header)
+    counted += f" ({silent} of these without the paper's own numbers)" if silent else ""
+    return f"{study.name}: {experiments}, {counted}, {_count(figures, 'figure')}"
 
 
 def check(name: str, console: Console) -> bool:

@@ -19,23 +19,27 @@ ENVIRONMENTS = INFRA / "terraform/environments"
 
 @dataclass(frozen=True)
 class Environment:
-    """A way to have machines. ``rented``: they cost money or an allocation; ``patience``: how long they take."""
+    """A way to have machines. ``rented``: they cost money or an allocation; ``patience``: how long they take.
+
+    ``met`` says whether the project has ever made or used such machines.
+    """
 
     name: str
     rented: bool
     patience: str
+    met: bool = True
 
     @property
     def folder(self) -> Path:
         return ENVIRONMENTS / self.name
 
 
-_UNKNOWN = "not known: the project has never made such machines"
+_UNKNOWN = "not known"
 _ALL = (
     Environment("local", False, "half a minute to a few minutes, until emulated machines have booted"),
-    Environment("libvirt", False, _UNKNOWN),
-    Environment("openstack", True, f"{_UNKNOWN}; bare metal takes many minutes"),
-    Environment("latitude", True, f"{_UNKNOWN}; bare metal takes many minutes"),
+    Environment("libvirt", False, _UNKNOWN, met=False),
+    Environment("openstack", True, f"{_UNKNOWN}; bare metal takes many minutes", met=False),
+    Environment("latitude", True, f"{_UNKNOWN}; bare metal takes many minutes", met=False),
     Environment("existing", False, "seconds, as nothing is made"),
 )
 KNOWN = {environment.name: environment for environment in _ALL}

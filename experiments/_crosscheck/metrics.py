@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What backends are compared in. Each may rest on one run: in virtual time another is the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longfat.metrics.data import Connection, Connections, FlowRows, NoValue, WholeRun
+from longfat.metrics.registry import metric
+
+
+@metric("Mb/s", "goodput of all flows")
+def goodput_of_all(flows: FlowRows) -> float:
+    """Goodput of all flows together, as the receivers report it."""
+    return float(sum(row["goodput_bps"] for row in flows)) / 1e6
+
+
+@metric("segments", "mean window of all flows")
+def window_of_all(connections: Connections, since_us: float) -> float:
+    """Mean of the flows' windows together: who has how much of the queue is chance."""
+    return sum(float(samples.since(since_us).cwnd.mean()) for samples in connections)
+
+
+@metric("segments", "swing of the window")
+def window_swing(samples: Connection, since_us: float) -> float:
+    """How far a flow's window goes up and down: from its 5th to its 95th percentile."""
+    low, high = np.percentile(samples.since(since_us).cwnd, (5, 95))
+    return float(high - low)
+
+
+@metric("packets", "mean queue at the bottleneck")
+def mean_queue(run: WholeRun, since_us: float) -> float:
+    """Mean of the longest queue of the run: that of the bottleneck."""
+    queues = [series.values[series.t_us >= since_us] for series in run.dataset.queues(run.run.run_id).values()]
+    if not queues:
+        raise NoValue("no queue was sampled")
+    return max(float(values.mean()) for values in queues)

@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the laws are read from: how a window grows each RTT, what a loss leaves of it, and what waits in the queue.
+
+Growth is that of congestion avoidance, from a loss to the next: an epoch. A window in recovery belongs to no epoch, nor
+does one below ssthresh, which is slow start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowRows, NoValue, Point, Points, Samples
+from longfat.metrics.registry import metric
+from longfat.relations.formulas import (
+    BIC_S_MAX,
+    CUBIC_BETA,
+    compound_tuned_gamma,
+    cubic_k,
+    highspeed_rows,
+    highspeed_table_increase,
+    scalable_halving_rtts,
+)
+
+OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduction is under way
+BIC_KERNEL_BETA = 819 / 1024  # net/ipv4/tcp_bic.c
+CUBIC_KERNEL_BETA = 717 / 1024  # net/ipv4/tcp_cubic.c
+LEAST_SAMPLES = 10
+FALL = 5  # segments in one step down that only a decision of Compound TCP's delay part takes
+STEPS = 10  # RTTs that a growth of Compound TCP is averaged over
+LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
+TRACED_BACK = 20  # segments of growth that the end of a pause is found from
+FILTER_US = 5e6  # Westwood's filter of the rate has settled so long after a loss
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The samples from a loss to the next, and the window that the loss before met: None for the first epoch."""
+
+    samples: Samples
+    window_before: float | None
+
+    @property
+    def left(self) -> float:
+        """What the loss before left of the window: down to ssthresh, where recovery ends. Raises AssertionError."""
+        assert self.window_before is not None
+        return float(self.samples.ssthresh[0]) / self.window_before
+
+
+def is_open(samples: Samples) -> npt.NDArray[np.bool_]:
+    """Where no reduction of the window is under way."""
+    return np.isin(samples.ca_state, OPEN_STATES)
+
+
+def epochs(samples: Samples) -> list[Epoch]:
+    """The epochs in order of time; none is empty. Raises NoValue when there is none."""
+    growing = is_open(samples) & (samples.cwnd >= samples.ssthresh)
+    starts = np.flatnonzero(growing & ~np.concatenate(([False], growing[:-1])))
+    ends = np.flatnonzero(growing & ~np.concatenate((growing[1:], [False]))) + 1
+    found: list[Epoch] = []
+    for start, end in zip(starts, ends, strict=True):
+        chosen = np.zeros(len(growing), dtype=bool)
+        chosen[start:end] = True
+        before = float(found[-1].samples.cwnd[-1]) if found else None
+        found.append(Epoch(samples.where(chosen), before))
+    if not found:
+        raise NoValue("the window was never in congestion avoidance")
+    return found
+
+
+def after_losses(samples: Samples) -> list[tuple[Epoch, float]]:
+    """The epochs with the window that a loss in congestion avoidance met before."""
+    return [(epoch, epoch.window_before) for epoch in epochs(samples) if epoch.window_before is not None]
+
+
+def slope(x: Array, y: Array) -> float:
+    """Of the straight line through the points with the least squared error."""
+    return float(np.polyfit(x - x.mean(), y, 1)[0])
+
+
+def rounds(samples: Samples) -> Array:
+    """RTTs since the first sample, as TCP counts them: one ends when the window at its start is acknowledged.
+
+    On a path without a queue this is the time in RTTs, but for pauses and bursts that a loss leaves behind.
+    """
+    ends = [samples.delivered[0]]
+    while ends[-1] < samples.delivered[-1]:
+        at = int(np.searchsorted(samples.delivered, ends[-1], side="right")) - 1
+        ends.append(ends[-1] + samples.cwnd[at])
+    return np.interp(samples.delivered, ends, np.arange(len(ends)))
+
+
+def rtts_to_reach(samples: Samples, window: float) -> float:
+    """RTTs until the window is so large, between two samples by a straight line. Raises NoValue if it never is."""
+    above = np.flatnonzero(samples.cwnd >= window)
+    if not len(above):
+        raise NoValue(f"the window does not reach {window:.0f} segments")
+    pair = slice(max(int(above[0]) - 1, 0), int(above[0]) + 1)
+    return float(np.interp(window, samples.cwnd[pair], rounds(samples)[pair]))
+
+
+def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterator[Samples]:
+    """Of each epoch the samples of windows above one size and up to another, where these grow by a least number."""
+    for epoch in epochs(samples):
+        part = epoch.samples.where((epoch.samples.cwnd > above) & (epoch.samples.cwnd <= up_to))
+        if len(part.t_us) >= LEAST_SAMPLES // 2 and np.ptp(part.cwnd) >= least:
+            yield part
+
+
+@metric("segments", "growth each RTT", over=("window",))
+def growth(
+    samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
+) -> Points:
+    """Segments that the window grows each RTT, in each epoch: the slope of the window over the RTTs."""
+    return [
+        Point(slope(rounds(part), part.cwnd), {"window": part.cwnd})
+        for part in parts(samples, above_segments, up_to_segments, least_segments)
+    ]
+
+
+@metric("", "growth each RTT as a share of the window", over=("window",))
+def relative_growth(
+    samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
+) -> Points:
+    """Share by which the window grows each RTT, in each epoch: 0.01 when it is 1.01 times as large an RTT later."""
+    return [
+        Point(float(np.expm1(slope(rounds(part), np.log(part.cwnd)))), {"window": part.cwnd})
+        for part in parts(samples, above_segments, up_to_segments, least_segments)
+    ]
+
+
+@metric("segments", "growth each RTT in a row of HighSpeed TCP's table", over=("window",))
+def growth_in_rows(samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf) -> Points:
+    """Segments that the window grows each RTT in each row of the table that an epoch passes, where nothing is cut."""
+    found = []
+    for epoch in epochs(samples):
+        window = epoch.samples.cwnd
+        rows = np.array([highspeed_table_increase(one) for one in window])
+        for row in sorted(set(rows.tolist())):
+            part = epoch.samples.where((rows == row) & (window > above_segments) & (window <= up_to_segments))
+            if len(part.cwnd) and np.ptp(part.cwnd) >= LEAST_SAMPLES and (np.diff(part.cwnd) >= 0).all():
+                found.append(Point(slope(rounds(part), part.cwnd), {"window": highspeed_rows()[int(row) - 1]}))
+    return found
+
+
+@metric("segments", "growth each RTT of all windows together")
+def growth_together(connections: Connections) -> float:
+    """Segments that the sum of all windows grows each RTT, after the last loss of any of them."""
+    last = [epochs(samples)[-1].samples for samples in connections]
+    times = list(set.intersection(*(set(samples.t_us.tolist()) for samples in last)))
+    last = [samples.where(np.isin(samples.t_us, times)) for samples in last]
+    cwnd, delivered = (np.sum([getattr(one, name) for one in last], axis=0) for name in ("cwnd", "delivered"))
+    return slope(rounds(Samples(last[0].t_us, last[0].ca_state, cwnd, cwnd, delivered, delivered=delivered)), cwnd)
+
+
+@metric("", "share of the window kept on a loss", over=("window",))
+def kept(samples: Connection, since_us: float = 0.0) -> Points:
+    """What each loss leaves of the window, down to ssthresh, where recovery ends, after the first loss."""
+    return [
+        Point(epoch.left, {"window": before})
+        for epoch, before in after_losses(samples)
+        if epoch.samples.t_us[0] >= since_us
+    ]
+
+
+@metric("", "share of the window that a loss takes", over=("window",))
+def taken(samples: Connection) -> Points:
+    """What each loss takes of the window, after the first loss.
+
+    The kernel takes whole segments, and the window before may be one of the segments that came since the last sample.
+    """
+    return [Point(1 - epoch.left, {"window": before}, 1 / before) for epoch, before in after_losses(samples)]
+
+
+@metric("", "share of the window that the first loss takes", over=("window",))
+def first_taken(samples: Connection) -> Points:
+    """What the loss that ends slow start takes of the window."""
+    window = float(samples.where(np.cumsum(~is_open(samples)) == 0).cwnd[-1])
+    return [Point(1 - float(epochs(samples)[0].samples.ssthresh[0]) / window, {"window": window})]
+
+
+@metric("RTTs", "time to make up for a loss", over=("window",))
+def rtts_to_recover(samples: Connection) -> Points:
+    """RTTs from the end of recovery until the window is what it was, where no loss came in between."""
+    return [
+        Point(rtts_to_reach(epoch.samples, before), {"window": before})
+        for epoch, before in after_losses(samples)
+        if epoch.samples.cwnd.max() >= before
+    ]
+
+
+@metric("RTTs", "time to half the rate", over=("window",))
+def rtts_to_halve(samples: Connection) -> Points:
+    """RTTs with a loss each that halve the window, from the share that each loss leaves."""
+    return [Point(scalable_halving_rtts(1 - point.value), point.at) for point in kept(samples)]
+
+
+@metric("RTTs", "time to twice the rate")
+def rtts_to_double(samples: Connection) -> float:
+    """RTTs in which the window after the first loss doubles."""
+    first = epochs(samples)[0].samples
+    return rtts_to_reach(first, 2 * float(first.cwnd[0]))
+
+
+@metric("segments", "growth each RTT by the time since the loss", over=("since", "during", "window"))
+def growth_by_time(samples: Connection) -> Points:
+    """Segments that the window grows each RTT, over the half second around each time since the last recovery's end.
+
+    The second in which alpha begins to rise is left out: the kernel has a new alpha with each segment added.
+    """
+    last, found = epochs(samples)[-1].samples, []
+    length_s = float(last.t_us[-1] - last.t_us[0]) / 1e6
+    for since_s in np.concatenate(([0.5], np.arange(2, length_s - 0.25, 0.5))):
+        ends = 1e6 * (since_s - 0.25), 1e6 * (since_s + 0.25)
+        passed = last.t_us - last.t_us[0]
+        part = last.where((passed >= ends[0]) & (passed < ends[1]))
+        at: dict[str, float | Array] = {
+            "since": 1e6 * since_s,
+            "during": np.linspace(*ends, 101),
+            "window": float(part.cwnd.mean()),
+        }
+        found.append(Point(slope(rounds(part), part.cwnd), at))
+    return found
+
+
+def targets(samples: Samples, beta: float) -> list[tuple[Samples, float]]:
+    """Each epoch with the window that it searches for: that of the loss before it, as ssthresh = beta w tells it.
+
+    With fast convergence, a loss below the target before it sets the target at (1 + beta) / 2 of the loss's window.
+    """
+    found: list[tuple[Samples, float]] = []
+    for epoch in epochs(samples):
+        lost_at = (float(epoch.samples.ssthresh[0]) + 0.5) / beta
+        fell = bool(found) and lost_at < found[-1][1]
+        found.append((epoch.samples, lost_at * (1 + beta) / 2 if fell else lost_at))
+    return found
+
+
+@metric("segments", "growth each RTT far from the target", over=("distance",))
+def growth_far(samples: Connection) -> Points:
+    """Segments that BIC's window grows each RTT while its target is farther away than two S_max."""
+    found = []
+    for epoch, target in targets(samples, BIC_KERNEL_BETA):
+        far = epoch.where(target - epoch.cwnd > 2.1 * BIC_S_MAX)
+        if len(far.t_us) >= LEAST_SAMPLES:
+            found.append(Point(slope(rounds(far), far.cwnd), {"distance": target - float(far.cwnd.mean())}))
+    return found
+
+
+@metric("", "share of the distance covered each RTT near the target", over=("distance", "distances"))
+def approach(samples: Connection) -> Points:
+    """Share of the distance to its target that BIC's window covers in an RTT, from the exponential that this gives."""
+    found = []
+    for epoch, target in targets(samples, BIC_KERNEL_BETA):
+        distance = target - epoch.cwnd
+        near = (distance < 1.9 * BIC_S_MAX) & (distance > 20)
+        if near.sum() >= LEAST_SAMPLES:
+            at: dict[str, float | Array] = {"distance": float(distance[near].mean()), "distances": distance[near]}
+            found.append(Point(-slope(rounds(epoch)[near], np.log(distance[near])), at))
+    return found
+
+
+@metric("", "share regained of what the loss took", over=("share",))
+def regained(samples: Connection) -> Points:
+    """Share of the loss that CUBIC has made up, at quarters of K after it; K itself is the law's."""
+    found = []
+    for epoch, target in targets(samples, CUBIC_KERNEL_BETA):
+        lost, k_us = (1 - CUBIC_BETA) * target, 1e6 * cubic_k(target)
+        for share in np.arange(0.25, 1.51, 0.25):
+            at_us = epoch.t_us[0] + share * k_us
+            if at_us < epoch.t_us[-1]:
+                window = float(np.interp(at_us, epoch.t_us, epoch.cwnd))
+                found.append(Point((window - (target - lost)) / lost, {"share": float(share)}))
+    return found
+
+
+@metric("segments", "segments in the queue")
+def queued(connections: Connections, since_us: float, on_path_segments: float) -> float:
+    """Mean of all windows together less what fills the path."""
+    return sum(float(samples.since(since_us).cwnd.mean()) for samples in connections) - on_path_segments
+
+
+@metric("", "share of all windows")
+def window_share(flows: EachFlow, flow: str, since_us: float) -> float:
+    """A flow's part of the means of all windows."""
+    means = {name: float(samples.since(since_us).cwnd.mean()) for name, samples in flows.items()}
+    return means[flow] / sum(means.values())
+
+
+@metric("segments", "largest window")
+def largest_window(samples: Connection, since_us: float) -> float:
+    """The largest congestion window."""
+    return float(samples.since(since_us).cwnd.max())
+
+
+@metric("", "share of all bytes")
+def bytes_share(flows: FlowRows, flow: str) -> float:
+    """A flow's part of the goodput of all."""
+    return float(
+        sum(row["goodput_bps"] for row in flows if row["flow"] == flow) / sum(row["goodput_bps"] for row in flows)
+    )
+
+
+@metric("segments", "window after a loss", over=("window", "rate", "least_rtt"))
+def window_left(samples: Connection) -> Points:
+    """The window after each loss; ``rate`` is in segments a second, over the second before the loss."""
+    found = []
+    for before, after in pairwise(epochs(samples)):
+        own = before.samples
+        if own.t_us[-1] - own.t_us[0] >= FILTER_US:
+            last = own.since(float(own.t_us[-1]) - 1e6)
+            rate = float(last.delivered[-1] - last.delivered[0]) / float(last.t_us[-1] - last.t_us[0]) * 1e6
+            at = {"window": float(own.cwnd[-1]), "rate": rate, "least_rtt": float(last.min_rtt_us[-1])}
+            found.append(Point(float(after.samples.cwnd[0]), at))
+    return found
+
+
+@dataclass(frozen=True)
+class Indication:
+    """The window before and after an early indication, in segments, and the pause of its growth, in RTTs."""
+
+    before: float
+    after: float
+    pause: float
+
+
+def indications(samples: Samples) -> Iterator[Indication]:
+    """The early indications after which the window grew again.
+
+    The growth after a pause is traced back along a straight line to the segments at which it began.
+    """
+    calm, cwnd, t_us = is_open(samples), samples.cwnd, samples.t_us
+    fell = np.flatnonzero(calm[1:] & calm[:-1] & (cwnd[1:] < 0.6 * cwnd[:-1]))
+    for at, end in pairwise((*fell, len(t_us) - 1)):
+        after = samples.where((t_us >= t_us[at + 1]) & (t_us < t_us[end]))
+        left = float(after.cwnd[0])
+        grown = after.where((after.cwnd > left) & (after.cwnd < left + TRACED_BACK))
+        if after.cwnd[-1] >= left + TRACED_BACK:
+            rate = slope(grown.t_us, grown.cwnd)
+            began_us = float(grown.t_us.mean()) - (float(grown.cwnd.mean()) - left - 0.5) / rate
+            pause_us = began_us - float(t_us[at : at + 2].mean())
+            yield Indication(float(cwnd[at]), left, pause_us / float(samples.srtt_us[at]))
+
+
+@metric("", "share of the window kept on an early indication", over=("window",))
+def kept_early(samples: Connection) -> Points:
+    """What each early indication of congestion leaves of the window, where no packet was lost."""
+    return [Point(one.after / one.before, {"window": one.before}) for one in indications(samples)]
+
+
+@metric("RTTs", "time without growth after an early indication", over=("window",))
+def pause(samples: Connection) -> Points:
+    """RTTs without growth after each early indication of congestion."""
+    return [Point(one.pause, {"window": one.before}) for one in indications(samples)]
+
+
+def falls(samples: Samples, least: float) -> npt.NDArray[np.intp]:
+    """Places of the samples before a fall of the window by ``least`` segments or more without a loss."""
+    calm = is_open(samples)
+    return np.flatnonzero(calm[1:] & calm[:-1] & (np.diff(samples.cwnd) <= -least))
+
+
+@metric("", "share of the way covered by an update", over=("window",))
+def update(samples: Connection, goal_segments: float) -> Points:
+    """Share of the distance to its goal that each update of FAST TCP covers, on the way down from a full queue."""
+    cwnd = samples.cwnd
+    return [
+        Point(float(cwnd[at] - cwnd[at + 1]) / float(cwnd[at] - goal_segments), {"window": float(cwnd[at])})
+        for at in falls(samples, LEAST_STEP)
+        if cwnd[at] - goal_segments >= LEAST_DISTANCE
+    ]
+
+
+@metric("segments", "growth of both parts each RTT", over=("window",))
+def growth_by_steps(samples: Connection, rtt_us: float, up_to_segments: float) -> Points:
+    """Segments that Compound TCP's window grows each RTT, over ten of them; the first three of an epoch left out."""
+    found = []
+    for epoch in epochs(samples):
+        own = epoch.samples
+        for start_us in np.arange(own.t_us[0] + 3 * rtt_us, own.t_us[-1] - STEPS * rtt_us, STEPS * rtt_us):
+            windows = np.interp(start_us + rtt_us * np.arange(STEPS + 1), own.t_us, own.cwnd)
+            if windows[-1] < up_to_segments:
+                found.append(Point(float(windows[-1] - windows[0]) / STEPS, {"window": windows[:-1]}))
+    return found
+
+
+@metric("segments", "growth each RTT with a queue", over=("window",))
+def growth_queued(samples: Connection, above_segments: float, up_to_segments: float) -> Points:
+    """Segments that Compound TCP's window grows each RTT, each time that it passes from one size to the other."""
+    inside = is_open(samples) & (samples.cwnd > above_segments) & (samples.cwnd <= up_to_segments)
+    found = []
+    for start, end in pairwise(np.flatnonzero(np.diff(inside.astype(int)))):
+        part = np.arange(start + 1, end + 1)
+        if inside[part].all() and np.ptp(samples.cwnd[part]) >= FALL:
+            own = samples.where(np.isin(samples.t_us, samples.t_us[part]))
+            found.append(Point(slope(rounds(own), own.cwnd), {"window": own.cwnd}))
+    return found
+
+
+@metric("segments", "backlog when the delay part gives way", over=("moment",))
+def backlog_at_fall(samples: Connection, on_path_segments: float) -> Points:
+    """What Compound TCP has queued at each decrease of its delay part."""
+    return [
+        Point(float(samples.cwnd[at]) - on_path_segments, {"moment": float(samples.t_us[at])})
+        for at in falls(samples, FALL)
+    ]
+
+
+@metric("segments", "segments that the delay part gives up", over=("backlog",))
+def given_up(samples: Connection, on_path_segments: float) -> Points:
+    """What each decrease of the delay part takes of the window, unless it has no more; the kernel's are whole."""
+    cwnd = samples.cwnd
+    return [
+        Point(float(cwnd[at] - cwnd[at + 1]), {"backlog": float(cwnd[at]) - on_path_segments}, give=1)
+        for at in falls(samples, FALL)
+        if samples.dwnd[at + 1]
+    ]
+
+
+def tuned(samples: Samples, on_path: float, gamma: float, queued_at: Array) -> Points:
+    """The backlog at each decrease of the delay part, with gamma before the last loss and the backlog of that loss.
+
+    The loss that ends slow start tunes nothing.
+    """
+    calm, found = is_open(samples), []
+    losses = np.flatnonzero(calm[:-1] & ~calm[1:])[1:]
+    for number, at in enumerate(losses, 1):
+        until_us = samples.t_us[losses[number]] if number < len(losses) else np.inf
+        own = [fall for fall in falls(samples, FALL) if samples.t_us[at] < samples.t_us[fall] < until_us]
+        loss = {"losses": float(number), "before": gamma, "queued": float(queued_at[at])}
+        found += [Point(float(samples.cwnd[fall]) - on_path, loss) for fall in own]
+        gamma = compound_tuned_gamma(gamma, float(queued_at[at]))
+    return found
+
+
+@metric("segments", "backlog when the delay part gives way", over=("losses", "before", "queued"))
+def tuned_by_diffwnd(
+    samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
+) -> Points:
+    """What Compound TCP has queued at each decrease of its delay part, where the whole backlog tunes gamma."""
+    return tuned(samples, on_path_segments, gamma_segments, np.full(len(samples.t_us), queue_segments))
+
+
+@metric("segments", "backlog when the delay part gives way", over=("losses", "before", "queued"))
+def tuned_by_loss_window(
+    samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
+) -> Points:
+    """What Compound TCP has queued at each decrease of its delay part, where the loss part's backlog tunes gamma."""
+    share = 1 - samples.dwnd / np.maximum(samples.cwnd, 1)
+    return tuned(samples, on_path_segments, gamma_segments, queue_segments * share)

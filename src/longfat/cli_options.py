@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs of the command line share: arguments and options with their help, and how an outcome is told.
+
+Owns messages of errors and the exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longfat.backends.registry import backend_names
+from longfat.errors import LongfatError, RigError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+RUNS_NOT_VALID = 4
+INTERRUPTED = 130
+
+Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
+Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
+Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
+Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
+Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
+BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
+Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
+UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
+LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
+OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
+LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
+EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
+Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
+
+
+@contextmanager
+def outcome() -> Iterator[Console]:
+    """Give a console, and turn an error or an interrupt into its message and exit status."""
+    try:
+        from rich.console import Console
+
+        yield Console()
+    except LongfatError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(error.exit_status) from error
+    except KeyboardInterrupt as error:
+        sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
+        raise typer.Exit(INTERRUPTED) from error
+    except (typer.Exit, typer.Abort):
+        raise
+    except OSError as error:
+        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
+        sys.stderr.write(f"error: {refused}\n")
+        raise typer.Exit(refused.exit_status) from error
+    except Exception as error:
+        sys.stderr.write(_fault(error))
+        raise typer.Exit(LongfatError.exit_status) from error
+
+
+def _file_of(error: OSError) -> str | None:
+    return None if error.filename is None else os.fsdecode(error.filename)
+
+
+def _fault(error: Exception) -> str:
+    """The message for a fault of the program itself, whose traceback goes into a file."""
+    said = f"error: a fault of Longfat itself: {type(error).__name__}: {error}\n"
+    told = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="longfat-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(told)
+    except OSError:
+        return said + told
+    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
+
+
+def finish(valid: bool) -> None:
+    """End with an exit status of its own where some run is not valid."""
+    if not valid:
+        sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
+def verified(same: bool) -> None:
+    """End with the same where some run is not what the evidence says."""
+    if not same:
+        sys.stderr.write("some runs of the evidence are not what they were: its verdicts are unverified\n")
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
+def ids(text: str) -> tuple[str, ...]:
+    """What commas separate."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def say(console: Console, what: str, path: Path) -> None:
+    """Print where something is."""
+    console.print(f"{what}: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run that was run again is what its row says, to the byte; and where it is not, the first difference.
+
+Owns the choice of a sample. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TypeVar
+
+from longfat.dataset.load import Dataset, Run
+from longfat.evidence.collect import key_for, value_of
+from longfat.evidence.rows import Row, ValueKey, canonical
+from longfat.metrics import METRICS
+
+Item = TypeVar("Item")
+LEAST_SHARE = 20  # a share of the runs is never fewer of them than this
+
+_PCAP_HEADER = 24
+_PCAP_RECORD = struct.Struct("<IIII")  # seconds, microseconds, bytes that follow, bytes on the wire
+
+
+def sample_of(items: Sequence[tuple[str, Item]], wanted: str, seed: int) -> list[Item]:
+    """So many of the items, or so many percent of them (``5%``, never fewer than 20), drawn by the seed.
+
+    Items come with a name each; the same names and seed give the same sample in any order. Raises ValueError.
+    """
+    number = float(wanted.removesuffix("%"))
+    if number <= 0 or (not wanted.endswith("%") and number != int(number)):
+        raise ValueError(f"{wanted!r} is no sample; allowed: a number of runs, or a percentage such as 5%")
+    count = max(LEAST_SHARE, round(number * len(items) / 100)) if wanted.endswith("%") else int(number)
+    drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item[0]}".encode()).hexdigest())
+    return [item for _, item in drawn[:count]]
+
+
+def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
+    """The first thing in which a run differs from its row: a value, then what was measured. None where all is equal.
+
+    Values of a metric that is not what it was are not compared.
+    """
+    if row.measured is None or run.status != "ok":
+        before, now = (reason or "valid" for reason in (row.reason, run.reason))
+        return None if before == now else f"the evidence has it as: {before}; here: {now}"
+    for name, stored in row.values.items():
+        key = ValueKey.read(name)
+        if key.metric not in METRICS:
+            continue
+        selection = key.selection(run.experiment)
+        if key_for(selection) != key:
+            continue
+        again = canonical(value_of(dataset, run, selection))
+        if again != stored:
+            return f"{name} is {stored!r} in the evidence and {again!r} here"
+    if run.measured != row.measured:
+        digests = f"{row.measured[:16]} in the evidence and {str(run.measured)[:16]} here"
+        return f"every value is the same, but the digest of what was measured is {digests}"
+    return None
+
+
+def first_packet(one: Path, other: Path) -> str | None:
+    """The first packet in which the captures of two run folders differ; None where none does, or none is there."""
+    names = sorted({path.name for folder in (one, other) for path in (folder / "captures").glob("*.pcap")})
+    for name in names:
+        both = [_packets(folder / "captures" / name) for folder in (one, other)]
+        for number, (left, right) in enumerate(zip_longest(*both), start=1):
+            if left != right:
+                return f"{name}, packet {number}: {_told(left)} there, {_told(right)} here"
+    return None
+
+
+def _packets(path: Path) -> list[tuple[int, int, int, bytes]]:
+    """Seconds, microseconds, bytes on the wire and headers of each packet of a capture."""
+    data = path.read_bytes() if path.exists() else b""
+    place, found = _PCAP_HEADER, []
+    while place + _PCAP_RECORD.size <= len(data):
+        seconds, micros, size, wire = _PCAP_RECORD.unpack_from(data, place)
+        place += _PCAP_RECORD.size
+        found.append((seconds, micros, wire, data[place : place + size]))
+        place += size
+    return found
+
+
+def _told(packet: tuple[int, int, int, bytes] | None) -> str:
+    if packet is None:
+        return "none"
+    seconds, micros, wire, headers = packet
+    return f"{wire} bytes at {seconds}.{micros:06d} s, headers {hashlib.sha256(headers).hexdigest()[:8]}"

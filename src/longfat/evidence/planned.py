@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenarios that a study plans today, and which rows are of them.
+
+A row counts only if its spec is what the study makes of that scenario and repetition now: what is changed in the
+manifest, or in what Longfat makes of it, is another run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.errors import StudyError
+from longfat.evidence.rows import SPEC_DIGITS, Row
+from longfat.manifest.study import Study
+from longfat.plan import PlannedRun, Scenario, scenarios_of
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A study's scenarios under a stack and a profile, without digests of what they run with."""
+
+    study: Study
+    stack: str
+    profile: str
+    backend: str = DEFAULT_BACKEND
+    _known: dict[tuple[str, int], PlannedRun] = field(default_factory=dict)
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """By name, in the manifest's order. Raises StudyError on a stack or profile that there is not."""
+        pins = {"backend": self.backend}
+        found, _ = scenarios_of(self.study, profile=self.profile, stack=self.stack, pins=pins)
+        return {scenario.name: scenario for scenario in found}
+
+    def run(self, scenario: str, repetition: int) -> PlannedRun | None:
+        """A repetition of a scenario, as the study's own seed makes it; None where there is no such scenario."""
+        if scenario not in self.scenarios:
+            return None
+        key = scenario, repetition
+        if key not in self._known:
+            self._known[key] = self.scenarios[scenario].run(self.study.header.seed, repetition)
+        return self._known[key]
+
+    def fault(self, row: Row) -> str | None:
+        """Why a row is not of a run that the study has; None where it is."""
+        run = self.run(row.scenario, row.repetition)
+        if run is None:
+            return "of scenarios that the study does not have"
+        return None if run.run_id[:SPEC_DIGITS] == row.spec else "of scenarios that are not what they were"
+
+
+def planned_or_none(study: Study, stack: str, profile: str, backend: str) -> Planned | None:
+    """The scenarios, or None where the study has no such stack or profile."""
+    planned = Planned(study, stack, profile, backend)
+    try:
+        _ = planned.scenarios
+    except StudyError:
+        return None
+    return planned

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A row of evidence: one run with the values that were read from it, as a line of text.
+
+Owns the form of the line, that of numbers (nine significant digits), and what two rows of one run make together. Must
+not know where rows are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from longfat.metrics.quantities import Selection, significant
+from longfat.runspec import canonical_json
+
+SPEC_DIGITS = 16  # of a spec's digest: within one scenario and repetition they tell one from another
+Value = float | str  # a number, or why there is none
+_KEY = re.compile(r"([a-z][a-z0-9_]*)@([0-9a-f]{8})(?:\[(.*)\])?")
+
+
+class Conflict(Exception):
+    """Two rows of one run that cannot both be true; the text says in what they differ."""
+
+
+@dataclass(frozen=True)
+class ValueKey:
+    """What a value is of: a metric by one definition, with flow and parameters (base units)."""
+
+    metric: str
+    definition: str
+    flow: str | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        given = [f"flow={self.flow}"] if self.flow else []
+        given += [f"{name}={value!r}" for name, value in self.parameters]
+        return f"{self.metric}@{self.definition}" + (f"[{','.join(given)}]" if given else "")
+
+    @classmethod
+    def read(cls, text: str) -> ValueKey:
+        """Read what ``str`` gave. Raises ValueError."""
+        match = _KEY.fullmatch(text)
+        if not match:
+            raise ValueError(f"{text!r} names no metric with its definition")
+        given = [part.partition("=")[::2] for part in match[3].split(",")] if match[3] else []
+        flow = next((value for name, value in given if name == "flow"), None)
+        parameters = tuple(sorted((name, float(value)) for name, value in given if name != "flow"))
+        return cls(match[1], match[2], flow, parameters)
+
+    def selection(self, experiment: str) -> Selection:
+        """What the engine would ask for it by, in an experiment."""
+        return Selection(self.metric, experiment, (), self.flow, dict(self.parameters))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run. ``spec`` is the digest of its RunSpec with names in the place of the digests of what it ran with.
+
+    So it is the same for all that behaves alike; ``run_id`` and ``made``, the key of a combination, are of the one that
+    ran. ``measured`` is the digest of what was measured, None where the run is not valid, and ``reason`` says why.
+    """
+
+    scenario: str
+    repetition: int
+    spec: str
+    run_id: str
+    made: str
+    measured: str | None
+    seconds: float
+    values: Mapping[str, Value] = field(default_factory=dict)
+    reason: str | None = None
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What two rows of one run have in common; rows stand in this order."""
+        return self.scenario, self.repetition, self.spec
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.scenario}, repetition {self.repetition}"
+
+    def line(self) -> str:
+        """Canonical JSON."""
+        data: dict[str, Any] = {
+            "made": self.made,
+            "measured": self.measured,
+            "repetition": self.repetition,
+            "run": self.run_id,
+            "scenario": self.scenario,
+            "seconds": round(self.seconds, 2),
+            "spec": self.spec,
+            "values": {name: canonical(value) for name, value in self.values.items()},
+        }
+        if self.reason is not None:
+            data["reason"] = self.reason
+        return canonical_json(data)
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Row:
+        """Build from a line's data. Raises KeyError, TypeError or ValueError on another shape."""
+        known = {"made", "measured", "repetition", "run", "scenario", "seconds", "spec", "values", "reason"}
+        if unknown := sorted({*data} - known):
+            raise ValueError(f"{unknown[0]!r} is no part of a row")
+        values = dict(data["values"])
+        for name, value in values.items():
+            ValueKey.read(name)
+            if isinstance(value, bool) or not isinstance(value, float | int | str):
+                raise ValueError(f"{name} is {value!r}, neither a number nor a reason")
+        row = cls(
+            scenario=_text(data, "scenario"),
+            repetition=data["repetition"],
+            spec=_text(data, "spec"),
+            run_id=_text(data, "run"),
+            made=_text(data, "made"),
+            measured=data["measured"],
+            seconds=float(data["seconds"]),
+            values={name: value if isinstance(value, str) else float(value) for name, value in values.items()},
+            reason=data.get("reason"),
+        )
+        if not isinstance(row.repetition, int) or row.repetition < 1:
+            raise ValueError(f"repetition is {row.repetition!r}; allowed: 1 or more")
+        if (row.measured is None) == (row.reason is None):
+            raise ValueError("a row has a digest of what was measured, or a reason why it does not count")
+        return row
+
+
+def united(one: Row, other: Row) -> Row:
+    """All that two rows of one run say, whichever comes first. Raises Conflict where they contradict each other."""
+    if (one.measured, one.reason) != (other.measured, other.reason):
+        raise Conflict(f"measured {_outcome(one)} and {_outcome(other)}")
+    for name in sorted({*one.values} & {*other.values}):
+        if one.values[name] != other.values[name]:
+            raise Conflict(f"{name} is {one.values[name]!r} and {other.values[name]!r}")
+    first = min(one, other, key=lambda row: (row.made, row.run_id))
+    return replace(first, seconds=min(one.seconds, other.seconds), values={**one.values, **other.values})
+
+
+def _outcome(row: Row) -> str:
+    return row.measured[:16] if row.measured else f"nothing that counts ({row.reason})"
+
+
+def canonical(value: Value) -> Value:
+    """A value as rows have it: of nine significant digits; one that is not finite is a reason."""
+    if isinstance(value, str):
+        return value
+    return significant(value) if math.isfinite(value) else f"the value is {value}"
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    value = data[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, not a text")
+    return value
+
+
+def read_line(text: str) -> Mapping[str, Any]:
+    """The data of a line. Raises ValueError."""
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError("the line is no JSON object")
+    return data

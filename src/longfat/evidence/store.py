@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of evidence: ``experiments/STUDY/evidence/EPOCH/STACK/PROFILE/EXPERIMENT.jsonl``, a line for each run.
+
+Owns reading with all problems at once, and writing in canonical order. Lines that a merge of git left in any order, or
+twice, are read as what they are: git needs no help but that of ``.gitattributes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.errors import Problem, RigError, StudyError
+from longfat.evidence.rows import Conflict, Row, read_line, united
+from longfat.files import write_whole
+from longfat.runspec import canonical_json
+
+EVIDENCE = "evidence"
+FORMAT = 1
+SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """The file of a row, in a study's folder of evidence."""
+
+    epoch: str
+    stack: str
+    profile: str
+    experiment: str
+
+    def path(self, folder: Path) -> Path:
+        """The file below a study's folder."""
+        return folder / EVIDENCE / self.epoch / self.stack / self.profile / f"{self.experiment}{SUFFIX}"
+
+    def head(self, study: str) -> str:
+        """The first line of the file."""
+        return canonical_json(
+            {
+                "epoch": self.epoch,
+                "experiment": self.experiment,
+                "format": FORMAT,
+                "profile": self.profile,
+                "stack": self.stack,
+                "study": study,
+            }
+        )
+
+
+Rows = Mapping[Place, Mapping[tuple[str, int, str], Row]]
+
+
+def epochs_with_evidence(folder: Path) -> list[str]:
+    """The names of the epochs that a study's folder has evidence of, the oldest first."""
+    home = folder / EVIDENCE
+    return sorted(path.name for path in home.iterdir() if any(path.rglob(f"*{SUFFIX}"))) if home.is_dir() else []
+
+
+def read_rows(folder: Path, study: str, epoch: str | None = None) -> Rows:
+    """The rows of a study's folder, of one epoch or of all, each run once.
+
+    Raises StudyError with every line that is damaged, of another study or format, or in conflict with another.
+    """
+    problems: list[Problem] = []
+    found: dict[Place, Mapping[tuple[str, int, str], Row]] = {}
+    home = folder / EVIDENCE
+    for path in sorted(home.rglob(f"*{SUFFIX}")):
+        parts = path.relative_to(home).parts
+        if len(parts) != 4:
+            problems.append(Problem(str(path), None, "", "a file of evidence is EPOCH/STACK/PROFILE/EXPERIMENT.jsonl"))
+            continue
+        place = Place(parts[0], parts[1], parts[2], parts[3].removesuffix(SUFFIX))
+        if epoch in (None, place.epoch):
+            found[place] = _read(path, place, study, problems)
+    if problems:
+        hint = "`longfat evidence verify` runs a row again; git has the file as it was"
+        raise StudyError("evidence cannot be used as it is", hint=hint, problems=tuple(problems))
+    return found
+
+
+def together(one: Rows, other: Rows) -> Rows:
+    """The rows of both. Raises StudyError with every run that they have different outcomes of."""
+    result = {place: dict(rows) for place, rows in one.items()}
+    problems = []
+    for place, rows in other.items():
+        own = result.setdefault(place, {})
+        for key, row in rows.items():
+            try:
+                own[key] = united(own[key], row) if key in own else row
+            except Conflict as error:
+                problems.append(Problem(str(place.path(Path())), None, row.name, f"two outcomes of one run: {error}"))
+    if problems:
+        hint = "equal runs give equal bytes, so one of the two is wrong: `longfat evidence verify` finds out which"
+        raise StudyError("evidence contradicts itself", hint=hint, problems=tuple(problems))
+    return result
+
+
+def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
+    """Write files whose content is another than that on the disk, each as a whole; give them. Raises RigError."""
+    written = []
+    for place, own in rows.items():
+        path = place.path(folder)
+        text = "".join(f"{line}\n" for line in (place.head(study), *(own[key].line() for key in sorted(own))))
+        try:
+            if path.exists() and path.read_text(encoding="ascii") == text:
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+        except OSError as error:
+            raise RigError(f"the evidence cannot be written: {error.strerror}", where=str(path)) from error
+        written.append(path)
+    return written
+
+
+def every_row(rows: Rows) -> Iterator[tuple[Place, Row]]:
+    """All rows in canonical order."""
+    for place in sorted(rows):
+        for key in sorted(rows[place]):
+            yield place, rows[place][key]
+
+
+def by_place(pairs: Iterable[tuple[Place, Row]]) -> Rows:
+    """Rows as files have them; of one run that is given twice, what both say. Raises Conflict."""
+    found: dict[Place, dict[tuple[str, int, str], Row]] = {}
+    for place, row in pairs:
+        own = found.setdefault(place, {})
+        own[row.key] = united(own[row.key], row) if row.key in own else row
+    return found
+
+
+def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapping[tuple[str, int, str], Row]:
+    """The rows of one file; what is wrong with it is added to ``problems``."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(Problem(str(path), None, "", f"the file cannot be read: {error}"))
+        return {}
+    rows: dict[tuple[str, int, str], Row] = {}
+    began: dict[tuple[str, int, str], int] = {}
+    headed = False
+    for number, line in enumerate(lines, start=1):
+        try:
+            data = read_line(line)
+            if "format" in data:
+                _check_head(data, place, study)
+                headed = True
+                continue
+            row = Row.read(data)
+            try:
+                rows[row.key] = united(rows[row.key], row) if row.key in rows else row
+            except Conflict as error:
+                message = f"two outcomes of one run, here and in line {began[row.key]}: {error}"
+                problems.append(Problem(str(path), number, row.name, message))
+            began.setdefault(row.key, number)
+        except KeyError as error:
+            problems.append(Problem(str(path), number, str(error.args[0]), "is missing"))
+        except (TypeError, ValueError) as error:
+            problems.append(Problem(str(path), number, "", f"the line cannot be read: {error}"))
+    if not headed and not any(problem.file == str(path) for problem in problems):
+        problems.append(Problem(str(path), 1, "format", "the file does not say of which study and format it is"))
+    return rows
+
+
+def _check_head(data: Mapping[str, object], place: Place, study: str) -> None:
+    if data["format"] != FORMAT:
+        raise ValueError(f"format {data['format']!r}, and this version reads {FORMAT}; a newer Longfat wrote it")
+    expected = read_line(place.head(study))
+    for name, value in expected.items():
+        if data.get(name) != value:
+            raise ValueError(f"the file says {name} {data.get(name)!r}, and lies where that is {value!r}")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The digest of a metric's definition: of what its function does, and of the functions and constants that it uses.
+
+Values that are kept (``longfat.evidence``) are those of one definition, and no others. What reads the tables is no part
+of it: that what is read anew is what was kept is shown by running it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from longfat.identity import canonical
+from longfat.metrics.registry import Metric
+
+LENGTH = 8  # hexadecimal digits: two definitions of one metric, not any two texts, are to be told apart
+_OURS = ("longfat.metrics.", "longfat_metrics_of_")
+_NOT = ("longfat.metrics.data", "longfat.metrics.registry")
+
+
+def definition_digest(metric: Metric) -> str:
+    """The first 8 hexadecimal digits of a SHA-256; another name, meaning or docstring does not change it."""
+    return _digest(metric.function)
+
+
+@cache
+def _digest(function: Callable[..., float]) -> str:
+    parts = sorted(f"{name}\0{text}" for name, text in _reached(function).items())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:LENGTH]
+
+
+def _reached(function: Callable[..., Any]) -> dict[str, str]:
+    """The canonical form of a function, and of all of the metrics' own code and constants that it leads to."""
+    found: dict[str, str] = {"": _form(function)}
+    waiting: list[Any] = [function]
+    while waiting:
+        for name, value in _globals_of(waiting.pop()):
+            if name in found:
+                continue
+            if isinstance(value, bool | int | float | str | tuple):
+                found[name] = repr(value)
+            elif _is_ours(value):
+                found[name] = _form(value)
+                waiting.append(value)
+    return found
+
+
+def _is_ours(value: Any) -> bool:
+    module = getattr(inspect.unwrap(value) if callable(value) else value, "__module__", None) or ""
+    return callable(value) and module.startswith(_OURS) and module not in _NOT
+
+
+def _globals_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """The global names that a function, or the functions of a class, use, with what they stand for."""
+    if inspect.isclass(value):
+        for member in vars(value).values():
+            member = getattr(member, "fget", None) or getattr(member, "func", None) or member
+            yield from _globals_of(member)
+        return
+    function = inspect.unwrap(value) if callable(value) else value
+    if isinstance(function, FunctionType):
+        for name in _names(function.__code__):
+            if name in function.__globals__:
+                yield name, function.__globals__[name]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _form(value: Any) -> str:
+    """The canonical form of a function or class, without its decorators: they register and describe it."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value))))
+    (node,) = tree.body
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        node.decorator_list = []
+        node.name = "_"
+    return canonical(ast.unparse(node))

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates that are no means: a median with its rank interval, and a place in an order by bootstrap.
+
+Both answer what an ``Estimate`` answers. Owns what they are worth with few runs (docs/statistics.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from scipy import special
+
+from longfat.metrics.statistics import CONFIDENCE, UNBOUNDED
+
+RESAMPLES = 2000
+SEED = 20260101  # of every bootstrap: equal runs give equal verdicts
+Sample = TypeVar("Sample")
+
+
+class Judged(Protocol):
+    """What can be held against limits."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def repeats(self) -> int: ...
+    @property
+    def sd(self) -> float | None: ...
+    @property
+    def exact(self) -> bool: ...
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """The two-sided interval."""
+        ...
+
+    def p_above(self, limit: float) -> float:
+        """How probable such runs were if the truth lay at ``limit`` or below it."""
+        ...
+
+    def p_below(self, limit: float) -> float:
+        """How probable such runs were if the truth lay at ``limit`` or above it."""
+        ...
+
+    def scaled(self, repetitions: float) -> Judged:
+        """The same as it would be known from so many times the repetitions."""
+        ...
+
+
+@dataclass(frozen=True)
+class Median:
+    """The median of runs, in ascending order. Its interval rests on ranks alone, whatever the distribution."""
+
+    values: tuple[float, ...]
+    n: int
+    repeats: int = 0
+    bounds: tuple[float, float] = UNBOUNDED
+    times: float = 1.0
+    exact: bool = False
+
+    @property
+    def value(self) -> float:
+        """The median."""
+        return float(np.median(self.values))
+
+    @property
+    def runs(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of the values."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Between two of the values; the metric's bounds where there are too few of them."""
+        if self.exact:
+            return self.value, self.value
+        n = len(self.values)
+        cut = sum(special.bdtr(k, n, 0.5) <= (1 - confidence) / 2 for k in range(n))
+        if cut == 0:
+            return self.bounds
+        return self.values[cut - 1], self.values[n - cut]
+
+    def p_above(self, limit: float) -> float:
+        """Sign test."""
+        return self._sign_test(sum(value > limit for value in self.values), self.value > limit)
+
+    def p_below(self, limit: float) -> float:
+        """Sign test."""
+        return self._sign_test(sum(value < limit for value in self.values), self.value < limit)
+
+    def _sign_test(self, count: int, certain: bool) -> float:
+        if self.exact:
+            return 0.0 if certain else 1.0
+        n = max(round(len(self.values) * self.times), 1)
+        k = round(count * self.times)
+        return 1.0 if k <= 0 else float(special.bdtrc(k - 1, n, 0.5))
+
+    def scaled(self, repetitions: float) -> Median:
+        """So many times as many values, which lie as these do."""
+        return dataclasses.replace(self, times=self.times * repetitions)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A value with its bootstrap distribution."""
+
+    value: float
+    samples: tuple[float, ...]
+    n: int
+    repeats: int = 0
+    exact: bool = False
+
+    @property
+    def runs(self) -> int:
+        """The repetitions that it rests on: each holds a run for every value that is ranked."""
+        return self.n
+
+    @property
+    def sd(self) -> float | None:
+        """A place in an order has none."""
+        return None
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Quantiles of the bootstrap distribution that are values of it."""
+        if self.exact:
+            return self.value, self.value
+        ends = np.quantile(self.samples, ((1 - confidence) / 2, (1 + confidence) / 2), method="inverted_cdf")
+        return float(ends[0]), float(ends[1])
+
+    def p_above(self, limit: float) -> float:
+        """Share of the samples at the limit or below it."""
+        return sum(value <= limit for value in self.samples) / len(self.samples)
+
+    def p_below(self, limit: float) -> float:
+        """Share of the samples at the limit or above it."""
+        return sum(value >= limit for value in self.samples) / len(self.samples)
+
+    def scaled(self, repetitions: float) -> Sampled:
+        """The same: what more repetitions would make of an order cannot be told."""
+        return self
+
+
+@dataclass(frozen=True)
+class Widest:
+    """The largest of several estimates, each of one pair: what holds for it must hold for every one."""
+
+    of: tuple[Judged, ...]
+
+    @property
+    def value(self) -> float:
+        """The largest value."""
+        return max(one.value for one in self.of)
+
+    @property
+    def n(self) -> int:
+        """The smallest number of repetitions."""
+        return min(one.n for one in self.of)
+
+    @property
+    def runs(self) -> int:
+        """The smallest number of runs."""
+        return min(one.runs for one in self.of)
+
+    @property
+    def repeats(self) -> int:
+        """The largest number of repetitions that count once."""
+        return max(one.repeats for one in self.of)
+
+    @property
+    def sd(self) -> float | None:
+        """A largest has none."""
+        return None
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing varies in any of them."""
+        return all(one.exact for one in self.of)
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """The lower end holds for all pairs together (Bonferroni), the upper end needs no correction."""
+        strict = 1 - (1 - confidence) / len(self.of)
+        return max(one.interval(strict)[0] for one in self.of), max(one.interval(confidence)[1] for one in self.of)
+
+    def p_above(self, limit: float) -> float:
+        """One pair suffices: the smallest of all, times their number."""
+        return min(1.0, len(self.of) * min(one.p_above(limit) for one in self.of))
+
+    def p_below(self, limit: float) -> float:
+        """Every pair must be: the largest of all."""
+        return max(one.p_below(limit) for one in self.of)
+
+    def scaled(self, repetitions: float) -> Widest:
+        """The same of all."""
+        return Widest(tuple(one.scaled(repetitions) for one in self.of))
+
+
+def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
+    """A statistic of resamples of repetitions: n - 1 of the n with replacement, which makes up for how few they are.
+
+    Deterministic. A single repetition gives the one value that it has.
+    """
+    n = len(samples)
+    if n == 1:
+        return (of(samples),)
+    drawn = np.random.default_rng(SEED).integers(0, n, size=(RESAMPLES, n - 1))
+    rows, counts = np.unique(np.sort(drawn, axis=1), axis=0, return_counts=True)
+    found: list[float] = []
+    for row, count in zip(rows, counts, strict=True):
+        found += [of([samples[k] for k in row])] * int(count)
+    return tuple(found)
+
+
+def needed(value: Judged, decided: Callable[[Judged], bool], most: int) -> int | None:
+    """How many repetitions would decide if the value stayed as it is; None where ``most`` would not."""
+    n = max(value.n, 1)
+    if not decided(value.scaled(most / n)):
+        return None
+    low, high = n, most
+    while low < high:
+        middle = (low + high) // 2
+        if decided(value.scaled(middle / n)):
+            high = middle
+        else:
+            low = middle + 1
+    return max(low, math.ceil(3 * n / max(value.runs, 1)))

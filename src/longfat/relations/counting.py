@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How verdicts are counted: measured claims by word, and apart from them what no measurement could have turned.
+
+Owns the words and the kinds. A test that is made twice, and claims that exclude each other, count once. Judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from longfat.relations.claims import KINDS, Claim
+
+VerdictWord = Literal["reproduced", "agrees", "not_reproduced", "inconclusive", "not_measured", "not_testable"]
+VERDICT_WORDS: tuple[VerdictWord, ...] = (
+    "reproduced",
+    "agrees",
+    "not_reproduced",
+    "inconclusive",
+    "not_measured",
+    "not_testable",
+)
+
+APART: Mapping[str, str] = {
+    "calibrated": "on numbers that a setting was chosen by",
+    "law": "laws of an algorithm",
+    "construction": "true by how the runs are set up",
+    "arithmetic": "arithmetic, without a run",
+    "inconsistent": "contradicted by the paper's own figures",
+}
+CATEGORIES = (KINDS[0], *APART)
+
+Counts = Mapping[str, Mapping[VerdictWord, int]]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What counting needs of a verdict. ``group`` has the claims that exclude it."""
+
+    claim: str
+    word: VerdictWord
+    category: str
+    same_as: str | None = None
+    group: tuple[str, ...] = ()
+
+
+def category_of(claim: Claim) -> str:
+    """What a claim is counted among."""
+    return "inconsistent" if claim.inconsistent else claim.kind
+
+
+def counted(claims: Iterable[Claim], words: Mapping[str, VerdictWord]) -> list[Counted]:
+    """The claims that have a word, as they are counted."""
+    return [
+        Counted(claim.id, words[claim.id], category_of(claim), claim.same_as, claim.contradicts)
+        for claim in claims
+        if claim.id in words
+    ]
+
+
+def tally(rows: Iterable[Counted]) -> Counts:
+    """How often each word was given, by category. Of a group the best word counts."""
+    counts: dict[str, dict[VerdictWord, int]] = {name: dict.fromkeys(VERDICT_WORDS, 0) for name in CATEGORIES}
+    known = [row for row in rows if row.same_as is None]
+    words = {row.claim: row.word for row in known}
+    for row in known:
+        others = [VERDICT_WORDS.index(words[name]) for name in row.group if name in words]
+        own = VERDICT_WORDS.index(row.word)
+        first = all(row.claim < name for name in row.group if name in words and VERDICT_WORDS.index(words[name]) == own)
+        if all(own <= other for other in others) and first:
+            counts[row.category][row.word] += 1
+    return counts
+
+
+def total(counts: Counts) -> Mapping[VerdictWord, int]:
+    """The words over all categories."""
+    return {word: sum(row[word] for row in counts.values()) for word in VERDICT_WORDS}
+
+
+def apart(counts: Counts) -> list[str]:
+    """What is counted apart from measured claims, one phrase a category that has any."""
+    found = []
+    for name, meaning in APART.items():
+        words = [f"{number} {word.replace('_', ' ')}" for word, number in counts[name].items() if number]
+        if words:
+            found.append(f"{sum(counts[name].values())} {meaning} ({', '.join(words)})")
+    return found

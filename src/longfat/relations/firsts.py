@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the claims were when a results folder first saw them, kept there for ever.
+
+Owns ``claims-first.json`` and the differences between it and the claims of today. Limits that are changed after the
+runs cannot be changed unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from longfat.errors import RigError
+from longfat.relations.claims import Claim
+
+FIRST = "claims-first.json"
+Decisive = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class First:
+    """The claims by what decides them, their digest, and when they were kept: before the runs or after."""
+
+    sha256: str
+    time: str
+    before_runs: bool
+    claims: Decisive
+
+
+def decisive(claims: Sequence[Claim]) -> Decisive:
+    """All of the claims that a verdict depends on, by claim."""
+    return {
+        claim.id: {
+            "relation": [relation.text for relation in claim.relations],
+            "not_testable": claim.not_testable,
+            "kind": claim.kind,
+            "retest": [one.model_dump(mode="json") if one else None for one in claim.retests],
+            "needs": claim.needs.model_dump(mode="json") if claim.needs else None,
+            "inconsistent": bool(claim.inconsistent),
+            "contradicts": list(claim.contradicts),
+            "same_as": claim.same_as,
+            "oracle": sorted(claim.oracle.values()),
+        }
+        for claim in claims
+    }
+
+
+def digest(claims: Decisive) -> str:
+    """SHA-256 of what decides, whatever the order of the claims."""
+    return hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).hexdigest()
+
+
+def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> First:
+    """What the folder first saw: kept now if it has seen none. Raises RigError when it cannot be read or written."""
+    path = results / FIRST
+    now = decisive(claims)
+    try:
+        if not path.exists():
+            first = First(digest(now), datetime.now(UTC).isoformat(timespec="seconds"), before_runs, now)
+            with path.open("x", encoding="ascii") as file:
+                json.dump(vars(first), file, sort_keys=True, indent=1)
+            return first
+        return First(**json.loads(path.read_text(encoding="ascii")))
+    except (OSError, ValueError, TypeError) as error:
+        raise RigError(f"the first claims of these results cannot be read: {error!r}", where=str(path)) from error
+
+
+def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
+    """What has changed since, one line a claim and key."""
+    now = json.loads(json.dumps(decisive(claims)))
+    for name in sorted({*first.claims, *now}):
+        if name not in first.claims:
+            yield f"{name}: added"
+        elif name not in now:
+            yield f"{name}: removed"
+        else:
+            for key in sorted({*first.claims[name], *now[name]}):
+                was, is_ = first.claims[name].get(key), now[name].get(key)
+                if was != is_:
+                    yield f"{name}, {key}: was {_shown(was)}, is {_shown(is_)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(_shown, value)) or "none"
+    return value if isinstance(value, str) else "none" if value is None else json.dumps(value)

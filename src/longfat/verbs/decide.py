@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb ``decide``: runs what decides open claims, as long as the budget lasts, and adds it to the evidence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from longfat.backends.protocol import Backend
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
+from longfat.dataset.build import build_dataset
+from longfat.errors import StudyError
+from longfat.evidence.collect import combination_of
+from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
+from longfat.evidence.judged import Ground, evidence_of
+from longfat.evidence.next_step import Chooser, Step
+from longfat.execute.memory import available_bytes
+from longfat.execute.results import open_results
+from longfat.execute.study import execute
+from longfat.manifest.load import load_study
+from longfat.manifest.names import unknown
+from longfat.plan import build_plan
+from longfat.plan.lockfile import read_lock, write_lock
+from longfat.relations.claims import Claim, read_claims
+from longfat.verbs.evidence import add_results, epoch_for
+from longfat.verbs.run import listen, results_path
+from longfat.verbs.study import MANIFEST, find_study, job_count, load_all, repository_root, study_name
+
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line says: seconds of wall time (None: no end), claims (none: all), and how to run."""
+
+    budget: float | None = None
+    claims: tuple[str, ...] = ()
+    profile: str = "quick"
+    stack: str | None = None
+    backend: str = DEFAULT_BACKEND
+    jobs: int | None = None
+
+
+def seconds_of(budget: str) -> float:
+    """Seconds of a budget such as ``45min`` or ``2h``. Raises StudyError."""
+    match = _BUDGET.fullmatch(budget)
+    if not match:
+        raise StudyError(f"{budget!r} is no length of time; allowed: such as 90s, 45min or 2h", where="--budget")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def decide(name: str, wanted: Wanted, console: Console) -> bool:
+    """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
+
+    Whether no run failed on the way.
+    """
+    begun = time.monotonic()
+    folder = find_study(name)
+    load_all(folder)
+    study = load_study(folder / MANIFEST)
+    claims = read_claims(folder, study)
+    _check_names(wanted.claims, claims)
+    jobs = job_count(wanted.jobs)
+    backend = open_backend(wanted.backend, {}, say=console.print)
+    epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
+    _take_results(folder, epoch, console)
+    while True:
+        chooser = Chooser(_ground(folder, epoch, wanted), claims, wanted.claims)
+        left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
+        step = chooser.step() if left is None else chooser.step(max(left, 0) * jobs)
+        if step is None:
+            _conclude(chooser, jobs, console)
+            return True
+        _say_step(step, chooser, jobs, console)
+        if not _run(folder, wanted, step, backend, epoch, jobs, console):
+            _conclude(chooser, jobs, console)
+            return False
+
+
+def _ground(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
+    epochs = read_epochs(repository_root() / FOLDER)
+    found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile)
+    if found is None or not found.grounds:
+        raise StudyError(f"the study cannot be planned with profile {wanted.profile!r} and stack {wanted.stack!r}")
+    return found.grounds[0]
+
+
+def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console) -> bool:
+    """Run a step and add it to the evidence; whether that has gained from it.
+
+    Its raw runs are removed then: anybody can have them again.
+    """
+    study = load_study(folder / MANIFEST)
+    plan = build_plan(
+        study,
+        profile=wanted.profile,
+        stack=wanted.stack,
+        pins=backend.pins(),
+        chosen=_repetitions(folder, epoch, wanted, step.targets),
+    )
+    with open_results(repository_root() / "results" / "decide" / study_name(folder)) as results:
+        write_lock(plan, results.lock)
+        memory = available_bytes() if traits_of(backend.name).guests else None
+        with listen(results, console) as events:
+            done = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory)
+        build_dataset(results.path)
+        gained = add_results(results.path, folder, epoch.name, console)
+        if done.failed == 0:
+            shutil.rmtree(results.raw)
+    return gained > 0 and done.failed == 0
+
+
+def _repetitions(folder: Path, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
+    """The repetitions of each scenario that the evidence lacks of its target."""
+    rows = _ground(folder, epoch, wanted).rows
+    known = {name: {row.repetition for row in rows.get(name, ())} for name in targets}
+    return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
+
+
+def _take_results(folder: Path, epoch: Epoch, console: Console) -> None:
+    """Add what the study's own results folder has, where it was made with what belongs to the epoch."""
+    place = results_path(folder, None)
+    if not (place / "lock.json").exists():
+        return
+    if combination_of(read_lock(place / "lock.json")).key not in epoch.members:
+        _say(console, f"{place} is of another epoch and left out")
+        return
+    with open_results(place):
+        build_dataset(place)
+        add_results(place, folder, epoch.name, console)
+
+
+def _check_names(given: Sequence[str], claims: Sequence[Claim]) -> None:
+    known = [claim.id for claim in claims]
+    for name in given:
+        if name not in known:
+            message, hint = unknown("claim", name, known)
+            raise StudyError(message, where="--claims", hint=hint)
+
+
+def _say_step(step: Step, chooser: Chooser, jobs: int, console: Console) -> None:
+    standing = chooser.standing
+    minutes = step.seconds / jobs / 60
+    head = (
+        f"{len(standing.settled)} claims settled, {len(standing.open)} open, {len(standing.unsettled)} to be confirmed"
+    )
+    _say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
+
+
+def _conclude(chooser: Chooser, jobs: int, console: Console) -> None:
+    """Say where the claims stand, and what another hour would do."""
+    standing = chooser.standing
+    counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
+    _say(console, f"{len(standing.settled)} claims settled, {counts}")
+    for name in standing.open:
+        _say(console, f"  open: {name}{f': {standing.hopeless[name]}' if name in standing.hopeless else ''}")
+    if standing.open:
+        soon = chooser.within(HOUR * jobs)
+        _say(console, f"another hour would decide: {', '.join(soon) or 'none'}")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs ``evidence add`` and ``evidence merge``: rows into the repository, from results and from other folders."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from longfat.backends.registry import open_backend
+from longfat.dataset.build import build_dataset
+from longfat.errors import RigError, StudyError
+from longfat.evidence.collect import collect, combination_of
+from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, epoch_of, read_epochs, united, write_epoch
+from longfat.evidence.store import EVIDENCE, read_rows, together, write_rows
+from longfat.execute.results import open_results
+from longfat.manifest.load import load_study
+from longfat.plan.lockfile import read_lock
+from longfat.verbs.canary import measured
+from longfat.verbs.run import results_path
+from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
+
+
+def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
+    """Add what a results folder has to the evidence of its study."""
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results:
+        build_dataset(results.path)
+        epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
+        add_results(results.path, folder, epoch.name, console)
+    return True
+
+
+def add_results(results: Path, folder: Path, epoch: str, console: Console) -> int:
+    """Add the rows of results with their dataset, and say what was left out; how many runs the evidence has gained."""
+    study = load_study(folder / MANIFEST).name
+    new = collect(results, folder, epoch)
+    before = read_rows(folder, study, epoch)
+    after = together(before, new.rows)
+    write_rows(folder, study, after)
+    gained = sum(map(len, after.values())) - sum(map(len, before.values()))
+    known = sum(map(len, new.rows.values())) - gained
+    _say(console, f"evidence of {study_name(folder)}, epoch {epoch}: {gained} runs added, {known} were there")
+    for line in new.left_out:
+        _say(console, f"  left out: {line}")
+    return gained
+
+
+def epoch_for(combination: Combination, jobs: int | None, console: Console, *, new_epoch: bool = False) -> Epoch:
+    """The epoch that a combination belongs to; one that none lists joins the newest if its canaries behave alike.
+
+    Raises StudyError or RigError where that cannot be told, or where they do not.
+    """
+    home = repository_root() / FOLDER
+    epochs = read_epochs(home)
+    known = epoch_of(combination, epochs)
+    if known is not None and not new_epoch:
+        return known
+    backend = open_backend(combination.backend, {}, say=console.print)
+    here = Combination.of(backend.pins())
+    if here != combination:
+        message = f"the results were made with {combination.text()}, which no epoch lists"
+        hint = f"add them where they were made: this machine has {here.text()}"
+        raise StudyError(message, hint=hint)
+    digests = measured(backend, jobs, console)
+    if failed := [canary for canary, digest in digests.items() if not digest]:
+        raise RigError(f"canaries failed, so that nothing is known of {combination.text()}: {', '.join(failed)}")
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    if new_epoch or not epochs:
+        epoch = begin(combination, digests, date)
+        _say(console, f"a new epoch: {epoch.name}")
+    else:
+        verdict = epochs[-1].compare(digests)
+        if verdict.differing:
+            message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
+            raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
+        epoch = epochs[-1].with_member(combination, date, "canaries")
+        _say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
+    write_epoch(epoch, home)
+    return epoch
+
+
+def merge(given: Sequence[Path], console: Console) -> bool:
+    """Take in the evidence of other checkouts, or of single studies' folders, and write all in canonical order."""
+    home = repository_root()
+    for other in given:
+        if not other.is_dir() or not ((other / "experiments").is_dir() or (other / EVIDENCE).is_dir()):
+            hint = "give a checkout of the repository, or the folder of a study with evidence/ in it"
+            raise StudyError(f"no evidence in {other}", hint=hint)
+    epochs = {epoch.name: epoch for epoch in read_epochs(home / FOLDER)}
+    for other in given:
+        for epoch in read_epochs(other / FOLDER):
+            epochs[epoch.name] = united(epochs[epoch.name], epoch) if epoch.name in epochs else epoch
+    merged = []
+    for folder in sorted(path.parent for path in (home / "experiments").glob(f"*/{MANIFEST}")):
+        study = load_study(folder / MANIFEST).name
+        rows = read_rows(folder, study)
+        before = sum(map(len, rows.values()))
+        for other in given:
+            theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
+            if (theirs / EVIDENCE).is_dir() and load_study(theirs / MANIFEST).name == study:
+                rows = together(rows, read_rows(theirs, study))
+        merged.append((folder, study, rows, sum(map(len, rows.values())) - before))
+    # Nothing is written before all of it is known to agree.
+    for epoch in epochs.values():
+        write_epoch(epoch, home / FOLDER)
+    for folder, study, rows, gained in merged:
+        if rows:
+            files = len(write_rows(folder, study, rows))
+            _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+    return True
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A repository with a small study, its canaries and the evidence of its runs, all made by the fake backend."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fabricated_results import write_results, write_study
+from rich.console import Console
+from test_canary import STUDY as CANARIES
+
+from longfat.backends.fake import FakeBackend
+from longfat.verbs import evidence
+
+ANOTHER = FakeBackend(achieved_rate_factor=1 + 1e-12)  # another digest, and no number differs
+
+
+def repository(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study's folder in a repository at ``root``, which the verbs then take for theirs."""
+    monkeypatch.setenv("LONGFAT_ROOT", str(root))
+    monkeypatch.setenv("LONGFAT_CACHE", str(root / "cache"))
+    canaries = root / "experiments" / "_canary"
+    canaries.mkdir(parents=True)
+    (canaries / "study.yaml").write_text(CANARIES, encoding="utf-8")
+    return write_study(root)
+
+
+def with_evidence(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same with the evidence of all runs of the study; its results are in ``results/small``."""
+    study = repository(root, monkeypatch)
+    write_results(study, root / "results" / "small")
+    add(root / "results" / "small")
+    return study
+
+
+def copied(made: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of such a repository at ``root``, and the study's folder in it."""
+    monkeypatch.setenv("LONGFAT_ROOT", str(root))
+    monkeypatch.setenv("LONGFAT_CACHE", str(root / "cache"))
+    shutil.copytree(made, root, dirs_exist_ok=True)
+    return root / "experiments" / "small"
+
+
+def add(results: Path, *, new_epoch: bool = False) -> str:
+    """Add results to the evidence; give what was printed."""
+    return printed(lambda console: evidence.add("small", results, 1, console, new_epoch=new_epoch))
+
+
+def printed(verb: Callable[[Console], object]) -> str:
+    """What a verb prints."""
+    output = io.StringIO()
+    verb(Console(file=output, width=200))
+    return output.getvalue()
+
+
+def files_of(study: Path) -> list[Path]:
+    """The files of a study's evidence."""
+    return sorted((study / "evidence").rglob("*.jsonl"))
+
+
+def file_of(study: Path, experiment: str) -> Path:
+    """The one file of an experiment."""
+    (path,) = (path for path in files_of(study) if path.stem == experiment)
+    return path
+
+
+def change(path: Path, before: str, after: str, count: int = 1) -> None:
+    """Replace the first occurrences of a text in a file."""
+    text = path.read_text(encoding="ascii")
+    assert before in text
+    path.write_text(text.replace(before, after, count), encoding="ascii")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often the engine of verdicts errs, and how often it decides, on runs whose truth is known.
+
+Run as a program it prints the tables of docs/statistics.md:
+``PYTHONPATH=src python tests/unit/simulated_verdicts.py [SIMULATIONS]``.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.metrics.moderation import prior_of
+from longfat.metrics.statistics import Estimate, Prior, difference, exactly, stratified
+from longfat.relations.limits import LEVEL, Chances, Limits, fallen
+
+Table = npt.NDArray[np.float64]  # a row for each scenario, a column for each repetition
+LEVEL_OF_VALUES, DEVIATION = 100.0, 4.0
+SCENARIOS = 12
+MEAN_OF = 5  # scenarios in a mean
+
+Shape = tuple[int, int]
+KINDS: Mapping[str, Callable[[np.random.Generator, Shape], Table]] = {
+    "normal": lambda rng, shape: rng.normal(0, 1, shape),
+    "bimodal, 1:1": lambda rng, shape: np.where(rng.random(shape) < 0.5, -1.0, 1.0) + rng.normal(0, 0.1, shape),
+    "bimodal, 3:7": lambda rng, shape: np.where(rng.random(shape) < 0.3, -1.53, 0.655) + rng.normal(0, 0.1, shape),
+    "heavy-tailed (t of 3)": lambda rng, shape: rng.standard_t(3, shape) / math.sqrt(3),
+    "constant": lambda rng, shape: np.zeros(shape),
+}
+
+
+VARYING = tuple(kind for kind in KINDS if kind != "constant")
+
+What = Literal["two scenarios", "two means", "a mean and a number"]
+FIRST, SECOND = list(range(MEAN_OF)), list(range(MEAN_OF, 2 * MEAN_OF))
+SIDES: Mapping[What, tuple[list[int], list[int]]] = {
+    "two scenarios": ([0], [1]),
+    "two means": (FIRST, SECOND),
+    "a mean and a number": (FIRST, []),
+}
+
+
+class Rates(NamedTuple):
+    """Parts of the simulations that were decided so."""
+
+    holds: float
+    fails: float
+
+
+def runs(rng: np.random.Generator, kind: str, n: int, shared: float, scatter: float = 0.5) -> Table:
+    """Values of all scenarios; a part ``shared`` of the variance is common to a repetition, and deviations differ."""
+    draw = KINDS[kind]
+    common, own = draw(rng, (1, n)), draw(rng, (SCENARIOS, n))
+    sizes = np.exp(rng.normal(0, scatter, (SCENARIOS, 1)))
+    return LEVEL_OF_VALUES + DEVIATION * sizes * (math.sqrt(shared) * common + math.sqrt(1 - shared) * own)
+
+
+def estimated(table: Table, rows: list[int], prior: Prior, shift: float = 0.0) -> Estimate:
+    """The mean of these scenarios as the engine makes it."""
+    values: dict[Hashable, Mapping[Hashable, tuple[Hashable, float]]] = {
+        row: {(row, k): (("experiment", k), float(value) + shift) for k, value in enumerate(table[row])} for row in rows
+    }
+    return stratified(values, prior)
+
+
+def prior(table: Table) -> Prior:
+    """What the scenarios say of each other."""
+    return prior_of([{("experiment", k): float(value) for k, value in enumerate(row)} for row in table])
+
+
+def new_rule(table: Table, what: What, distance: float, limits: Limits) -> Chances:
+    """What is compared, where the true difference is the distance."""
+    known = prior(table)
+    first, second = SIDES[what]
+    one = estimated(table, first, known, distance)
+    return limits.chances(difference(one, estimated(table, second, known) if second else exactly(LEVEL_OF_VALUES)))
+
+
+def old_rule(table: Table, what: What, distance: float, limits: Limits) -> Chances:
+    """As before: t intervals over repetitions, the worst of both, all of it inside or outside."""
+    n = table.shape[1]
+    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 8: 2.365, 10: 2.262, 12: 2.201}[n]
+    sides = [table[rows].mean(axis=0) for rows in SIDES[what] if rows]
+    reach = sum(quantile * float(side.std(ddof=1)) / math.sqrt(n) for side in sides)
+    other = float(sides[1].mean()) if len(sides) > 1 else LEVEL_OF_VALUES
+    value = float(sides[0].mean()) - other + distance
+    low, high = value - reach, value + reach
+    inside = low > limits.low and high < limits.high
+    outside = high <= limits.low or low >= limits.high
+    return Chances(float(not inside), float(not outside))
+
+
+POWER: Mapping[What, tuple[float, float]] = {"two scenarios": (1.0, 2.0), "two means": (0.5, 1.0)}
+Rule = Callable[[Table, What, float, Limits], Chances]
+ORDER = Limits(0.0, math.inf, False)
+
+
+def rates(
+    kind: str, n: int, shared: float, what: What, distance: float, limits: Limits, times: int, rule: Rule = new_rule
+) -> Rates:
+    """How often a comparison holds and fails."""
+    rng = np.random.default_rng([len(kind), n, int(100 * shared), len(what), times])
+    found = [rule(runs(rng, kind, n, shared), what, distance, limits) for _ in range(times)]
+    holds = sum(one.holds <= LEVEL < one.fails for one in found)
+    return Rates(holds / times, sum(one.fails <= LEVEL for one in found) / times)
+
+
+def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
+    """How often a claim of several parts, each true by nothing, has one that fails after Holm."""
+    rng = np.random.default_rng([parts, n, times])
+    found = 0
+    for _ in range(times):
+        chances = [new_rule(runs(rng, kind, n, 0.0), "two scenarios", 0.0, ORDER).fails for _ in range(parts)]
+        found += bool(fallen(chances))
+    return found / times
+
+
+REPETITIONS = (3, 5, 10)
+
+
+def error_table(times: int) -> str:
+    """How often equals are held apart, found the other way round, or half of the paper's difference found none."""
+    lines = [
+        "| runs | shared | compared | falsely holds | falsely fails | falsely no effect | old rule, both |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    margin = 5.0
+    none = Limits(0.0, math.inf, False, margin)
+    for kind in VARYING:
+        for shared in (0.0, 0.4):
+            for what in SIDES:
+                null = [rates(kind, n, shared, what, 0.0, ORDER, times) for n in REPETITIONS]
+                edge = [rates(kind, n, shared, what, margin, none, times).fails for n in REPETITIONS]
+                old = [sum(rates(kind, n, shared, what, 0.0, ORDER, times, old_rule)) for n in REPETITIONS]
+                columns = [one.holds for one in null], [one.fails for one in null], edge, old
+                cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
+                lines.append(f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def power_table(times: int) -> str:
+    """How often a true order is found, by this engine and by the rule before it."""
+    lines = ["| runs | compared | true difference | holds | held by the old rule |", "|---|---|---|---|---|"]
+    for kind in VARYING:
+        for what, sizes in POWER.items():
+            for size in sizes:
+                given = [(kind, n, 0.0, what, size * DEVIATION, ORDER, times) for n in REPETITIONS]
+                columns = [rates(*one).holds for one in given], [rates(*one, old_rule).holds for one in given]
+                cells = (", ".join(f"{100 * rate:.0f}" for rate in column) for column in columns)
+                lines.append(f"| {kind} | {what} | {size:g} sd | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    sys.stdout.write(f"{error_table(count)}\n\n{power_table(count)}\n")

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates of claims: the paper's own numbers, exclusions, identical tests, needs; and how verdicts are counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fabricated_results import write_results, write_study
+
+from longfat.dataset.build import build_dataset
+from longfat.errors import RigError, StudyError
+from longfat.manifest.load import load_study
+from longfat.metrics.statistics import exactly
+from longfat.relations.claims import load_claims
+from longfat.relations.counting import Counted, VerdictWord, apart, tally, total
+from longfat.relations.firsts import changes, keep_first
+from longfat.relations.gates import without_oracle
+from longfat.relations.judge import judge, read_origin
+from longfat.relations.limits import Agreement, Limits, fallen
+
+HEAD = "format: 2\nstudy: small\nclaims:\n"
+FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
+
+
+def claim(name: str, relation: str, *fields: str, artifact: str = "fig-1") -> str:
+    lines = [
+        f"  - id: {name}",
+        f"    artifact: {artifact}",
+        "    statement: Something.",
+        "    paper: {value: 1, where: somewhere}",
+        *(f"    {line}" for line in fields),
+        f"    relation: '{relation}'",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def problems(tmp_path: Path, *claims: str) -> str:
+    study = write_study(tmp_path, claims=HEAD + "".join(claims))
+    with pytest.raises(StudyError) as caught:
+        load_claims(study / "claims.yaml")
+    return str(caught.value)
+
+
+def accepted(tmp_path: Path, *claims: str) -> int:
+    return len(load_claims(write_study(tmp_path, claims=HEAD + "".join(claims)) / "claims.yaml"))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_results(write_study(folder, repetitions=3), folder)
+    build_dataset(folder)
+    return folder
+
+
+NUMBERS = ("oracle:", f"  {FAST}: 900", f"  {SLOW}: 950")
+
+
+def test_a_test_that_the_papers_own_numbers_fail_is_an_error_with_file_line_and_both_numbers(tmp_path: Path) -> None:
+    text = problems(tmp_path, claim("a", f"{FAST} / {SLOW} ~ 1.1", *NUMBERS))
+    assert "claims.yaml:4: claims[0]: claim 'a' does not hold for the paper's own numbers" in text
+    assert "is 0.947368, allowed 0.99 to 1.21" in text
+    assert "inconsistent" in text
+
+
+def test_a_test_that_they_meet_and_one_that_is_marked_pass(tmp_path: Path) -> None:
+    marked = "inconsistent: {where: table 2, reason: the table has 900 and 950}"
+    met = claim("a", f"{SLOW} > {FAST}", *NUMBERS)
+    assert accepted(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked)) == 2
+
+
+def test_numbers_that_other_claims_hold_a_metric_to_are_the_papers_own(tmp_path: Path) -> None:
+    numbers = claim("x", f"{FAST} = 900"), claim("y", f"{SLOW} = 950")
+    assert "claim 'order' does not hold" in problems(tmp_path, *numbers, claim("order", f"{FAST} > {SLOW}"))
+
+
+def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_counts(tmp_path: Path) -> None:
+    contradicting = (
+        claim("one", f"{FAST} = 900", "contradicts: [other]", artifact="tab-1"),
+        claim("other", f"{FAST} = 1000", "contradicts: [one]", artifact="tab-2"),
+        claim("slow", f"{SLOW} = 950", artifact="tab-3"),
+    )
+    assert accepted(tmp_path, *contradicting, claim("order", f"{FAST} > {SLOW}", artifact="tab-2")) == 4
+    text = problems(tmp_path, *contradicting, claim("order", f"{FAST} > {SLOW}", artifact="tab-1"))
+    assert "claim 'order' does not hold" in text
+
+
+def test_claims_without_the_papers_numbers_are_counted(tmp_path: Path) -> None:
+    text = HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{FAST} > {SLOW}") + claim("c", f"{FAST} > 100")
+    study = write_study(tmp_path, claims=text)
+    known = load_claims(study / "claims.yaml")
+    assert without_oracle(known, load_study(study / "study.yaml")) == ["b"]
+
+
+def test_claims_that_exclude_each_other_name_each_other(tmp_path: Path) -> None:
+    text = problems(tmp_path, claim("a", f"{FAST} = 900"), claim("b", f"{FAST} = 1000"))
+    assert "claims 'a' and 'b' exclude each other: of one quantity they allow 855 to 945 and 950 to 1,050" in text
+    assert "say `contradicts: [b]`" in text
+    named = claim("a", f"{FAST} = 900", "contradicts: [b]"), claim("b", f"{FAST} = 1000", "contradicts: [a]")
+    assert accepted(tmp_path, *named) == 2
+
+
+def test_claims_that_name_each_other_without_excluding_are_refused(tmp_path: Path) -> None:
+    text = problems(tmp_path, claim("a", f"{FAST} = 900", "contradicts: [b]"), claim("b", f"{FAST} > 800"))
+    assert "claims 'a' and 'b' do not exclude each other" in text
+    assert "names 'z', which is no other claim" in problems(tmp_path, claim("a", f"{FAST} = 9", "same_as: z"))
+
+
+def test_one_test_written_twice_is_an_error_unless_it_says_so(tmp_path: Path) -> None:
+    written = "goodput[delay, window=8 MiB, algorithm=highspeed] = 900"
+    text = problems(tmp_path, claim("a", f"{FAST} = 900"), claim("b", written))
+    assert "claims 'a' and 'b' are one test (say `same_as: a`, so that it counts once)" in text
+    assert accepted(tmp_path, claim("a", f"{FAST} = 900"), claim("b", written, "same_as: a")) == 2
+    text = problems(tmp_path, claim("a", f"{FAST} = 900"), claim("b", f"{FAST} > 800", "same_as: a"))
+    assert "are said to be one test, and are not" in text
+
+
+@pytest.mark.parametrize(
+    ("needs", "verdict", "reason"),
+    [
+        ("lasts: 1 s", "reproduced", None),
+        ("lasts: 240 s", "not_measured", "must be at least 240 s"),
+        ("at_least_n: 3", "reproduced", None),
+        ("at_least_n: 4", "not_measured", "needs 4 runs of each scenario, the fewest are 3"),
+        ("epochs: 10", "not_measured", "cuts of the congestion window must be at least 10 cuts"),
+    ],
+)
+def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
+    results: Path, tmp_path: Path, needs: str, verdict: str, reason: str | None
+) -> None:
+    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
+    (found,) = judge(results, study)
+    assert found.verdict == verdict
+    assert (reason or "") in str(found.reason)
+
+
+def test_an_agreement_counts_both_errors_and_the_papers_retests() -> None:
+    assert Agreement(100, 10).hold(119)
+    assert not Agreement(100, 10).hold(120)
+    assert Agreement(100, 10, retest=25).hold(150)
+    assert Agreement(100, 10).excludes(Limits(120, 130, True))
+
+
+def test_an_order_within_half_of_the_papers_difference_fails_as_no_effect() -> None:
+    found = Limits(0.0, float("inf"), False, alike=5.0).chances(exactly(3.0))
+    assert (found.fails, found.no_effect) == (0, True)
+    assert Limits(0.0, float("inf"), False, alike=5.0).chances(exactly(8.0)).holds == 0
+
+
+def test_holm_lets_a_part_fail_only_at_its_share_of_the_level() -> None:
+    assert fallen([0.04]) == {0}
+    assert fallen([0.04, 1.0]) == set()
+    assert fallen([0.04, 0.02]) == {0, 1}
+    assert fallen([0.001, 0.03, 1.0]) == {0}
+
+
+def row(name: str, word: VerdictWord, category: str = "measured", same_as: str | None = None, *group: str) -> Counted:
+    return Counted(name, word, category, same_as, group)
+
+
+def test_measured_claims_are_counted_apart_from_what_no_measurement_could_turn() -> None:
+    counts = tally([row("a", "reproduced"), row("b", "reproduced", "arithmetic"), row("c", "not_reproduced", "law")])
+    assert counts["measured"]["reproduced"] == 1
+    assert apart(counts) == [
+        "1 laws of an algorithm (1 not reproduced)",
+        "1 arithmetic, without a run (1 reproduced)",
+    ]
+    assert total(counts)["reproduced"] == 2
+
+
+def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
+    same = [row("a", "reproduced"), row("b", "reproduced", "measured", "a")]
+    assert tally(same)["measured"]["reproduced"] == 1
+    group = [row("a", "not_reproduced", "measured", None, "b"), row("b", "agrees", "measured", None, "a")]
+    counts = tally(group)["measured"]
+    assert (counts["agrees"], counts["not_reproduced"]) == (1, 0)
+    both = [row("a", "agrees", "measured", None, "b"), row("b", "agrees", "measured", None, "a")]
+    assert tally(both)["measured"]["agrees"] == 1
+
+
+def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{SLOW} > 1"))
+    first = keep_first(tmp_path, load_claims(study / "claims.yaml"), before_runs=True)
+    write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 990") + claim("c", f"{SLOW} > 1"))
+    now = load_claims(study / "claims.yaml")
+    again = keep_first(tmp_path, now, before_runs=False)
+    assert again == first
+    assert list(changes(again, now)) == [f"a, relation: was {FAST} = 900, is {FAST} = 990", "b: removed", "c: added"]
+
+
+def test_words_of_a_claim_may_change_without_a_word_and_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
+    known = load_claims(study / "claims.yaml")
+    keep_first(tmp_path, known, before_runs=True)
+    write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900").replace("Something", "Another"))
+    assert not list(changes(keep_first(tmp_path, known, False), load_claims(study / "claims.yaml")))
+    (tmp_path / "claims-first.json").write_text("{", encoding="ascii")
+    with pytest.raises(RigError, match="the first claims of these results cannot be read"):
+        keep_first(tmp_path, known, False)
+
+
+def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:
+    (results / "claims-first.json").unlink(missing_ok=True)
+    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100"))
+    judge(results, study)
+    before = read_origin(results)
+    assert (before.claims_sha256, before.changes) == (before.first_sha256, ())
+    write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 200"))
+    judge(results, study)
+    after = read_origin(results)
+    assert after.first_sha256 == before.first_sha256 != after.claims_sha256
+    assert after.sentence.endswith("and have changed since")
+    assert json.loads((results / "verdicts.json").read_text(encoding="ascii"))["format"] == 2

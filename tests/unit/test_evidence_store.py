@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence: what is kept of runs, what the same engine makes of it, and what becomes of evidence that is not sound."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from evidenced import add, change, copied, file_of, files_of, printed, repository, with_evidence
+from fabricated_results import CLAIMS, change_json, write_results
+
+from longfat.dataset.load import load_dataset
+from longfat.errors import StudyError
+from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.judged import evidence_of
+from longfat.evidence.rows import Conflict, Row, ValueKey, united
+from longfat.evidence.store import read_rows
+from longfat.manifest.load import load_study
+from longfat.relations.claims import read_claims
+from longfat.relations.evaluate import Grounds
+from longfat.relations.judge import decide
+from longfat.verbs import evidence
+from longfat.verbs.verdicts import verdicts
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a study whose nine runs are in its evidence, made once."""
+    root = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        with_evidence(root, patch)
+    return root
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study in a copy of that repository."""
+    return copied(made, tmp_path, monkeypatch)
+
+
+def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The verdicts by the evidence, and what was left out."""
+    found = evidence_of(study, read_epochs(root / FOLDER), **choice)
+    assert found is not None
+    return {item.verdict.claim: item.verdict.verdict for item in found.verdicts()}, found.exclusions
+
+
+def row(**changes: object) -> Row:
+    data = {
+        "made": "a" * 12,
+        "measured": "b" * 64,
+        "repetition": 1,
+        "run": "c" * 64,
+        "scenario": "one",
+        "seconds": 1.5,
+        "spec": "d" * 16,
+        "values": {"goodput@00000000": 1.0},
+    }
+    return Row.read(data | changes)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+    return subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tmp_path: Path) -> None:
+    known = load_study(study / "study.yaml")
+    grounds = Grounds(known, load_dataset(tmp_path / "results" / "small"))
+    from_dataset = [decide(claim, grounds) for claim in read_claims(study, known)]
+    shutil.rmtree(tmp_path / "results")
+    found = evidence_of(study, read_epochs(tmp_path / FOLDER))
+    assert found is not None and found.runs == 9
+    assert [item.verdict for item in found.verdicts()] == from_dataset
+    assert [item.profile for item in found.verdicts()] == ["paper", None]
+
+
+def test_adding_twice_adds_nothing_and_changes_no_byte(study: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in files_of(study)}
+    assert "0 runs added, 9 were there" in add(tmp_path / "results" / "small")
+    assert {path: path.read_bytes() for path in files_of(study)} == before
+
+
+def test_a_row_has_numbers_of_nine_digits_and_reads_back_as_it_was() -> None:
+    one = row(values={"goodput@00000000": 941.123456789123, "drops@11111111[flow=f1,since=5000000.0]": "no drop"})
+    again = Row.read(json.loads(one.line()))
+    assert again.values == {"goodput@00000000": 941.123457, "drops@11111111[flow=f1,since=5000000.0]": "no drop"}
+    assert again.line() == one.line()
+    key = ValueKey.read("drops@11111111[flow=f1,since=5000000.0]")
+    assert key == ValueKey("drops", "11111111", "f1", (("since", 5e6),))
+
+
+def test_two_rows_of_one_run_say_together_what_both_say_whichever_comes_first() -> None:
+    one, other = row(seconds=3.0), row(made="e" * 12, run="f" * 64, values={"drops@11111111": "no drop"})
+    both = united(one, other)
+    assert both == united(other, one)
+    assert (both.seconds, both.made) == (1.5, "a" * 12)
+    assert set(both.values) == {"goodput@00000000", "drops@11111111"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"measured": "9" * 64}, "measured bbbbbbbbbbbbbbbb and 9999999999999999"),
+        ({"values": {"goodput@00000000": 2.0}}, r"goodput@00000000 is 1\.0 and 2\.0"),
+        ({"measured": None, "reason": "run too short"}, r"nothing that counts \(run too short\)"),
+    ],
+)
+def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(Conflict, match=message):
+        united(row(), row(**changes))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"repetition":1', '"repetition":0', r"delay\.jsonl:2: .*repetition is 0; allowed: 1 or more"),
+        ('"spec":', '"sepc":', r"delay\.jsonl:2: .*'sepc' is no part of a row"),
+        ('"seconds":0.0,', "", r"delay\.jsonl:2: seconds: is missing"),
+        ('{"made"', '{{"made"', r"delay\.jsonl:2: the line cannot be read"),
+        ('"format":1', '"format":2', r"delay\.jsonl:1: .*format 2, and this version reads 1; a newer Longfat wrote it"),
+        ('"study":"small"', '"study":"big"', r"delay\.jsonl:1: .*says study 'big', and lies where that is 'small'"),
+        ('"stack":"modern"', '"stack":"linux-2.4"', "says stack 'linux-2.4', and lies where that is 'modern'"),
+        ("goodput@", "goodput%", "names no metric with its definition"),
+    ],
+)
+def test_a_damaged_foreign_or_future_file_is_an_error_with_its_place(
+    study: Path, before: str, after: str, message: str
+) -> None:
+    change(file_of(study, "delay"), before, after)
+    with pytest.raises(StudyError, match=message):
+        read_rows(study, "small")
+
+
+def test_all_faults_of_all_files_are_told_at_once(study: Path) -> None:
+    for experiment in ("delay", "one-drop"):
+        change(file_of(study, experiment), '"repetition":1', '"repetition":"x"')
+    with pytest.raises(StudyError) as caught:
+        read_rows(study, "small")
+    assert len(caught.value.problems) == 2
+
+
+def test_a_file_that_does_not_say_what_it_is_or_lies_elsewhere_is_an_error(study: Path) -> None:
+    path = file_of(study, "one-drop")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    (study / "evidence" / "stray.jsonl").write_text("")
+    with pytest.raises(StudyError, match="does not say of which study and format") as caught:
+        read_rows(study, "small")
+    assert "EPOCH/STACK/PROFILE/EXPERIMENT" in str(caught.value)
+
+
+def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_an_error(study: Path) -> None:
+    path = file_of(study, "delay")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[::-1], lines[1]]))
+    assert sum(map(len, read_rows(study, "small").values())) == 9
+    path.write_text("".join([*lines, lines[1].replace('"goodput@', '"goodput@').replace("279.", "280.")]))
+    with pytest.raises(StudyError, match=r"delay\.jsonl:10: .*two outcomes of one run, here and in line 2: goodput@"):
+        read_rows(study, "small")
+
+
+def test_what_two_people_add_is_merged_by_git_without_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = repository(tmp_path, monkeypatch)
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    results = tmp_path / "results" / "small"
+    (tmp_path / ".gitignore").write_text("results/\ncache/\n")
+    git(tmp_path, "init")
+    write_results(study, results, omit=lambda run: run.scenario != "one-drop")
+    add(results)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "base")
+    for name, wanted in (("mine", "highspeed"), ("theirs", "standard")):
+        git(tmp_path, "checkout", "-b", name, "main")
+        shutil.rmtree(results)
+        write_results(study, results, omit=lambda run, wanted=wanted: wanted not in run.scenario)
+        assert "4 runs added" in add(results)
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-m", name)
+    git(tmp_path, "merge", "mine")
+    assert told(tmp_path, study)[1] == ()
+    assert sum(map(len, read_rows(study, "small").values())) == 9
+    printed(lambda console: evidence.merge([], console))
+    lines = file_of(study, "delay").read_text().splitlines()
+    assert len(lines) == 9 and lines[1:] == sorted(lines[1:], key=lambda line: Row.read(json.loads(line)).key)
+
+
+def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = with_evidence(tmp_path / "ours", monkeypatch)
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "ours", other, ignore=shutil.ignore_patterns("results", "cache"))
+    path = file_of(study, "delay")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    before = path.read_bytes()
+    theirs = file_of(other / "experiments" / "small", "delay")
+    change(theirs, '"measured":"', '"measured":"x')
+    with pytest.raises(StudyError, match="two outcomes of one run: measured"):
+        printed(lambda console: evidence.merge([other], console))
+    assert path.read_bytes() == before
+    change(theirs, '"measured":"x', '"measured":"')
+    assert "small: 5 runs gained, 1 files written" in printed(lambda console: evidence.merge([other], console))
+    assert path.read_bytes() == theirs.read_bytes()
+    with pytest.raises(StudyError, match="no evidence in"):
+        printed(lambda console: evidence.merge([tmp_path / "nowhere"], console))
+
+
+def test_values_of_a_metric_that_has_changed_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    key = next(name for name in read_line_values(study, "one-drop") if name.startswith("drop_ratio"))
+    change(file_of(study, "one-drop"), key, key.replace(key.split("@")[1][:8], "00000000"))
+    words, exclusions = told(tmp_path, study)
+    assert exclusions == ("1 x values of metric drop_ratio by another definition (00000000)",)
+    assert words["halves"] not in ("reproduced", "not_reproduced")
+    assert words["window-limits"] == "reproduced"
+
+
+def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by_name(
+    study: Path, tmp_path: Path
+) -> None:
+    manifest = study / "study.yaml"
+    manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[4 MiB, 8 MiB]").replace("3 s}", "4 s}"))
+    (study / "claims.yaml").write_text(CLAIMS.replace("1 MiB", "4 MiB"))
+    (study / "figures.yaml").unlink()
+    _, exclusions = told(tmp_path, study)
+    assert exclusions == (
+        "1 x paper: runs of scenarios that are not what they were",
+        "4 x paper: runs of scenarios that the study does not have",
+    )
+
+
+def test_runs_of_a_combination_that_the_epoch_does_not_list_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    change(file_of(study, "one-drop"), '"made":"', '"made":"0')
+    _, (exclusion,) = told(tmp_path, study)
+    assert exclusion.startswith("1 x paper: runs of a combination (0")
+    assert exclusion.endswith("that the epoch does not list")
+
+
+def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: Path, tmp_path: Path) -> None:
+    (study / "claims.yaml").write_text(
+        CLAIMS.replace("drop_ratio[one-drop, at=1500 ms] = 0.5", "goodput[one-drop] > 1")
+    )
+    found = evidence_of(study, read_epochs(tmp_path / FOLDER))
+    assert found is not None
+    (halves,) = (item.verdict for item in found.verdicts() if item.verdict.claim == "halves")
+    assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)
+
+
+def test_an_invalid_run_is_kept_as_one_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = repository(tmp_path, monkeypatch)
+
+    def bend(run: object, folder: Path) -> None:
+        if folder.name.startswith(".partial-one-drop"):
+            change_json(folder / "achieved.json", lambda data: data["interfaces"][0].update(mtu_bytes=1))
+
+    write_results(study, tmp_path / "results" / "small", bend)
+    assert "9 runs added" in add(tmp_path / "results" / "small")
+    (data,) = (json.loads(line) for line in file_of(study, "one-drop").read_text().splitlines()[1:])
+    assert (data["measured"], data["values"]) == (None, {})
+    assert "mtu" in data["reason"].lower()
+    assert told(tmp_path, study)[0]["halves"] not in ("reproduced", "not_reproduced")
+
+
+def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = repository(tmp_path, monkeypatch)
+    results = tmp_path / "results" / "small"
+    write_results(study, results, omit=lambda run: run.repetition == 2)
+    assert "left out: 4 runs that are missing" in add(results)
+    manifest = study / "study.yaml"
+    manifest.write_text(manifest.read_text() + "seed: 7\n")
+    with pytest.raises(StudyError, match="the results have seed 1, the study has 7: these are other repetitions"):
+        add(results)
+    for name in ("study", "claims", "figures"):
+        path = study / f"{name}.yaml"
+        path.write_text(path.read_text().replace("study: small", "study: another").replace("seed: 7\n", ""))
+    with pytest.raises(StudyError, match="the results are of study 'small', not of 'another'"):
+        add(results)
+
+
+def test_the_verdicts_are_printed_for_people_and_as_json(study: Path) -> None:
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert "window-limits  measured      reproduced" in text
+    assert "9 runs; 1 reproduced, 1 not measured" in text
+    data = json.loads(printed(lambda console: verdicts([], None, console, as_json=True)))
+    assert data["counts"] == {"measured": {"reproduced": 1, "not_measured": 1}}
+    (one,) = data["studies"]
+    assert [claim["id"] for claim in one["claims"]] == ["window-limits", "halves"]
+    assert {claim["kind"] for claim in one["claims"]} == {"measured"}
+
+
+def test_without_evidence_the_verdicts_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(tmp_path, monkeypatch)
+    assert "no evidence is committed yet" in printed(lambda console: verdicts([], None, console, as_json=False))
+    assert "small: no evidence" in printed(lambda console: verdicts(["small"], None, console, as_json=False))
+
+
+def read_line_values(study: Path, experiment: str) -> dict[str, object]:
+    """The values of the first row of an experiment."""
+    values = json.loads(file_of(study, experiment).read_text().splitlines()[1])["values"]
+    assert isinstance(values, dict)
+    return values

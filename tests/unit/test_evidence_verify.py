@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification: a sample of the evidence is run again, and what is not the same is named and kept on both sides."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from evidenced import change, copied, file_of, printed, repository, with_evidence
+
+from longfat.evidence.compare import first_packet, sample_of
+from longfat.verbs import conclude
+from longfat.verbs.run import Machine
+from longfat.verbs.study import Choices
+from longfat.verbs.verify import verify
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a study whose nine runs are in its evidence, made once."""
+    root = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        with_evidence(root, patch)
+    return root
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study in a copy of that repository."""
+    return copied(made, tmp_path, monkeypatch)
+
+
+def verified(sample: str = "99", seed: int = 1) -> tuple[bool, str]:
+    """Whether the sample is identical, and what was printed."""
+    outcome: list[bool] = []
+    text = printed(lambda console: outcome.append(verify(None, sample, seed, 1, console)))
+    return outcome[0], text
+
+
+def reproduced(study: str = "small") -> tuple[bool, str]:
+    outcome: list[bool] = []
+    machine = Machine("fake", 1)
+    text = printed(lambda console: outcome.append(conclude.reproduce(study, Choices("paper"), machine, console)))
+    return outcome[0], text
+
+
+def pcap(path: Path, *packets: bytes) -> None:
+    path.parent.mkdir(parents=True)
+    records = (struct.pack("<IIII", 1, number, len(data), 1514) + data for number, data in enumerate(packets))
+    path.write_bytes(bytes(24) + b"".join(records))
+
+
+def test_evidence_that_anyone_runs_again_is_identical_to_the_byte(study: Path) -> None:
+    same, text = verified()
+    assert same
+    assert "9 of 9 runs of the evidence are run again (seed 1)" in text
+    assert "9 of 9 re-run here, identical to the byte" in text
+
+
+def test_a_value_that_is_not_so_is_named_and_both_sides_are_kept(study: Path, tmp_path: Path) -> None:
+    path = file_of(study, "one-drop")
+    value = json.loads(path.read_text().splitlines()[1])["values"]
+    (key,) = (name for name in value if name.startswith("drop_ratio"))
+    change(path, str(value[key]), "0.9")
+    same, text = verified()
+    assert not same
+    assert "8 of 9 re-run here, identical to the byte" in text
+    assert "unverified" in text
+    assert f"{key} is 0.9 in the evidence and {value[key]} here" in text
+    (kept,) = (tmp_path / "results" / "verify" / "differing" / "small").iterdir()
+    assert json.loads((kept / "evidence.json").read_text())["values"][key] == 0.9
+    assert (kept / "here" / "SHA256SUMS").exists() and (kept / "before" / "SHA256SUMS").exists()
+
+
+def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_same(study: Path) -> None:
+    change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
+    same, text = verified()
+    assert not same and "every value is the same, but the digest of what was measured is 0" in text
+
+
+def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
+    pcap(tmp_path / "a" / "captures" / "f1.pcap", b"one", b"two", b"three")
+    pcap(tmp_path / "b" / "captures" / "f1.pcap", b"one", b"tvo")
+    pcap(tmp_path / "c" / "captures" / "f1.pcap", b"one", b"two")
+    found = first_packet(tmp_path / "a", tmp_path / "b")
+    assert found is not None and found.startswith("f1.pcap, packet 2: 1514 bytes at 1.000001 s, headers ")
+    assert str(first_packet(tmp_path / "a", tmp_path / "c")).endswith("none here")
+    assert first_packet(tmp_path / "a", tmp_path / "a") is None
+
+
+def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
+    items = [(f"run {number}", number) for number in range(500)]
+    assert sample_of(items, "10", 1) == sample_of(items[::-1], "10", 1)
+    assert sample_of(items, "10", 1) != sample_of(items, "10", 2)
+    assert len(sample_of(items, "1%", 1)) == 20
+    assert len(sample_of(items, "10%", 1)) == 50
+    assert len(sample_of(items[:7], "1%", 1)) == 7
+    for wrong in ("0", "-1", "1.5", "many"):
+        with pytest.raises(ValueError, match=r"no sample|could not convert"):
+            sample_of(items, wrong, 1)
+
+
+def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(study: Path) -> None:
+    valid, text = reproduced()
+    assert valid
+    assert text.index("9 runs; 1 reproduced") < text.index("9 kept")
+    assert "evidence: 9 of 9 runs are in it and identical to the byte" in text
+
+
+def test_reproduce_calls_the_verdicts_unverified_where_a_run_differs_and_names_it(study: Path) -> None:
+    change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
+    valid, text = reproduced()
+    assert not valid
+    assert "evidence: 8 of 9 runs are in it and identical to the byte" in text
+    assert "unverified" in text and "small, modern, paper: one-drop, repetition 1" in text
+
+
+def test_a_sample_can_be_reproduced_instead_of_the_study(study: Path) -> None:
+    outcome: list[bool] = []
+    text = printed(lambda console: outcome.append(conclude.reproduce_sample("small", "2", 3, 1, console)))
+    assert outcome == [True]
+    assert "9 runs; 1 reproduced" in text and "2 of 2 re-run here, identical to the byte" in text
+
+
+def test_without_evidence_nothing_is_verified_and_reproduce_is_as_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path, monkeypatch)
+    assert verified("1%") == (True, "no evidence is committed yet, so there is nothing to verify\n")
+    valid, text = reproduced()
+    assert valid and "evidence:" not in text and "by the evidence" not in text

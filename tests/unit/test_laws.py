@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Laws: formulas, what is read from traces of a known shape, points against a law, deviations. No kernel is needed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from fabricated_results import write_results, write_study
+from tables_in_memory import run, tables
+
+from longfat.dataset.build import build_dataset
+from longfat.errors import StudyError
+from longfat.metrics import METRICS
+from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
+from longfat.metrics.quantities import Selection
+from longfat.metrics.registry import load_own_metrics, metric
+from longfat.relations import formulas
+from longfat.relations.claims import load_claims
+from longfat.relations.judge import Verdict, judge
+from longfat.relations.points import farthest, law_at, places
+from longfat.relations.syntax import Comparator, Number, parse_expression
+from longfat.verbs.conformance import counted
+
+LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
+RTT_US = 20_000.0
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    before, modules = dict(METRICS), set(sys.modules)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
+    for name in set(sys.modules) - modules:
+        if name.startswith("longfat_metrics_of_"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def laws() -> ModuleType:
+    """The metrics of the study, as a module."""
+    sys.modules.pop("longfat_metrics_of__laws", None)
+    for name in [name for name, found in METRICS.items() if found._function.__module__ == "longfat_metrics_of__laws"]:
+        del METRICS[name]
+    load_own_metrics(LAWS)
+    return sys.modules["longfat_metrics_of__laws"]
+
+
+def samples(windows: list[float], ssthresh: float, state: int = 0) -> Samples:
+    """A connection that is sampled once each RTT, with all of its window acknowledged in each."""
+    cwnd = np.array(windows, dtype=float)
+    delivered = np.concatenate(([0.0], np.cumsum(cwnd)[:-1]))
+    of = np.ones(len(cwnd))
+    return Samples(
+        RTT_US * np.arange(len(cwnd)),
+        state * of,
+        cwnd,
+        ssthresh * of,
+        delivered * 1448,
+        dwnd=0 * of,
+        delivered=delivered,
+    )
+
+
+def joined(*parts: Samples) -> Samples:
+    """One trace of several that follow each other in time."""
+    start_us, delivered, shifted = 0.0, 0.0, []
+    for part in parts:
+        shifted.append(vars(part) | {"t_us": part.t_us + start_us, "delivered": part.delivered + delivered})
+        start_us, delivered = shifted[-1]["t_us"][-1] + RTT_US, shifted[-1]["delivered"][-1] + part.cwnd[-1]
+    return Samples(**{name: np.concatenate([part[name] for part in shifted]) for name in shifted[0]})
+
+
+def test_the_table_of_highspeed_has_the_73_rows_of_the_rfc() -> None:
+    rows = formulas.highspeed_rows()
+    assert len(rows) == 73
+    assert [rows[0], rows[1], rows[9], rows[-1]] == [38, 118, 1529, 94717]
+    assert [round(formulas.highspeed_decrease(rows[place]), 2) for place in (0, 1, 9, -1)] == [0.5, 0.44, 0.31, 0.09]
+
+
+def test_a_row_of_the_table_holds_up_to_its_window() -> None:
+    assert [formulas.highspeed_table_increase(window) for window in (118, 119, 1e6)] == [2, 3, 73]
+    assert formulas.highspeed_table_decrease(100) == formulas.highspeed_decrease(118)
+
+
+def test_the_response_function_meets_both_of_its_ends_and_is_standard_below() -> None:
+    rfc = {"low_window": 38, "high_window": 83000, "high_p": 1e-7, "high_decrease": 0.1}
+    assert formulas.highspeed_response_increase(38, **rfc) == 1
+    assert formulas.highspeed_response_increase(83000, **rfc) == pytest.approx(72, abs=1)
+    assert formulas.highspeed_response_decrease(83000, 38, 83000, 0.1) == pytest.approx(0.1)
+    assert formulas.highspeed_response_increase(1000, **{**rfc, "high_window": 8.3}) == 1
+    assert formulas.highspeed_response_increase(1000, **{**rfc, "high_window": 833.3}) < 1
+    assert formulas.highspeed_kernel_increase(1000, **{**rfc, "high_window": 833.3}) == 1
+
+
+def test_cubic_has_made_up_for_a_loss_after_k() -> None:
+    assert [formulas.cubic_regained(share) for share in (0, 1)] == [0, 1]
+    assert formulas.CUBIC_C * formulas.cubic_k(1000) ** 3 == pytest.approx(300)
+
+
+def test_growth_is_counted_in_rtts(laws: ModuleType) -> None:
+    (point,) = laws.growth(samples([100 + 3 * n for n in range(50)], 100))
+    assert point.value == pytest.approx(3)
+    (point,) = laws.relative_growth(samples([100 * 1.02**n for n in range(50)], 100))
+    assert point.value == pytest.approx(0.02)
+
+
+def test_a_pause_of_a_flow_is_no_rtt(laws: ModuleType) -> None:
+    whole = samples([100 + n for n in range(40)], 100)
+    paused = Samples(**vars(whole) | {"t_us": whole.t_us + np.where(np.arange(40) > 20, 1e6, 0)})
+    assert laws.growth(paused)[0].value == pytest.approx(1)
+
+
+def test_the_time_to_a_window_is_found_between_two_samples(laws: ModuleType) -> None:
+    assert laws.rtts_to_reach(samples([100, 110, 120], 100), 115) == pytest.approx(1.5)
+    with pytest.raises(NoValue, match="does not reach 130"):
+        laws.rtts_to_reach(samples([100, 110, 120], 100), 130)
+
+
+def test_losses_separate_epochs_and_slow_start_belongs_to_none(laws: ModuleType) -> None:
+    slow_start, recovery = samples([10, 20, 40, 80], 1e9), samples([60], 40, 3)
+    whole = joined(slow_start, recovery, samples([40, 41, 42], 40), samples([30], 21, 3), samples([21, 22], 21))
+    found = laws.epochs(whole)
+    assert [epoch.samples.cwnd.tolist() for epoch in found] == [[40, 41, 42], [21, 22]]
+    assert [epoch.window_before for epoch in found] == [None, 42]
+    assert [(point.value, point.at["window"]) for point in laws.kept(whole)] == [(0.5, 42)]
+
+
+def test_a_law_is_taken_at_each_point_and_as_a_mean_over_an_array() -> None:
+    law = parse_expression("2 * scalable_increase(window, a=0.5)")
+    assert law_at(law, Point(1, {"window": 10.0})) == 10
+    assert law_at(law, Point(1, {"window": np.array([10.0, 30.0])})) == 20
+
+
+@pytest.fixture
+def over() -> Selection:
+    """A metric with the points 95, 102 and 100 of a law of 100, over two runs."""
+
+    @metric("segments", "stages", over=("window",))
+    def stages(rows: FlowRows) -> Points:
+        """Stages."""
+        return [Point(row["goodput_bps"] / 1e6, {"window": row["goodput_bps"]}) for row in rows]
+
+    return Selection("stages", "two")
+
+
+RUNS = [run("a"), run("b", 2)]
+CARRIED = {"a": {"one": 95.0, "two": 102.0}, "b": {"one": 100.0}}
+
+
+@pytest.mark.parametrize(("sign", "expected"), [("=", 0.95), (">=", 0.95), ("<=", 1.02), ("<", 1.02), (">", 0.95)])
+def test_of_all_points_the_farthest_from_the_law_decides(over: Selection, sign: Comparator, expected: float) -> None:
+    found = farthest(tables(RUNS, CARRIED), over, Number(100, "100"), sign)
+    assert (found.mean, found.low, found.high, found.n) == (expected, expected, expected, 2)
+
+
+def test_places_are_counted_over_all_points(over: Selection) -> None:
+    assert places(tables(RUNS, CARRIED), over).mean == 3
+    assert places(tables(RUNS, {"a": {"one": 7.0}, "b": {"one": 7.0}}), over).mean == 1
+
+
+def test_without_a_point_there_is_no_verdict(over: Selection) -> None:
+    with pytest.raises(NoValue, match="there is no such point"):
+        farthest(tables(RUNS, {"a": {}, "b": {}}), over, Number(100, "100"), "=")
+    with pytest.raises(NoValue, match="is no number"):
+        farthest(tables(RUNS, {"a": {"one": float("nan")}, "b": {}}), over, Number(100, "100"), "=")
+
+
+LAW = """\
+format: 2
+study: small
+claims:
+  - id: one
+    kind: law
+    statement: One.
+    paper: {where: RFC}
+    relation: RELATION
+"""
+DEVIATION = "    deviation: {reason: it is known, relation: INSTEAD}\n"
+GOODPUT = '"goodput[delay, standard, window=8 MiB] = %s"'
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Goodput of about 988 Mb/s."""
+    folder = tmp_path_factory.mktemp("laws")
+    write_results(write_study(folder), folder)
+    build_dataset(folder)
+    return folder
+
+
+def judged(results: Path, folder: Path, relation: str, instead: str | None) -> Verdict:
+    text = LAW.replace("RELATION", relation) + (DEVIATION.replace("INSTEAD", instead) if instead else "")
+    (verdict,) = judge(results, write_study(folder, claims=text))
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("law", "instead", "word", "deviates", "reason"),
+    [
+        ("988", None, "reproduced", False, "None"),
+        ("500", "988", "not_reproduced", True, "deviates as stated: it is known"),
+        ("500", "600", "not_reproduced", False, "and not what its deviation says either"),
+        ("988", "600", "reproduced", False, "the deviation that is stated was not found"),
+        ("500", None, "not_reproduced", False, "measured"),
+    ],
+)
+def test_a_deviation_is_told_only_where_it_is_what_was_found(
+    results: Path, tmp_path: Path, law: str, instead: str | None, word: str, deviates: bool, reason: str
+) -> None:
+    found = judged(results, tmp_path, GOODPUT % law, GOODPUT % instead if instead else None)
+    assert (found.verdict, found.deviation is not None) == (word, deviates)
+    assert reason in str(found.reason)
+
+
+def test_laws_are_counted_by_what_became_of_them(results: Path, tmp_path: Path) -> None:
+    met = judged(results, tmp_path / "met", GOODPUT % "988", None)
+    stated = judged(results, tmp_path / "stated", GOODPUT % "500", GOODPUT % "988")
+    assert counted([met, met, stated]) == "3 laws: 2 met, 1 deviate as stated, 0 neither"
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        ("stages[delay] + 1 = 2", "'stages' has several points in a run"),
+        ("stages[delay] = 1 ± 0.5", "points are held against one law"),
+        ("stages[delay] = goodput[delay]", "points are held against one law"),
+        ("stages[delay] = scalable_increase(w, a=1)", "unknown argument of scalable_increase 'w'"),
+        ("stages[delay] = quotient(numerator, denominator=1)", "argument numerator has no value, and the points"),
+        ("places(goodput[delay]) > 1", "'goodput' has one value in a run"),
+        ("quotient(numerator, denominator=1) = 1", "there are no points to take it from"),
+    ],
+)
+def test_points_stand_alone_before_one_law(over: Selection, tmp_path: Path, relation: str, message: str) -> None:
+    study = write_study(tmp_path, claims=LAW.replace("RELATION", f'"{relation}"'))
+    with pytest.raises(StudyError, match=re.escape(message)):
+        load_claims(study / "claims.yaml")

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates: their intervals, how they combine, and what few or dependent runs make of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longfat.metrics.moderation import prior_of
+from longfat.metrics.orders import Median, Sampled, Widest, bootstrapped, needed
+from longfat.metrics.statistics import (
+    Estimate,
+    Prior,
+    difference,
+    exactly,
+    extreme,
+    percent_gain,
+    product,
+    ratio,
+    stratified,
+    total,
+)
+
+T_2, T_4 = 4.302653, 2.776445  # two-sided 95 % quantiles
+
+
+def estimate(*rows: list[float], prior: Prior | None = None, name: str = "s", block: str = "e") -> Estimate:
+    """Scenarios with these runs, one for each repetition."""
+    values = {
+        f"{name}{place}": {(name, place, k): ((block, k), value) for k, value in enumerate(row)}
+        for place, row in enumerate(rows)
+    }
+    return stratified(values, prior or Prior())
+
+
+def test_mean_and_interval_of_three_values_are_those_of_the_table() -> None:
+    found = estimate([1.0, 2.0, 3.0])
+    assert (found.value, found.n, found.runs, found.spread.degrees) == (2.0, 3, 3, 2)
+    assert found.interval()[1] - 2 == pytest.approx(T_2 / math.sqrt(3), rel=1e-5)
+    with pytest.raises(ValueError, match="at least one value"):
+        stratified({})
+
+
+def test_the_mean_over_scenarios_is_that_of_their_means_and_each_adds_its_own_variance() -> None:
+    found = estimate([1.0, 2.0, 3.0], [11.0, 12.0, 10.0])
+    assert found.value == 6.5
+    assert found.spread.error == pytest.approx(math.sqrt((1 / 3 + 1 / 3) / 4))
+    assert found.spread.degrees == pytest.approx(4)
+
+
+def test_scenarios_of_different_scatter_have_the_degrees_of_satterthwaite() -> None:
+    noisy, quiet = [0.0, 10.0, 5.0], [1.0, 1.1, 0.9]
+    assert 2 < estimate(noisy, [quiet[1], quiet[2], quiet[0]]).spread.degrees < 2.1
+
+
+def test_an_exact_number_and_runs_that_are_all_the_same_have_no_interval() -> None:
+    assert exactly(5.0).interval() == (5.0, 5.0)
+    same = estimate([0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2])
+    assert same.exact
+    assert same.interval() == (same.value, same.value)
+
+
+def test_a_difference_of_runs_that_nothing_joins_is_that_of_welch() -> None:
+    one, other = estimate([1.0, 2.0, 3.0], name="a", block="a"), estimate([3.0, 5.0, 7.0], name="b", block="b")
+    gap = difference(other, one)
+    assert gap.value == 3
+    assert gap.spread.error == pytest.approx(math.sqrt(1 / 3 + 4 / 3))
+    assert gap.spread.degrees == pytest.approx((5 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2))
+
+
+def test_runs_that_go_together_are_paired_by_repetition_and_the_gain_is_told() -> None:
+    shape = [0.0, 10.0, -7.0, 4.0, -3.0]
+    one, other = estimate([value + 0.1 * k for k, value in enumerate(shape)], name="a"), estimate(shape, name="b")
+    apart = difference(one, other)
+    together = difference(
+        *(Estimate(**{**vars_of(side), "together": 0.001}) for side in (one, other)),
+    )
+    assert together.spread.degrees == 4
+    assert together.spread.error < apart.spread.error / 10
+    assert together.spread.gain is not None
+    assert together.spread.gain > 100
+
+
+def vars_of(one: Estimate) -> dict[str, object]:
+    """The fields of an estimate."""
+    return {name: getattr(one, name) for name in Estimate.__dataclass_fields__}
+
+
+def test_the_same_runs_on_both_sides_cancel() -> None:
+    one = estimate([101.0, 102.0, 104.0])
+    assert difference(one, one).exact
+    assert ratio(one, one).interval() == (1, 1)
+
+
+def test_a_gain_is_in_percent_and_its_interval_is_made_on_the_log_scale() -> None:
+    one, other = estimate([948.0, 950, 946], name="a", block="a"), estimate([828.0, 829, 827], name="b", block="b")
+    gain = percent_gain(one, other)
+    low, high = gain.interval()
+    assert gain.value == pytest.approx(14.49, abs=0.01)
+    middle = math.sqrt((1 + low / 100) * (1 + high / 100))
+    assert 100 * (middle - 1) == pytest.approx(gain.value, rel=1e-9)
+    assert gain.p_above(low) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_a_divisor_whose_interval_reaches_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="reaches zero"):
+        ratio(estimate([1.0, 2.0]), estimate([-1.0, 3.0]))
+
+
+def test_sums_products_and_extremes_have_the_values_that_they_say() -> None:
+    one, other = estimate([1.0, 2.0, 3.0], name="a"), estimate([3.0, 5.0, 7.0], name="b")
+    assert total(one, other).value == 7
+    assert product(one, other).value == 10
+    assert extreme([one, other], max) is other
+    assert extreme([one, other], min) is one
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=6), st.floats(0.01, 1e3))
+def test_an_interval_moves_and_grows_with_its_values(values: list[float], factor: float) -> None:
+    low, high = estimate(values).interval()
+    scaled = estimate([factor * value for value in values]).interval()
+    assert scaled == (pytest.approx(factor * low, rel=1e-6, abs=1e-6), pytest.approx(factor * high, rel=1e-6, abs=1e-6))
+
+
+def test_the_chance_of_a_limit_is_a_half_at_the_value_and_small_far_from_it() -> None:
+    found = estimate([9.0, 10.0, 11.0])
+    assert found.p_above(10) == found.p_below(10) == pytest.approx(0.5)
+    assert found.p_above(0) < 0.01 < 0.99 < found.p_below(0)
+
+
+def test_sisters_that_scatter_alike_lend_degrees_and_end_the_luck_of_close_runs() -> None:
+    rng = np.random.default_rng(5)
+    sisters = [dict(enumerate(rng.normal(0, 10, 3))) for _ in range(30)]
+    prior = prior_of(sisters)
+    assert prior.degrees > 4
+    assert 60 < prior.variance < 160
+    lucky = [100.0, 100.1, 99.9]
+    assert estimate(lucky, prior=prior).spread.error > 20 * estimate(lucky).spread.error
+
+
+def test_sisters_that_scatter_by_orders_of_magnitude_lend_next_to_nothing() -> None:
+    rng = np.random.default_rng(5)
+    assert prior_of([dict(enumerate(rng.normal(0, 10.0**k, 3))) for k in range(8)]).degrees < 1
+
+
+def test_two_sisters_are_too_few_to_lend_anything() -> None:
+    assert prior_of([{1: 1.0, 2: 2.0}, {1: 1.0, 2: 2.0}]).degrees == 0
+
+
+def test_repetitions_that_move_all_scenarios_are_found_to_go_together() -> None:
+    rng = np.random.default_rng(5)
+    common = rng.normal(0, 1, 4)
+    joined = [dict(enumerate(common + rng.normal(0, 0.3, 4))) for _ in range(10)]
+    apart = [dict(enumerate(rng.normal(0, 1, 4))) for _ in range(10)]
+    assert prior_of(joined).together < 1e-6 < 0.01 < prior_of(apart).together
+
+
+def test_a_median_with_few_values_has_only_its_bounds_and_with_more_two_of_its_values() -> None:
+    assert Median((1.0, 2.0, 3.0), 3, bounds=(0, 100)).interval() == (0, 100)
+    many = Median(tuple(float(k) for k in range(1, 13)), 12, bounds=(0, 100))
+    assert (many.value, *many.interval()) == (6.5, 3, 10)
+    assert many.p_above(0) == pytest.approx(0.5**12)
+
+
+def test_a_bootstrap_of_an_order_says_how_often_it_is_so() -> None:
+    samples = bootstrapped([1.0, 1.0, 1.0, 5.0], max)
+    found = Sampled(1.0, samples, 4)
+    assert found.p_below(2) == pytest.approx(1 - 0.75**3, abs=0.05)
+    assert found.interval() == (1, 5)
+
+
+def test_the_widest_of_pairs_must_be_inside_with_every_one_and_outside_with_one() -> None:
+    near, far = estimate([1.0, 1.1, 0.9]), estimate([8.0, 8.1, 7.9])
+    both = Widest((near, far))
+    assert both.value == far.value
+    assert both.p_below(5) == far.p_below(5) > 0.9
+    assert both.p_above(5) == pytest.approx(2 * far.p_above(5))
+
+
+def test_the_repetitions_that_would_decide_fall_with_the_distance() -> None:
+    def for_limit(limit: float) -> int | None:
+        return needed(estimate([9.0, 10.0, 11.0]), lambda one: one.p_above(limit) <= 0.05, 1000)
+
+    near, far = for_limit(9.8), for_limit(9.0)
+    assert near is not None
+    assert far is not None
+    assert near > far >= 3
+    assert for_limit(9.9999) is None
