@@ -74,7 +74,8 @@ def _file_of(error: OSError) -> str | None:
 
 def _fault(error: Exception) -> str:
     """The message for a fault of the program itself, whose traceback goes into a file."""
-    said = f"error: a fault of Longfat itself: {type(error).__name__}: {error}\n"
+    first = next(iter(str(error).splitlines()), "")
+    said = f"error: a fault of Longfat itself: {type(error).__name__}: {first}\n"
     told = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(

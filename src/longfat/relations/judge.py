@@ -121,7 +121,8 @@ def _read(results: Path) -> tuple[list[Verdict], Origin]:
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         verdicts = TypeAdapter(list[Verdict], config=closed).validate_python(data["verdicts"])
-        return verdicts, TypeAdapter(Origin, config=closed).validate_python(data["origin"])
+        (origin,) = TypeAdapter(list[Origin], config=closed).validate_python([data["origin"]])
+        return verdicts, origin
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
