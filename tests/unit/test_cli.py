@@ -275,6 +275,20 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     assert len(find_records(raw)) == 4
 
 
+@pytest.mark.parametrize("verb", ["run", "dataset", "analyse", "report", "reference"])
+def test_a_results_folder_belongs_to_one_study(root: Path, verb: str) -> None:
+    results = root / "shared"
+    assert call("run", "tiny", "--backend", "fake", "--results", str(results)).exit_code == 0
+    lock = (results / "lock.json").read_bytes()
+    other = root / "experiments" / "other"
+    other.mkdir()
+    (other / "study.yaml").write_text(STUDY.replace("study: tiny", "study: other"), encoding="utf-8")
+    result = call(verb, "other", "--results", str(results), *(["--backend", "fake"] if verb == "run" else []))
+    assert result.exit_code == 2
+    assert f"{results}: the folder has results of the study 'tiny', not of 'other'" in result.stderr
+    assert (results / "lock.json").read_bytes() == lock
+
+
 def test_the_schema_is_json() -> None:
     result = call("schema")
     assert result.exit_code == 0
