@@ -55,6 +55,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
+        "guest.pressure",
         "backends.protocol",
         "record",
         "plan.model",
@@ -97,6 +98,7 @@ PARTS: dict[str, Part] = {
         "builds",
         "catalog.kernels",
         "catalog.ccas",
+        "catalog.sysctls",
         "testbed.connect",
     ),
     "testbed.connect": _part(
@@ -126,6 +128,7 @@ PARTS: dict[str, Part] = {
     "store": _leaf("what is made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("where the cache folder is", "errors"),
     "files": _leaf("files that are whole whenever somebody reads them, and on the disk"),
+    "scratch": _leaf("folders for a while, gone even after a kill", "locks"),
     "locks": _leaf("files and folders that one process at a time holds"),
     "parent": _leaf("processes that end with the one that started them"),
     "units": _leaf("typed quantities and their text", "errors"),

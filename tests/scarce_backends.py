@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
 from dockerd import Docker, docker
@@ -15,6 +18,8 @@ from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.errors import RigError
+
+STARVED = re.compile(r"tasks waited for a CPU \d+ % of the time, allowed \d+ %")  # and no other reason beside it
 
 
 @contextmanager
@@ -34,6 +39,18 @@ def realtime(name: str) -> Iterator[tuple[Backend, dict[str, str]]]:
         backend = open_backend(name, {})
         _require(name, backend.capabilities().reasons)
         yield backend, daemon.environment
+
+
+def skip_if_starved(results: Path) -> None:
+    """Skip the test, with what was measured, where the machine had no CPU for a run however often it was repeated."""
+    try:
+        text = (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8")
+    except OSError:
+        return
+    rows = csv.DictReader(text.splitlines())
+    reasons = [row["reason"] for row in rows]
+    if reasons and all(STARVED.fullmatch(reason) for reason in reasons):
+        pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
 
 
 def simulator(name: str) -> Backend:

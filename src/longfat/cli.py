@@ -5,9 +5,9 @@ Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs`
 pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
-Exit status: 0 all runs valid and every claim judged, 2 wrong study or command line, 3 the machine or a tool
-is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not followed or a canary
-differs, 130 interrupted.
+Exit status: 0 all runs valid and every claim judged, 1 a fault of the program itself, 2 wrong study or command line,
+3 the machine or a tool is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not
+followed or a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -489,9 +489,11 @@ def bench(
 def main() -> None:
     """The entry point; the only function that ends the process."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, _interrupt)
     app()
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM as Ctrl-C: both stop cleanly."""
+    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C: all stop cleanly."""
     raise KeyboardInterrupt

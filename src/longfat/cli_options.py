@@ -6,7 +6,10 @@ Owns messages of errors and the exit status.
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longfat.backends.registry import backend_names
-from longfat.errors import LongfatError
+from longfat.errors import LongfatError, RigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +57,34 @@ def outcome() -> Iterator[Console]:
     except KeyboardInterrupt as error:
         sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
         raise typer.Exit(INTERRUPTED) from error
+    except (typer.Exit, typer.Abort):
+        raise
+    except OSError as error:
+        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
+        sys.stderr.write(f"error: {refused}\n")
+        raise typer.Exit(refused.exit_status) from error
+    except Exception as error:
+        sys.stderr.write(_fault(error))
+        raise typer.Exit(LongfatError.exit_status) from error
+
+
+def _file_of(error: OSError) -> str | None:
+    return None if error.filename is None else os.fsdecode(error.filename)
+
+
+def _fault(error: Exception) -> str:
+    """The message for a fault of the program itself, whose traceback goes into a file."""
+    first = next(iter(str(error).splitlines()), "")
+    said = f"error: a fault of Longfat itself: {type(error).__name__}: {first}\n"
+    told = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="longfat-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(told)
+    except OSError:
+        return said + told
+    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
 
 
 def finish(valid: bool) -> None:

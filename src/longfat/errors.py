@@ -52,6 +52,9 @@ class Problem:
         return f"{text} ({self.hint})" if self.hint else text
 
 
+SHOWN_PROBLEMS = 100
+
+
 class StudyError(LongfatError):
     """The study, its claims or the command line are wrong: the user can mend it. Exit status 2."""
 
@@ -66,7 +69,9 @@ class StudyError(LongfatError):
         problems: tuple[Problem, ...] = (),
     ) -> None:
         self.problems = problems
-        listing = "".join(f"\n  {problem}" for problem in problems)
+        listing = "".join(f"\n  {problem}" for problem in problems[:SHOWN_PROBLEMS])
+        if len(problems) > SHOWN_PROBLEMS:
+            listing += f"\n  and {len(problems) - SHOWN_PROBLEMS} more"
         super().__init__(message + listing, where=where, hint=hint)
 
 
@@ -74,6 +79,10 @@ class RigError(LongfatError):
     """The machine, a tool, the kernel or the image is at fault. Exit status 3."""
 
     exit_status = 3
+
+
+class SettledError(RigError):
+    """A run that failed in a way in which it will fail again: nobody need try it once more. Exit status 3."""
 
 
 class RecordError(LongfatError):

@@ -15,9 +15,12 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
     ``mode`` is limited by the umask. Raises OSError.
     """
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.unlink(missing_ok=True)  # of a process that was killed and had the same number
+    start = f".{path.name}-"
+    draft = path.with_name(f"{start}{os.getpid()}")
     try:
+        for left in (Path(entry) for entry in os.scandir(path.parent) if entry.name.startswith(start)):
+            if left == draft or _ended(left.name.removeprefix(start)):  # its process was killed
+                left.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
@@ -26,6 +29,10 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _ended(process: str) -> bool:
+    return process.isdigit() and not Path("/proc", process).exists()
 
 
 def flush_file_system(folder: Path) -> None:

@@ -6,6 +6,7 @@ Owns the draft beside a thing, the lock, and the rename. Must not know what is m
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,9 +22,12 @@ from longfat.locks import held
 def draft(target: Path) -> Iterator[Path]:
     """A path in a folder of its own beside the target: what the block makes there takes the target's place.
 
-    That folder is for what else is needed, and goes when the block ends. On an error the target stays as it was.
+    That folder is for what else is needed, and goes when the block ends, or when the next draft of the target begins
+    where the process was killed: one process makes a target at a time. On an error the target stays as it was.
     Raises OSError.
     """
+    for left in target.parent.glob(f"{_prefix(target)}*"):
+        shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
     try:
         scratch.chmod(0o755)  # programs of other users work there too
@@ -47,19 +51,27 @@ def keep(
 ) -> Path:
     """``target``, made now unless it is there and ``right``; where it is, nothing is written to its folder.
 
-    ``make`` is given the path of a ``draft``. ``what`` and ``size`` are the words for it and its need of disk space.
-    Raises RigError when it cannot be written.
+    ``make`` is given the path of a ``draft``; what it makes is for every user to read. ``what`` and ``size`` are the
+    words for it and its need of disk space. Raises RigError when it cannot be written.
     """
     if right(target):
         return target
-    with in_cache(target, what, size), held(lock or target.with_name(f"{target.name}.lock")):
+    with in_cache(target, what, size), _for_everybody(), held(lock or target.with_name(f"{target.name}.lock")):
         if not right(target):
-            for left in target.parent.glob(f"{_prefix(target)}*"):  # by a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
             with draft(target) as new:
                 make(new)
                 flush_file_system(new.parent)
     return target
+
+
+@contextmanager
+def _for_everybody() -> Iterator[None]:
+    """Files that are made meanwhile may be read by every user, and written to by this one."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from scarce_backends import realtime
+from scarce_backends import realtime, skip_if_starved
 
 pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 
@@ -36,6 +36,7 @@ def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], 
         text=True,
         check=False,
     )
+    skip_if_starved(results)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = json.loads((results / "verdicts.json").read_text())["verdicts"]
     verdicts = {item["claim"]: item["verdict"] for item in told}

@@ -246,7 +246,7 @@ def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, m
     assert (root / "results/_smoke/report.html").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: Path, number: signal.Signals) -> None:
     script = root / "slow.py"
     script.write_text(
@@ -273,6 +273,20 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     result = call("run", "tiny", "--backend", "fake")
     assert result.exit_code == 0
     assert len(find_records(raw)) == 4
+
+
+@pytest.mark.parametrize("verb", ["run", "dataset", "analyse", "report", "reference"])
+def test_a_results_folder_belongs_to_one_study(root: Path, verb: str) -> None:
+    results = root / "shared"
+    assert call("run", "tiny", "--backend", "fake", "--results", str(results)).exit_code == 0
+    lock = (results / "lock.json").read_bytes()
+    other = root / "experiments" / "other"
+    other.mkdir()
+    (other / "study.yaml").write_text(STUDY.replace("study: tiny", "study: other"), encoding="utf-8")
+    result = call(verb, "other", "--results", str(results), *(["--backend", "fake"] if verb == "run" else []))
+    assert result.exit_code == 2
+    assert f"{results}: the folder has results of the study 'tiny', not of 'other'" in result.stderr
+    assert (results / "lock.json").read_bytes() == lock
 
 
 def test_the_schema_is_json() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import signal
@@ -18,8 +19,10 @@ from slow_study import start_study, workers_of
 from longfat.backends.fake import FakeBackend, Fault
 from longfat.errors import RecordError, RigError
 from longfat.events import Event, Kind
+from longfat.execute import study
 from longfat.execute.attempt import Attempt, attempt_run
-from longfat.execute.results import Results, open_results
+from longfat.execute.calm import wait_for_calm
+from longfat.execute.results import Results, full_disk, open_results
 from longfat.execute.study import Summary, execute
 from longfat.plan.model import PlannedRun
 from longfat.record.verify import find_records
@@ -85,6 +88,61 @@ def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_star
     summary, _ = run_plan(plan, FakeBackend(), tmp_path)
     assert summary == Summary(reused=2, executed=1, failed=0)
     assert (tmp_path / "raw" / ".superseded" / f"{failed.folder.name}.1" / "run.json").exists()
+
+
+def test_a_failure_that_is_certain_to_come_again_is_not_tried_twice(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    backend = dataclasses.replace(faulty(plan, "report_failure"), repeats=True)
+    summary, events = run_plan(plan, backend, tmp_path)
+    assert summary == Summary(reused=0, executed=2, failed=1)
+    assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 1
+    assert not [event for event in events if event.kind is Kind.RUN_RETRIED]
+
+
+def test_a_crash_is_tried_again_even_where_runs_repeat(tmp_path: Path) -> None:
+    plan = plan_of(3)
+    summary, _ = run_plan(plan, dataclasses.replace(faulty(plan, "crash", once=tmp_path), repeats=True), tmp_path)
+    assert summary == Summary(reused=0, executed=3, failed=0)
+
+
+def test_a_run_that_was_starved_is_repeated_when_the_machine_is_calm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+    monkeypatch.setattr(study, "wait_for_calm", lambda: waited.append(True))
+    plan = plan_of(3)
+    summary, events = run_plan(plan, faulty(plan, "starve", once=tmp_path), tmp_path, jobs=1)
+    assert summary == Summary(reused=0, executed=3, failed=0)
+    (announced,) = [event.message for event in events if event.kind is Kind.RUN_RETRIED]
+    assert (
+        "tasks waited for a CPU 90 % of the time, allowed 25 %; it is repeated when the machine is calm (1 of 3 t"
+        in (announced)
+    )
+    assert waited == [True]
+    assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
+
+
+def test_a_run_that_is_starved_each_time_is_recorded_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "wait_for_calm", lambda: False)
+    plan = plan_of(2)
+    summary, events = run_plan(plan, faulty(plan, "starve"), tmp_path, jobs=1)
+    assert summary == Summary(reused=0, executed=2, failed=0)
+    assert Counter(event.kind for event in events)[Kind.RUN_RETRIED] == 3
+    record = find_records(tmp_path / "raw")[plan[1].run_id]
+    assert (record.status, record.attempt) == ("ok", 4)  # that it does not count is the gate's matter
+
+
+def test_calm_is_waited_for_with_patience(tmp_path: Path) -> None:
+    pressure = tmp_path / "cpu"
+    totals = iter([1_000_000, 2_000_000, 2_050_000])
+
+    def busy(_seconds: float) -> None:
+        pressure.write_text(f"some avg10=0.00 total={next(totals, 9_000_000)}\nfull total=0\n")
+
+    pressure.write_text("some total=0\n")
+    assert wait_for_calm(pressure, busy)
+    assert not wait_for_calm(pressure, lambda _: pressure.write_text(f"some total={time.monotonic_ns()}\n"), 10)
+    assert not wait_for_calm(tmp_path / "nowhere", lambda _: None)
 
 
 def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
@@ -155,6 +213,13 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
         run_plan(plan, faulty(plan, "disk_full"), tmp_path, jobs=1)
     assert list(find_records(tmp_path / "raw")) == [plan[0].run_id]
     assert not list((tmp_path / "raw").glob(".*"))
+
+
+def test_a_full_disk_of_the_cache_is_not_said_to_be_that_of_the_results(tmp_path: Path) -> None:
+    elsewhere = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", "/cache/scratch/run-1/spec.json"))
+    assert str(elsewhere).startswith("/cache/scratch/run-1/spec.json: files of a run cannot be written any more: No")
+    here = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "raw/x")))
+    assert str(here).startswith(f"{tmp_path}: the results cannot be written any more: No space")
 
 
 def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,3 +114,8 @@ def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     assert (
         "1 of the paper's 40 figures" in coverage(load_figures(path), [], load_header(path.with_name("study.yaml")))[0]
     )
+
+
+def test_no_name_of_a_folder_is_an_address_of_its_own(root: Path) -> None:
+    (root / "results" / "small").rename(root / "results" / "javascript:alert(1)")
+    assert '<a href="javascript%3Aalert%281%29/report.html">' in page_of(root)

@@ -62,8 +62,11 @@ def test_only_flows_of_transfers_end_by_the_clock() -> None:
 
 def test_each_connection_of_a_report_is_a_transfer() -> None:
     sums = "19700101000000,10.0.0.1,0,10.0.1.2,5001,-1,0.0-3.0,9,8\n"
-    assert parse_transfers(TWO + sums) == [259_552, 268_500]
-    assert parse_transfers("") == []
+    assert [amount for _, amount in parse_transfers(TWO + sums, 5001)] == [259_552, 268_500]
+    assert parse_transfers("", 5001) == []
+    here = "19700101000000,10.0.0.1,40000,10.0.1.2,5001,3,0.0-1.0,7,56\n"
+    there = "19700101000000,10.0.1.2,5001,10.0.0.1,40000,3,0.0-1.0,7,56\n"
+    assert parse_transfers(here + there, 5001) == [(40000, 7)] * 2
 
 
 def test_the_report_of_one_stream_gives_its_bytes_and_rate() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: what it yields, and which problems it reports, with file, line and key."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest import Study, load_study
+from longfat.manifest.source import MAX_BYTES, read_source
 from longfat.units import Size
 
 GOOD = """\
@@ -317,11 +319,13 @@ def test_a_folder_is_a_study_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1", "not YAML: expected"),
+        ("a: [1", "not YAML: did not find expected"),
         ("a: &x 1\nb: *x\n", "aliases are not part of the format; write the value out"),
-        ("a: !!python/object:os.system x", "could not determine a constructor"),
-        ("a: 1\n---\nb: 1\n", "but found another document"),
-        ("\0", "special characters are not allowed"),
+        ("a: &x 1\n", "anchors and aliases are not part of the format"),
+        ("a: !!python/object:os.system x", "tags are not part of the format"),
+        ("a: !!binary aGk=", "tags are not part of the format"),
+        ("a: 1\n---\nb: 1\n", "a file has one document, and here begins another"),
+        ("\0", "control characters are not allowed"),
         ("[" * 5000, "the study cannot be read"),
         ("", "the study is not a mapping of keys to values"),
         ("- a", "the study is not a mapping of keys to values"),
@@ -331,6 +335,17 @@ def test_a_file_that_is_not_such_yaml_is_a_study_error(tmp_path: Path, text: str
     with pytest.raises(StudyError) as caught:
         load(tmp_path, text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["key{}: 1\n", "- {{a: {}, b: 2}}\n", "- a{}\n", "a{}: [1, 2, 3, 4]\n"])
+def test_the_longest_file_that_is_read_takes_less_than_2_s_of_cpu(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "study.yaml"
+    text = "".join(line.format(number) for number in range(MAX_BYTES // len(line)))
+    path.write_text(text[: text.rindex("\n", 0, MAX_BYTES)])
+    start = time.process_time()
+    source = read_source(path)
+    assert time.process_time() - start < 2
+    assert len(source.data) > 10_000
 
 
 def test_a_binary_file_is_a_study_error(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from conftest import delay_spec
 
 from longfat.backends import virtual
+from longfat.backends.landlock import landlock_version
 from longfat.backends.virtual import (
     GuestKernel,
     VirtualBackend,
@@ -155,21 +156,50 @@ def test_a_guest_that_computes_while_its_clock_stands_still_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(virtual, "STILL_CPU_S", 0.2)
-    backend = stub_backend(tmp_path, "echo still alive; echo $$ >../pid; while :; do :; done")
-    with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s \(\d+ s of CPU\)\nstill alive"):
+    backend = stub_backend(tmp_path, "echo still alive $$; while :; do :; done")
+    with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s \(\d+ s of CPU\)\nstill alive") as told:
         backend.run(delay_spec(), tmp_path)
-    assert not Path("/proc", (tmp_path / "scratch/pid").read_text().strip()).exists()
+    assert not Path("/proc", str(told.value).split()[-1]).exists()
 
 
 def test_a_guest_that_waits_while_its_clock_stands_still_is_ended_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(virtual, "STILL_WALL_S", 0.5)
-    backend = stub_backend(tmp_path, "sleep 60 & echo $! >../child; wait")
-    with pytest.raises(RigError, match="virtual clock stood still"):
+    backend = stub_backend(tmp_path, "sleep 60 & echo child $!; wait")
+    with pytest.raises(RigError, match="virtual clock stood still") as told:
         backend.run(delay_spec(), tmp_path)
-    child = int((tmp_path / "scratch/child").read_text())
-    assert gone(child)
+    assert gone(int(str(told.value).split()[-1]))
+
+
+@pytest.mark.parametrize("end", ["exit 3", "while :; do :; done", "exit 0"])
+def test_a_guest_that_is_out_of_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr(virtual, "STILL_CPU_S", 0.2)
+    backend = stub_backend(tmp_path, f"echo 'Out of memory: Killed process 24 (iperf) total-vm:2931764kB'; {end}")
+    with pytest.raises(RigError, match="the guest is out of memory, it has 1024 MiB: ") as caught:
+        backend.run(delay_spec(), tmp_path)
+    assert caught.value.hint == "`memory` of the experiment gives it more"
+
+
+def test_a_guest_that_leaves_a_link_gives_nothing_of_the_host_into_the_results(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "touch raw/outcome.json; ln -s /etc/passwd raw/stolen.txt")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(RigError, match=r"raw/stolen.txt: a run left what is neither file nor folder"):
+        backend.run(delay_spec(), folder)
+    assert not (folder / "stolen.txt").exists()
+
+
+@pytest.mark.skipif(landlock_version() < 1, reason="the kernel has no Landlock")
+def test_a_guest_writes_to_the_folder_of_its_run_and_not_to_its_root(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "echo >root/x; echo >../y; rm root/bin; echo ended >raw/outcome.json")
+    (tmp_path / "root" / "bin").touch()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    backend.run(delay_spec(), folder)
+    assert (folder / "outcome.json").read_text() == "ended\n"
+    assert [path.name for path in (tmp_path / "root").iterdir()] == ["bin"]
+    assert not (tmp_path / "scratch/y").exists()
 
 
 def test_a_guest_whose_clock_goes_on_is_left_alone(

@@ -41,6 +41,23 @@ for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd"):
     except OSError as error:
         answer["written"][path] = error.errno
 answer["environment"] = sorted(os.environ)
+MS_REMOUNT = 32
+libc = ctypes.CDLL(None, use_errno=True)
+answer["remounted"] = libc.mount(b"none", b"/", None, MS_REMOUNT, None)
+answer["changed"] = {{}}
+for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd", "/code/start.pyc"):
+    try:
+        open(path, "a").write("x")
+        answer["changed"][path] = 0
+    except OSError as error:
+        answer["changed"][path] = error.errno
+for name, change in (("cut", lambda: os.truncate("/etc/passwd", 1)), ("removed", lambda: os.unlink("/etc/passwd")),
+                     ("moved", lambda: os.rename("/etc/passwd", "/etc/passwd2")), ("made", lambda: os.mkdir("/new"))):
+    try:
+        change()
+        answer["changed"][name] = 0
+    except OSError as error:
+        answer["changed"][name] = error.errno
 """
 
 
@@ -77,6 +94,13 @@ def test_a_guest_may_mount_its_folder_again(answer: Any) -> None:
 
 def test_the_root_is_read_only(answer: Any) -> None:
     assert answer["written"] == dict.fromkeys(answer["written"], errno.EROFS)
+    assert not list(virtual().root.glob(f"*/{SECRET}"))
+
+
+def test_a_root_that_the_guest_mounts_anew_for_writing_is_not_written_to_on_the_host(answer: Any) -> None:
+    assert answer["remounted"] == 0, "the guest's own kernel lets its root user do so"
+    assert 0 not in answer["changed"].values(), answer["changed"]
+    assert len(answer["changed"]) == 9
     assert not list(virtual().root.glob(f"*/{SECRET}"))
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from guests import ask, one_flow, run, virtual
 
-from longfat.catalog.ccas import CCAS
+from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
+from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.gates import Evidence, misses
+from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.manifest import load_study
 from longfat.plan import build_plan
 from longfat.runspec import Probes, RunSpec
@@ -37,6 +39,10 @@ answer = {{"there": [f"net.ipv4.{{folder.name}}.{{file.name}}" for folder in fol
 answer["values"] = {{name: int(path(name).read_text()) for name in ASKED if path(name).exists()}}
 answer["written"] = {{name: [written(name, value) for value in ASKED[name]] for name in ASKED}}
 answer["ccas"] = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+import ctypes
+ctypes.CDLL(None).unshare(0x40000000)  # CLONE_NEWNET
+files = (path for path in Path("/proc/sys/net").rglob("*") if path.is_file())
+answer["of_a_namespace"] = [str(path.relative_to("/proc/sys")).replace("/", ".") for path in files]
 """
 STUDY = """\
 format: 2
@@ -104,3 +110,8 @@ def test_only_compound_has_a_delay_window_in_its_samples(tmp_path: Path, cca: st
         windows = [row["dwnd_segments"] for row in csv.DictReader(table)]
     assert windows
     assert all(window.isdigit() == has_delay_window for window in windows)
+
+
+def test_the_listed_sysctls_are_those_that_a_host_has(answer: Any) -> None:
+    own = {any_interface(name) for name in answer["of_a_namespace"]} - PARAMETER_SYSCTLS
+    assert own | GLOBAL_SYSCTLS == SYSCTLS

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from longfat.backends.collect import read_text
 from longfat.errors import RigError
 from longfat.parent import end_with_parent
 
@@ -86,4 +87,4 @@ def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
 
 def tail(console: Path) -> str:
     """The last lines of the console."""
-    return "\n".join(console.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+    return "\n".join(read_text(console).splitlines()[-TAIL_LINES:])

@@ -38,7 +38,7 @@ SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)  # Ethernet, 128 bytes a packet
 
-Fault = Literal["crash", "die", "disk_full", "report_failure"]
+Fault = Literal["crash", "die", "disk_full", "report_failure", "starve"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class FakeBackend:
     """See the module; all settings have harmless defaults.
 
     ``wall_seconds`` makes each run take that long. ``faults`` names, by run_id, runs that raise RigError,
-    kill their worker process, raise ENOSPC, or report a failure in outcome.json; with a ``once`` folder each
-    strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json. ``kernel`` is the
-    release that it pretends to be built of.
+    kill their worker process, raise ENOSPC, report a failure in outcome.json, or had no CPU; with a ``once`` folder
+    each strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json. ``kernel`` is the
+    release that it pretends to be built of, ``repeats`` whether a reported failure would come again.
     """
 
     wall_seconds: float = 0.0
@@ -56,6 +56,7 @@ class FakeBackend:
     once: Path | None = None
     achieved_rate_factor: float = 1.0
     kernel: KernelSource | None = None
+    repeats: bool = False
     name: str = field(default="fake", init=False)
 
     def pins(self) -> dict[str, str]:
@@ -67,7 +68,8 @@ class FakeBackend:
     def capabilities(self) -> Capabilities:
         """Everything, everywhere: a named kernel is no more than its name."""
         sources = {"none": self.kernel} if self.kernel else {}
-        return Capabilities(frozenset(CCAS), kernels={name: name for name in KERNELS}, sources=sources)
+        kernels = {name: name for name in KERNELS}
+        return Capabilities(frozenset(CCAS), kernels=kernels, sources=sources, repeats=self.repeats)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Unknown algorithms, unreachable receivers, and flows that nothing limits."""
@@ -92,10 +94,13 @@ class FakeBackend:
         outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}
         if fault == "report_failure":
             outcome = {"status": "failed", "reason": "iperf2 found no server", "end_us": 0}
+        achieved = self._achieved(spec)
+        if fault == "starve":
+            achieved["cpu_pressure_us"] = spec.end_us * 9 // 10
         files = {
             "outcome.json": canonical_json(outcome),
             "environment.json": canonical_json({"kernel_release": "fake", "ccas": sorted(CCAS)}),
-            "achieved.json": canonical_json(self._achieved(spec)),
+            "achieved.json": canonical_json(achieved),
             "flows.json": canonical_json([_flow_report(spec, flow) for flow in spec.flows]),
             "counters.json": canonical_json(_counters(spec)),
             "sockets.csv": _sockets(spec),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from longfat.backends.collect import collect
 from longfat.backends.host_kernel import FEATURES, needed_features
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
@@ -255,14 +256,17 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
 def _collected(connections: Connections, name: str, target: Path) -> Path:
     """A host's raw files, unpacked into ``target``."""
     target.mkdir()
+    unpacked = target.with_name(f"{name}.unpacked")
+    unpacked.mkdir()
     with tempfile.TemporaryFile(dir=target.parent) as archive:
         connections.collect(name, archive)
         archive.seek(0)
         # The program refuses names that lead out of the folder; tarfile does only as of Python 3.11.4.
-        command = ["tar", "--extract", "--gzip", "--no-same-owner", f"--directory={target}"]
+        command = ["tar", "--extract", "--gzip", "--no-same-owner", f"--directory={unpacked}"]
         done = subprocess.run(command, stdin=archive, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RigError(f"its files cannot be unpacked: {done.stderr.strip()}", where=name)
+    collect(unpacked, target)
     return target
 
 

@@ -25,6 +25,7 @@ from longfat.guest.ccas import refused_ccas
 from longfat.identity import code_identity
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec, canonical_json
+from longfat.scratch import scratch_in
 
 TRAITS = {"ns2": Traits("#e69f00", kernel="none", can=frozenset({Feature.RED}) | BEYOND_KERNELS)}
 FOLDER = Path(__file__).parent
@@ -98,8 +99,7 @@ class Ns2Backend:
         if self.program is None:
             raise RigError("; ".join(self.reasons))
         told = script(spec)
-        with tempfile.TemporaryDirectory(prefix="longfat-ns2-") as name:
-            scratch = Path(name)
+        with scratch_in(Path(tempfile.gettempdir()), "longfat-ns2-") as scratch:
             (scratch / "run.tcl").write_text(MODEL.read_text() + told)
             command = [self.program, "run.tcl"]
             done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)

@@ -103,12 +103,14 @@ class Capabilities:
     cannot work here at all (no root, no KVM, ...); it is empty where the backend can.
     ``kernels`` has what a run pins that names its kernel, by that name; the others pin what ``pins`` says.
     ``sources`` says what the kernels that the project built were built of, by their digests.
+    ``repeats`` says that a run which the laboratory reports as failed would fail in the same way again.
     """
 
     ccas: frozenset[str]
     reasons: tuple[str, ...] = ()
     kernels: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, KernelSource] = field(default_factory=dict)
+    repeats: bool = False
 
 
 class Backend(Protocol):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.backends.collect import collect, read_text
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
 from longfat.backends.host_kernel import HostKernel, ask_kernel
@@ -24,6 +24,7 @@ from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
 from longfat.locks import held
 from longfat.runspec import RunSpec
+from longfat.scratch import scratch_in
 
 _CAN = frozenset(Feature) - BEYOND_KERNELS - {Feature.WEB, Feature.IMAGES, Feature.KERNELS}
 TRAITS = {
@@ -77,16 +78,15 @@ class RealtimeBackend:
         scratch.mkdir(exist_ok=True)
         with (
             held(scratch / "realtime.lock"),
-            tempfile.TemporaryDirectory(prefix="run-", dir=scratch) as name,
+            scratch_in(scratch, "real-") as task,
         ):
-            task = Path(name)
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
             run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)
             if not (task / "raw" / "outcome.json").is_file():
                 raise RigError(f"the run ended without an outcome\n{tail(task / 'console.log')}")
-            shutil.copytree(task / "raw", folder, dirs_exist_ok=True)
-            shutil.copyfile(task / "console.log", folder / "console.log")
+            collect(task / "raw", folder)
+            (folder / "console.log").write_text(read_text(task / "console.log"), encoding="utf-8")
 
     def _command(self, task: Path) -> list[str]:
         if self.docker is None:

@@ -22,20 +22,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longfat.backends import landlock
+from longfat.backends.collect import collect, read_text
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.roots import open_root
+from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.errors import RigError
+from longfat.catalog.sysctls import SYSCTLS, any_interface
+from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
 from longfat.identity import KernelSource, code_identity
 from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
+from longfat.scratch import scratch_in
 
 TRAITS = {
     "virtual": Traits("#0072b2", can=frozenset(Feature) - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
@@ -46,8 +51,10 @@ START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, t
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
+GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
+NO_MEMORY = "Out of memory: "  # begins what the kernel says of each program that it ends for it (mm/oom_kill.c)
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
@@ -100,14 +107,25 @@ class VirtualBackend:
         """The algorithms that the kernel was configured with; of all kernels, digests and releases."""
         digests = {name: kernel.digest for name, kernel in self.kernels.items()}
         sources = {kernel.digest: kernel.source for kernel in self.kernels.values() if kernel.source}
-        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources)
+        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources, repeats=True)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Algorithms that the kernel does not have, hosts that are to be containers, and what no kernel can do."""
         kernel = self._kernel_of(spec)
         if kernel is None:
             return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
-        return (*refused_ccas(spec, kernel.ccas), *refused_features(self.name, spec))
+        return (
+            *refused_ccas(spec, kernel.ccas),
+            *refused_features(self.name, spec),
+            *self._refused_sysctls(spec, kernel),
+        )
+
+    def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
+        if kernel is not self.kernels.get(DEFAULT_KERNEL):
+            return  # what others have is not listed
+        for name in sorted({name for node in spec.nodes for name in node.sysctls} - PARAMETER_SYSCTLS):
+            if any_interface(name) not in SYSCTLS:
+                yield f"the kernel has no sysctl {name}"
 
     def _kernel_of(self, spec: RunSpec) -> GuestKernel | None:
         """The kernel that a run pins, or None; the first for a run without pins."""
@@ -116,18 +134,14 @@ class VirtualBackend:
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
-        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(self.jail)) as name:
-            task = Path(name)
+        with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
             self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
             if not (task / "raw" / "outcome.json").is_file():
-                raise RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
-            for path in sorted((task / "raw").iterdir()):
-                if path.is_dir():
-                    shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
-                else:
-                    shutil.copyfile(path, folder / path.name)
+                error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+                raise _with_memory(error, spec.memory_bytes, task / "console.log")
+            collect(task / "raw", folder)
             (folder / "console.log").write_text(console_text(task / "console.log"))
 
     def boot(
@@ -149,7 +163,11 @@ class VirtualBackend:
         console = task / "console.log"
         (task / "root").symlink_to(self.root)
         argv = guest_command(kernel, memory_bytes, seed, program, writable=writable)
-        with console.open("wb") as output, one_cpu(scratch_folder(self.jail)) as cpu:
+        with (
+            console.open("wb") as output,
+            one_cpu(scratch_folder(self.jail)) as cpu,
+            landlock.rules([task, *_places_for_memory(self.root), *([self.root] if writable else [])]) as rules,
+        ):
             try:
                 process = subprocess.Popen(
                     argv,
@@ -158,7 +176,7 @@ class VirtualBackend:
                     stderr=subprocess.STDOUT,
                     cwd=task,
                     env={"HOME": str(task), "PATH": GUEST_PATH},
-                    preexec_fn=lambda: _prepare_guest(cpu),
+                    preexec_fn=lambda: _prepare_guest(cpu, rules),
                     start_new_session=True,
                 )
             except OSError as error:
@@ -169,12 +187,25 @@ class VirtualBackend:
                 ) from error
             try:
                 watch(process, task / "raw", console)
+            except RigError as error:
+                raise _with_memory(error, memory_bytes, console) from error
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
         if process.returncode:
-            raise RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+            raise _with_memory(ending, memory_bytes, console)
+
+
+def _places_for_memory(root: Path) -> list[Path]:
+    """Where a guest's kernel may make files besides the folder of its run: its memory is one without a name.
+
+    It is in /dev/shm or in /tmp (arch/um/os-Linux/mem.c); in the latter only if need be where the root is there too.
+    """
+    temporary = Path("/tmp")
+    needless = root.is_relative_to(temporary) and Path("/dev/shm").is_dir()
+    return [Path("/dev"), Path("/proc"), *([] if needless else [temporary])]
 
 
 def guest_command(
@@ -218,6 +249,16 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
             )
 
 
+def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
+    """The error, with its cause where the guest's kernel said that it had no memory left."""
+    if NO_MEMORY not in console_text(console):
+        return error
+    return SettledError(
+        f"the guest is out of memory, it has {memory_bytes >> 20} MiB: {error.message}",
+        hint="`memory` of the experiment gives it more",
+    )
+
+
 def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
     """Wait for the end of a process, at most for so long; ``Popen.wait`` would look for it only each 50 ms."""
     if process.poll() is None:
@@ -232,11 +273,11 @@ def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
 
 
 def signs_of_life(folder: Path) -> list[tuple[int, int]]:
-    """Time of change and size of every file in the folder."""
-    found = []
-    for path in sorted(folder.rglob("*")):
+    """Time of change and size of every file in the folder; a guest's links are followed nowhere."""
+    found: list[tuple[int, int]] = []
+    for path in sorted(folder.rglob("*") if not folder.is_symlink() else ()):
         with suppress(FileNotFoundError):
-            facts = path.stat()
+            facts = path.lstat()
             found.append((facts.st_mtime_ns, facts.st_size))
     return found
 
@@ -261,7 +302,7 @@ def tail(console: Path) -> str:
 
 def console_text(console: Path) -> str:
     """The console without carriage returns and without the folder of this one boot."""
-    text = console.read_text(errors="replace").replace("\r", "")
+    text = read_text(console).replace("\r", "")
     return text.replace(str(console.parent), "TASK")
 
 
@@ -346,8 +387,7 @@ def _add_code(backend: VirtualBackend) -> None:
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    with tempfile.TemporaryDirectory(prefix="run-", dir=scratch_folder(backend.jail)) as name:
-        task = Path(name)
+    with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:
         backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():
             raise RigError(f"the guest could not compile the laboratory's code\n{tail(task / 'console.log')}")
@@ -371,11 +411,13 @@ def one_cpu(scratch: Path) -> Iterator[int]:
         yield cpu
 
 
-def _prepare_guest(cpu: int) -> None:
-    """In the child: stay on one CPU, end with the worker process, and have the same memory layout every time.
+def _prepare_guest(cpu: int, rules: int | None) -> None:
+    """In the child: stay on one CPU, end with the worker process, have the same memory layout every time, and write
+    to no file of the composed root, even if the guest mounts it anew.
 
     The guest adds the gap that address randomization leaves before its heap to its physical memory.
     """
+    landlock.keep(rules)
     os.sched_setaffinity(0, {cpu})
     _libc.personality(ADDR_NO_RANDOMIZE)
     end_with_parent()

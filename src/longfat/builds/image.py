@@ -21,7 +21,7 @@ from typing import Any
 
 from longfat.builds.apt_sources import configured_sources, source_lines
 from longfat.builds.image_recipe import ImageRecipe, Mode, mmdebstrap_argv, read_recipe
-from longfat.builds.listing import content_digest, listing_digest, sha256_of
+from longfat.builds.listing import UNREADABLE, content_digest, entries, listing_digest, sha256_of
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.store import keep
@@ -71,7 +71,10 @@ def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
     """The image in ``folder``, after checking it. Raises RigError naming what is damaged."""
     facts = _read_facts(folder)
     root = folder / "root"
-    if listing_digest(root) != facts["listing_sha256"]:
+    found = listing_digest(root)
+    if found.startswith(UNREADABLE) and root.exists():
+        raise _closed(folder, found.removeprefix(UNREADABLE))
+    if found != facts["listing_sha256"]:
         raise _damaged(folder, "files of the unpacked image were changed, added or removed")
     if verify and sha256_of(folder / "image.tar") != facts["digest"]:
         raise _damaged(folder, "image.tar does not have the digest it was built with")
@@ -117,6 +120,17 @@ def _damaged(folder: Path, what: str) -> RigError:
         f"the image is damaged: {what}",
         where=str(folder),
         hint=f"rm -r {folder} && ./just image",
+    )
+
+
+def _closed(folder: Path, reason: str) -> RigError:
+    """The error for an image that is another user's and has files that only that user may read."""
+    owner = folder.stat().st_uid
+    return RigError(
+        f"the image is that of user {owner}, and user {os.geteuid()} may not read all of it: {reason}",
+        where=str(folder),
+        hint=f"as user {owner}: rm -r {folder} && LONGFAT_CACHE={folder.parents[1]} ./just image makes one that every "
+        "user may read; or use a cache of your own: LONGFAT_CACHE=$HOME/.cache/longfat",
     )
 
 
@@ -213,13 +227,16 @@ def _repack(source: Path, target: Path) -> None:
 
 
 def _unpack(tar: Path, root: Path) -> None:
-    """Unpack ``tar`` for hostfs: files of the user who builds, modes without set-id bits."""
+    """Unpack ``tar`` for hostfs: files of the user who builds, which every user may read, modes without set-id bits."""
     root.mkdir()
     argv = ["tar", "--extract", f"--file={tar}", f"--directory={root}"]
     argv += ["--no-same-owner", "--no-same-permissions"]
     done = subprocess.run(argv, capture_output=True, text=True, umask=0o022)
     if done.returncode != 0:
         raise RigError(f"tar ended with exit status {done.returncode}: {done.stderr[-500:]}", where=str(tar))
+    for _, entry in entries(str(root)):
+        if not entry.is_symlink():
+            os.chmod(entry.path, stat.S_IMODE(readable(entry.stat().st_mode)))
 
 
 def _installed(status: Path) -> dict[str, str]:

@@ -12,6 +12,8 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+UNREADABLE = "unreadable: "  # begins what is in the place of a digest where a file cannot be read
+
 
 def entries(folder: str, prefix: str = "", *, left_out: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     """All entries below ``folder`` with their path inside it, in an order that no disk decides.
@@ -43,7 +45,7 @@ def listing_digest(root: Path, shown: Callable[[int], int] = int, *, left_out: s
                 detail = f"{facts.st_size} {int(facts.st_mtime)}"
             digest.update(f"{path}\0{mode:o}\0{detail}\n".encode(errors="surrogateescape"))
     except OSError as error:
-        return f"unreadable: {error}"
+        return f"{UNREADABLE}{error}"
     return digest.hexdigest()
 
 
@@ -74,7 +76,7 @@ def tree_digest(root: Path) -> str:
                 detail = sha256_of(Path(entry.path)) if entry.is_file() else "folder"
             digest.update(f"{path}\0{detail}\n".encode(errors="surrogateescape"))
     except OSError as error:
-        return f"unreadable: {error}"
+        return f"{UNREADABLE}{error}"
     return digest.hexdigest()
 
 
@@ -84,4 +86,4 @@ def sha256_of(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        return f"unreadable: {error}"
+        return f"{UNREADABLE}{error}"

@@ -57,7 +57,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     if spec.probes.queue_interval_us:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
-        end_us=_read_json(folder / "outcome.json", dict).get("end_us"),
+        end_us=_end_us(folder / "outcome.json"),
         achieved=_read_json(folder / "achieved.json", dict),
         reports=reports,
         web_reports=web_reports,
@@ -122,15 +122,26 @@ def _web(path: Path, reports: list[dict[str, Any]], run_id: str) -> pa.Table:
         raise RecordError(f"the report of a web traffic cannot be read: {error!r}", where=str(path)) from error
 
 
+def _end_us(path: Path) -> int | None:
+    """When the run ended, in microseconds since its start; None where it does not say."""
+    found = _read_json(path, dict).get("end_us")
+    if found is not None and type(found) is not int:
+        raise RecordError(f"end_us is {found!r}, not a whole number", where=str(path))
+    return found
+
+
 def _counters(path: Path, run_id: str) -> pa.Table:
     """The counters that claims ask for, of every node where they changed."""
-    rows = [
-        {"run_id": run_id, "node": node, "counter": name, "value": value}
-        for node, changed in sorted(_read_json(path, dict).items())
-        for name, value in sorted(changed.items())
-        if name in COUNTED
-    ]
-    return pa.Table.from_pylist(rows, schema=columns.COUNTERS)
+    try:
+        rows = [
+            {"run_id": run_id, "node": node, "counter": name, "value": value}
+            for node, changed in sorted(_read_json(path, dict).items())
+            for name, value in sorted(changed.items())
+            if name in COUNTED
+        ]
+        return pa.Table.from_pylist(rows, schema=columns.COUNTERS)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"the counters cannot be read: {error!r}", where=str(path)) from error
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:

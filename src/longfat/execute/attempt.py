@@ -13,29 +13,43 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from longfat.backends.protocol import Backend
-from longfat.errors import RecordError, RigError
+from longfat.errors import RecordError, RigError, SettledError
 from longfat.execute.results import no_room
+from longfat.gates import Evidence, cpu_sufficed
 from longfat.record.bundle import Bundle, RunFacts, RunStatus
 from longfat.record.verify import read_record
 from longfat.runspec import RunSpec
 
+STARVED_REPEATS = 3  # a run in real time is repeated so often when the machine had no CPU for it
+
 
 @dataclass(frozen=True)
 class Attempt:
-    """A run to be tried for the ``number``-th time, from 1; the ``last`` attempt is recorded anyway."""
+    """A run to be tried for the ``number``-th time, from 1; the ``last`` attempt is recorded anyway.
+
+    Where a run ``repeats``, what the laboratory reports is recorded at once, because it would report it again.
+    ``starved`` counts the attempts in which the machine had no CPU for it.
+    """
 
     name: str
     spec: RunSpec
     number: int
     last: bool
+    repeats: bool = False
+    starved: int = 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended; ``reason`` is None when the run is recorded as ok."""
+    """How an attempt ended; ``reason`` is None when the run is recorded as ok.
+
+    ``settled`` says that it is recorded, ``starved`` that the machine was too busy for it to count.
+    """
 
     reason: str | None
     wall_seconds: float
+    settled: bool = True
+    starved: bool = False
 
 
 def attempt_run(backend: Backend, attempt: Attempt, raw: Path) -> Outcome:
@@ -46,14 +60,17 @@ def attempt_run(backend: Backend, attempt: Attempt, raw: Path) -> Outcome:
     started_utc = datetime.now(UTC).isoformat(timespec="seconds")
     start = time.monotonic()
     with Bundle(raw, attempt.name, attempt.spec) as bundle:
-        reason = _crash_of(backend, attempt.spec, bundle.folder)
+        reason, certain = _crash_of(backend, attempt, bundle.folder)
         seconds = round(time.monotonic() - start, 3)
-        if reason is None or attempt.last:
+        if reason is None and attempt.starved < STARVED_REPEATS and (starved := _starved(attempt.spec, bundle.folder)):
+            return Outcome(starved, seconds, settled=False, starved=True)
+        settled = reason is None or attempt.last or certain
+        if settled:
             status: RunStatus = "ok" if reason is None else "failed"
             run_id = attempt.spec.run_id
             facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc)
             reason = _commit(bundle, facts)
-    return Outcome(reason, seconds)
+    return Outcome(reason, seconds, settled)
 
 
 def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
@@ -64,7 +81,7 @@ def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
     if attempt.last:
         with Bundle(raw, attempt.name, attempt.spec) as bundle:
             reason = _commit(bundle, facts)
-    return Outcome(reason, 0.0)
+    return Outcome(reason, 0.0, attempt.last)
 
 
 def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
@@ -83,17 +100,26 @@ def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
         return record.reason
 
 
-def _crash_of(backend: Backend, spec: RunSpec, folder: Path) -> str | None:
-    """Do the run; the reason why it failed, or None."""
+def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | None, bool]:
+    """Do the run; the reason why it failed, or None, and whether it is certain to fail again."""
     try:
-        backend.run(spec, folder)
+        backend.run(attempt.spec, folder)
         outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         if outcome["status"] != "ok":
-            return f"the laboratory reports: {outcome['reason']}"
+            return f"the laboratory reports: {outcome['reason']}", attempt.repeats
     except RigError as error:
-        return str(error)
+        return str(error), isinstance(error, SettledError)
     except Exception as error:  # whatever a backend does wrong costs one run, not the study
         if isinstance(error, OSError) and no_room(error):
             raise
-        return f"the backend failed: {error!r}"
-    return None
+        return f"the backend failed: {error!r}", False
+    return None, False
+
+
+def _starved(spec: RunSpec, folder: Path) -> str | None:
+    """Why the run would be invalid for want of a CPU, or None; what cannot be read is for the dataset to say."""
+    try:
+        achieved = json.loads((folder / "achieved.json").read_text(encoding="utf-8"))
+        return next(cpu_sufficed(Evidence(spec, achieved, [])), None)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None

@@ -76,10 +76,12 @@ def no_room(error: OSError) -> bool:
 
 
 def full_disk(path: Path, error: OSError) -> RigError:
-    """The error for a study that stops because its results can no longer be written."""
+    """The error for a study that stops because its results, or files of the guests, can no longer be written."""
+    file = Path(os.fsdecode(error.filename)) if error.filename else path
+    what = "the results" if file.is_relative_to(path) else "files of a run"
     return RigError(
-        f"the results cannot be written any more: {error.strerror}",
-        where=str(path),
+        f"{what} cannot be written any more: {error.strerror}",
+        where=str(path if what == "the results" else file),
         hint="free some space and start again; finished runs are kept and not repeated",
     )
 

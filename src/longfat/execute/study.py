@@ -10,10 +10,11 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from longfat.backends.protocol import Backend
+from longfat.backends.protocol import Backend, Capabilities
 from longfat.errors import RigError
 from longfat.events import Event, EventSink, Kind, Level, discard
-from longfat.execute.attempt import Attempt, Outcome, attempt_run, death
+from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome, attempt_run, death
+from longfat.execute.calm import wait_for_calm
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
 from longfat.execute.workers import WorkerDied, open_workers
@@ -48,14 +49,15 @@ def execute(
     """Execute what is missing, in their order, ``jobs`` runs at a time.
 
     ``disk_bytes`` is the estimate for the whole plan. Where runs are guests on this machine, no more of them go on
-    than ``memory_bytes`` hold. A run that crashes is tried once more, then recorded as failed; failed runs of an
-    earlier start are tried again. Raises RigError, before anything starts, when the backend refuses a run, or disk
+    than ``memory_bytes`` hold. A run that crashes is tried once more, unless it is certain to do so again, then
+    recorded as failed; one that was starved of CPU is repeated when the machine is calm. Failed runs of an earlier
+    start are tried again. Raises RigError, before anything starts, when the backend refuses a run, or disk
     or memory is too small, and at any time when the results cannot be written; what is recorded stays. On an
     interrupt the workers are ended and no partial folder stays.
     """
-    _ask(backend, runs)
+    repeats = _ask(backend, runs).repeats
     remove_leftovers(results.raw, events)
-    missing, reused = _missing(runs, results, events)
+    missing, reused = _missing(runs, results, events, repeats=repeats)
     total = len(missing) + reused
     failed = 0
     if missing:
@@ -124,11 +126,19 @@ class _Dispatch:
         }
         if outcome.reason is not None and self.results.free_bytes() < FULL_DISK_BYTES:
             raise RigError(f"the disk is full; last run: {outcome.reason}", where=str(self.results.path))
-        if outcome.reason is not None and not attempt.last:
+        number = attempt.number + 1
+        if outcome.starved:
+            count = attempt.starved + 1
+            again = f"it is repeated when the machine is calm ({count} of {STARVED_REPEATS} times)"
+            message = f"{attempt.name}: {outcome.reason}; {again}"
+            self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
+            wait_for_calm()
+            self.waiting.appendleft(replace(attempt, number=number, starved=count))
+            return
+        if not outcome.settled:
             message = f"{attempt.name} crashed and is tried again: {outcome.reason}"
             self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
-            number = attempt.number + 1
-            self.waiting.appendleft(replace(attempt, number=number, last=number == ATTEMPTS))
+            self.waiting.appendleft(replace(attempt, number=number, last=number - attempt.starved == ATTEMPTS))
             return
         self.done += 1
         facts.update(done=self.done, total=self.total)
@@ -140,8 +150,8 @@ class _Dispatch:
             self.events(Event(Kind.RUN_FAILED, message, Level.ERROR, facts))
 
 
-def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> None:
-    """Raise RigError with every reason why the backend cannot do the plan."""
+def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
+    """What the backend offers. Raises RigError with every reason why it cannot do the plan."""
     offered = backend.capabilities()
     if offered.reasons:
         raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(offered.reasons))
@@ -155,9 +165,12 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> None:
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs.values()):
         raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
+    return offered
 
 
-def _missing(runs: Sequence[PlannedRun], results: Results, events: EventSink) -> tuple[list[Attempt], int]:
+def _missing(
+    runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool
+) -> tuple[list[Attempt], int]:
     """First attempts at the distinct runs without an ok record, in the plan's order; how many have one."""
     records = find_records(results.raw, events)
     missing: dict[str, Attempt] = {}
@@ -168,7 +181,7 @@ def _missing(runs: Sequence[PlannedRun], results: Results, events: EventSink) ->
             reused.add(run.run_id)
         elif run.run_id not in missing:
             name = run_folder_name(run.scenario, run.repetition, run.run_id)
-            missing[run.run_id] = Attempt(name, run.spec, number=1, last=ATTEMPTS == 1)
+            missing[run.run_id] = Attempt(name, run.spec, number=1, last=ATTEMPTS == 1, repeats=repeats)
             if record is not None:
                 set_aside(record.folder, SUPERSEDED)
     return list(missing.values()), len(reused)

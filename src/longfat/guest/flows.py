@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from longfat.guest import traffic
+from longfat.guest import sockets, traffic
 from longfat.guest.ccas import parameter_names
 from longfat.guest.network import Network
 from longfat.guest.processes import DRAIN_S, finish, started
+from longfat.guest.reports import write_json
 from longfat.guest.stage import Stage
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow
@@ -40,9 +41,12 @@ class Flows:
                 self._servers[flow.name] = started(self._stage.cleanup, process)
 
     def plan(self) -> None:
-        """Put the start of every sending iperf2 on the time line."""
+        """Put the start of every sending iperf2 on the time line, and the end of transfers that follow each other."""
         for flow in self._sending:
             self._stage.timeline.at(flow.start_us, partial(self._start_client, flow))
+        for flow in self._stage.spec.flows:
+            if flow.transfer_bytes is not None and flow.name in self._servers:
+                self._stage.timeline.at(flow.start_us + flow.duration_us, partial(self._note_under_way, flow))
 
     def finish(self) -> None:
         """Wait for clients and servers, and for transfers that are still under way."""
@@ -74,6 +78,13 @@ class Flows:
         command = traffic.client_command(flow, address, self._ports[flow.name])
         process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
+
+    def _note_under_way(self, flow: Flow) -> None:
+        """Keep what the flow's open connections have received, by the sender's port: the rest comes too late."""
+        with self._stage.network.inside(flow.receiver), sockets.open_probe() as channel:
+            found = [info for info in sockets.read_sockets(channel) if info.source_port == self._ports[flow.name]]
+        received = {str(info.destination_port): info.bytes_received for info in found}
+        write_json(self._stage.folder / "iperf" / f"{flow.name}.end.json", received)
 
     def _output(self, flow: Flow, end: str) -> IO[bytes]:
         return self._stage.output(f"iperf/{flow.name}.{end}.txt")

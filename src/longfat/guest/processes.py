@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import ExitStack
+from pathlib import Path
 
 from longfat.guest.sysctls import LaboratoryError
 
@@ -30,4 +31,12 @@ def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0) -> No
     except subprocess.TimeoutExpired as error:
         raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
     if status != expected:
-        raise LaboratoryError(f"{what} ended with status {status}")
+        raise LaboratoryError(f"{what} ended with status {status}{memory_words() if status < 0 else ''}")
+
+
+def memory_words(file: Path = Path("/proc/vmstat")) -> str:
+    """That the kernel has ended programs because there was no memory left, where it has (proc(5): oom_kill)."""
+    killed = [line for line in file.read_text().splitlines() if line.startswith("oom_kill ")]
+    return (
+        "" if killed in ([], ["oom_kill 0"]) else ": the guest is out of memory, `memory` of the experiment gives more"
+    )

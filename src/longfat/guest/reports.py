@@ -15,9 +15,14 @@ from longfat.runspec import Flow, RunSpec
 def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
     """flows.json from what iperf2 said at both ends of each flow. Raises ValueError when it said too little."""
     results = []
+    ports = traffic.ports(spec)
     for flow in spec.flows:
         said = {end: (folder / "iperf" / f"{flow.name}.{end}.txt").read_text() for end in ("client", "server")}
-        amounts = _transferred(flow, said) if flow.transfer_bytes else _sent(flow, said)
+        if flow.transfer_bytes:
+            under_way = json.loads((folder / "iperf" / f"{flow.name}.end.json").read_text())
+            amounts = _transferred(flow, said, ports[flow.name], under_way)
+        else:
+            amounts = _sent(flow, said)
         results.append(
             {
                 "flow": flow.name,
@@ -38,13 +43,18 @@ def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
     return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
 
 
-def _transferred(flow: Flow, said: dict[str, str]) -> dict[str, int]:
-    """Of connections that follow each other: how many were complete, and the rate of all over the flow's duration."""
-    sent, received = (traffic.parse_transfers(said[end]) for end in ("client", "server"))
-    if not received:
+def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
+    """Of connections that follow each other: how many were complete, and the rate of all over the flow's duration.
+
+    ``under_way`` has what those that were open at the flow's end had received by then, by the sender's port: what the
+    buffers held comes later, and counts for nothing.
+    """
+    sent, ended = (traffic.parse_transfers(said[end], port) for end in ("client", "server"))
+    if not ended:
         raise ValueError(f"iperf2 reported no transfer of flow {flow.name}: {said['server'].strip()[-300:]!r}")
+    received = [min(amount, under_way.get(str(sender), amount)) for sender, amount in ended]
     return {
-        "bytes_sent": sum(sent),
+        "bytes_sent": sum(amount for _, amount in sent),
         "bytes_received": sum(received),
         "goodput_bps": round(8e6 * sum(received) / flow.duration_us),
         "transfers": sum(amount == flow.transfer_bytes for amount in received),

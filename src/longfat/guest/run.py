@@ -21,7 +21,7 @@ from longfat.guest.counters import difference, read_counters
 from longfat.guest.drops import Drops
 from longfat.guest.kinds import kinds
 from longfat.guest.network import Maker, Network, Part, whole
-from longfat.guest.pressure import pressure_us
+from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets
 from longfat.guest.reports import write_json, write_reports
 from longfat.guest.stage import Stage
@@ -104,6 +104,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
         kind.prepare()
     timeline.begin(meeting.start(network))
     pressure_before = pressure_us()
+    others_before = None if pressure_before is None else others_us()
 
     for kind in traffics:
         kind.plan()
@@ -113,6 +114,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     timeline.play()
     probes.finish(timeline.origin_ns)
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
+    others = None if others_before is None else (others_us() or 0) - others_before
 
     for kind in traffics:
         kind.finish()
@@ -127,6 +129,8 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     for kind in traffics:
         achieved |= kind.achieved()
     achieved["cpu_pressure_us"] = pressure
+    if others is not None:
+        achieved["others_cpu_us"] = others
     achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
     write_json(stage.folder / "counters.json", counters)
     write_json(stage.folder / "achieved.json", achieved)

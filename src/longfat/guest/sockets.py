@@ -56,6 +56,7 @@ class TcpInfo:
     retrans_total: int
     lost: int
     bytes_acked: int
+    bytes_received: int
     delivered: int
     cca_values: dict[str, int]
 
@@ -111,7 +112,7 @@ def _tcp_info(source_port: int, destination_port: int, cca: str, values: dict[st
     state, ca_state = info[0], info[1]
     words = struct.unpack_from("=24I", info, 8)
     unacked, sacked, lost, retrans = words[4:8]
-    (bytes_acked,) = struct.unpack_from("=Q", info, 120)
+    bytes_acked, bytes_received = struct.unpack_from("=2Q", info, 120)
     (min_rtt,) = struct.unpack_from("=I", info, 148)
     (delivered,) = struct.unpack_from("=I", info, 192)
     return TcpInfo(
@@ -128,6 +129,7 @@ def _tcp_info(source_port: int, destination_port: int, cca: str, values: dict[st
         retrans_total=words[23],
         lost=lost,
         bytes_acked=bytes_acked,
+        bytes_received=bytes_received,
         delivered=delivered,
         cca_values=values,
     )

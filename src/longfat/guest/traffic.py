@@ -66,9 +66,12 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
     return total, round(8 * total / last_s) if last_s else 0
 
 
-def parse_transfers(text: str) -> list[int]:
-    """Bytes of each connection that iperf2's ``-y C`` output tells of, in the order in which they ended."""
-    return [int(fields[7]) for fields in _lines(text)]
+def parse_transfers(text: str, port: int) -> list[tuple[int, int]]:
+    """The sender's port and the bytes of each connection that iperf2's ``-y C`` output tells of, in order of their end.
+
+    ``port`` is that which all go to.
+    """
+    return [(next(end for end in map(int, fields[2:5:2]) if end != port), int(fields[7])) for fields in _lines(text)]
 
 
 def _lines(text: str) -> Iterator[list[str]]:

@@ -180,7 +180,8 @@ LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of what setsockopt(SO_RCVBUF) can take: the kernel doubles what it is given, in an int.
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
 Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
-Transfer = Annotated[Size, Within("1 B", "1024 GiB")]
+# Of less than its header iperf2 makes a whole block of 1 MiB.
+Transfer = Annotated[Size, Within("100 B", "1024 GiB")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
 # Above nothing, and RED's probability is kept as a share of 2^32.

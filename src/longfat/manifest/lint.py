@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from longfat.catalog.ccas import parameter_sysctls
 from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts, Red, Web
 from longfat.manifest.names import Finding
+from longfat.manifest.possible import impossible
 from longfat.manifest.red import red_fault, red_queue
 from longfat.manifest.study import host_settings
 from longfat.units import Duration
@@ -27,6 +28,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_delay_findings(experiment),
         *_red_findings(experiment, hosts),
         *drop_findings(experiment),
+        *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from longfat.catalog.ccas import PARAMETER_SYSCTLS
+from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
-from longfat.manifest.names import Finding
+from longfat.manifest.names import Finding, nearest
 from longfat.manifest.source import read_source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
 from longfat.units import Rate
@@ -21,14 +23,28 @@ from longfat.units import Rate
 def study_warnings(path: Path, study: Study) -> tuple[Problem, ...]:
     """The warnings about a study that was loaded from ``path``; one for each experiment and queue."""
     source = read_source(path)
-    return tuple(
+    general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
+    return general + tuple(
         source.problem(finding.below("experiments", index))
         for index, swept in enumerate(study.experiments)
         for finding in (
             *_swept_warnings(swept, study.header.hosts),
+            *_unknown_sysctls(swept),
             *idle_repetitions(swept, study.header.algorithms),
         )
     )
+
+
+def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
+    return iter(dict.fromkeys(one for point in swept.points for one in _sysctls_without_kernel(point.experiment.hosts)))
+
+
+def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
+    """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
+    for name in hosts.sysctls:
+        if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
+            message = "the project's kernel has no such sysctl; only a machine's own kernel may run this"
+            yield Finding(("hosts", "sysctls", name), message, nearest(given, SYSCTLS))
 
 
 def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:

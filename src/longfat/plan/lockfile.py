@@ -14,8 +14,9 @@ from longfat.plan.model import Plan
 def write_lock(plan: Plan, path: Path) -> None:
     """Write the plan so that a reader sees the old lock or the new one, never a part.
 
-    Raises StudyError when the folder cannot be written.
+    Raises StudyError when the folder cannot be written, or has the results of another study.
     """
+    require_study(path, plan.study)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
@@ -23,6 +24,17 @@ def write_lock(plan: Plan, path: Path) -> None:
         reason = (error.strerror or str(error)).lower()
         hint = "choose a folder that can be written with --results"
         raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
+
+
+def require_study(path: Path, study: str) -> None:
+    """Raise StudyError when the lock there is that of another study; one that cannot be read is nobody's."""
+    try:
+        there = json.loads(path.read_text(encoding="ascii"))["study"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return
+    if there != study:
+        message = f"the folder has results of the study {there!r}, not of {study!r}"
+        raise StudyError(message, where=str(path.parent), hint="give each study a folder of its own with --results")
 
 
 def read_lock(path: Path) -> Plan:

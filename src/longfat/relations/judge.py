@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
+from longfat.files import write_whole
 from longfat.manifest.load import load_study
+from longfat.manifest.names import shown
 from longfat.relations.claims import Claim, Retest, read_claims
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
@@ -96,10 +99,8 @@ def judge(results: Path, study_dir: Path) -> list[Verdict]:
         "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
     }
     path = results / VERDICTS
-    draft = path.with_name(f".{VERDICTS}-{os.getpid()}")
     try:
-        draft.write_text(json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
-        draft.replace(path)
+        write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
     except OSError as error:
         raise RigError(f"cannot write the verdicts: {error}", where=str(path)) from error
     return verdicts
@@ -116,21 +117,23 @@ def read_origin(results: Path) -> Origin:
 
 
 def _read(results: Path) -> tuple[list[Verdict], Origin]:
-    path = results / VERDICTS
+    path, closed = results / VERDICTS, ConfigDict(extra="forbid")
     try:
         data = json.loads(path.read_text(encoding="ascii"))
-        tuples = ("also", "group")
-        verdicts = [
-            Verdict(
-                **{**row, **{name: tuple(row[name]) for name in tuples}}
-                | {"evidence": tuple(Evidence(**item) for item in row["evidence"])}
-            )
-            for row in data["verdicts"]
-        ]
-        return verdicts, Origin(**data["origin"] | {"changes": tuple(data["origin"]["changes"])})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "judge again with `longfat analyse STUDY`"
-        raise RigError(f"the verdicts cannot be read: {error!r}", where=str(path), hint=hint) from error
+        verdicts = TypeAdapter(list[Verdict], config=closed).validate_python(data["verdicts"])
+        (origin,) = TypeAdapter(list[Origin], config=closed).validate_python([data["origin"]])
+        return verdicts, origin
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _unreadable(path, f"{place}: {shown(first['input'])}: {first['msg'].lower()}") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _unreadable(path, repr(error)) from error
+
+
+def _unreadable(path: Path, reason: str) -> RigError:
+    hint = "judge again with `longfat analyse STUDY`"
+    return RigError(f"the verdicts cannot be read: {reason}", where=str(path), hint=hint)
 
 
 def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | None = None) -> Verdict:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
@@ -118,7 +119,7 @@ def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
     counts = tally(one.counted for one in read_verdicts(folder))
     return Row(
         folder=folder.name,
-        report=f"{folder.name}/{REPORT}" if (folder / REPORT).exists() else None,
+        report=quote(f"{folder.name}/{REPORT}", errors="surrogateescape") if (folder / REPORT).exists() else None,
         profile=plan.profile,
         stack=plan.stack,
         backend=plan.pins.get("backend", "none"),

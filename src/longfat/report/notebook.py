@@ -18,6 +18,7 @@ from traitlets.config import Config
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
 from longfat.report.opened import RESULTS_VARIABLE, STUDY_VARIABLE
+from longfat.scratch import scratch_in
 
 CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"
@@ -34,7 +35,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
         raise StudyError(f"the notebook cannot be read: {error}", where=str(notebook)) from error
     study = study_dir or notebook.resolve().parents[2] / "experiments" / notebook.stem
-    with tempfile.TemporaryDirectory(prefix="longfat-") as scratch:
+    with scratch_in(Path(tempfile.gettempdir()), "longfat-notebook-") as scratch:
         # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
         sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
         client = NotebookClient(
@@ -46,7 +47,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
             resources={"metadata": {"path": str(notebook.resolve().parent)}},
         )
         try:
-            client.execute(env=_environment(results, study, scratch))
+            client.execute(env=_environment(results, study, str(scratch)))
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             last = str(error).strip().splitlines()[-1]
             hint = f"open {notebook} with {RESULTS_VARIABLE}={results} to see the cell"

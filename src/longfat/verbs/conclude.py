@@ -18,9 +18,10 @@ from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import evidence_of
-from longfat.execute.results import open_results
-from longfat.manifest.load import load_study
+from longfat.execute.results import Results, open_results
+from longfat.manifest.load import load_header, load_study
 from longfat.manifest.models import Header
+from longfat.plan.lockfile import require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
@@ -50,7 +51,9 @@ _COLOURS = {
 
 def dataset(name: str, given: Path | None, console: Console) -> bool:
     """Build the dataset from what is recorded; whether every run is valid."""
-    with open_results(results_path(find_study(name), given)) as results, listen(results, console) as events:
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results, listen(results, console) as events:
+        _require_own(results, folder)
         return _dataset(results.path, events)
 
 
@@ -58,6 +61,7 @@ def analyse(name: str, given: Path | None, console: Console) -> bool:
     """Judge the claims and draw the figures from the dataset."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
+        _require_own(results, folder)
         verdicts = _analyse(results.path, folder, events)
         origin = read_origin(results.path)
     print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
@@ -69,6 +73,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     """Write ``report.html`` from verdicts and figures, and say where it is."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
+        _require_own(results, folder)
         path = write_report(results.path, folder)
     _print_pages(path, console)
     return True
@@ -138,6 +143,7 @@ def reference(name: str, given: Path | None, console: Console) -> bool:
     """Make dataset and verdicts the reference that later results are compared with."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
+        _require_own(results, folder)
         path = write_reference(results.path, folder)
     console.print(f"reference: {path}", soft_wrap=True, markup=False, highlight=False)
     return True
@@ -189,6 +195,11 @@ def _print_pages(report: Path | None, console: Console) -> None:
     if report is None or report.parent.resolve().parent == home.resolve():
         front = write_front(home, repository_root() / "experiments")
         console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _require_own(results: Results, folder: Path) -> None:
+    """Raise StudyError where the results are those of another study."""
+    require_study(results.lock, load_header(folder / MANIFEST).study)
 
 
 def _dataset(results: Path, events: EventSink) -> bool:

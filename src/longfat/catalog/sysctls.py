@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network sysctls that a host of a run has under the project's kernel, without the parameters of algorithms."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_OF_INTERFACE = re.compile(r"(net\.ipv[46]\.(?:conf|neigh))\.[^.]+\.")
+SYSCTLS = frozenset(
+    line for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines() if line[0] != "#"
+)
+
+
+def any_interface(name: str) -> str:
+    """The name with ``*`` in the place of an interface, as ``SYSCTLS`` has it."""
+    return _OF_INTERFACE.sub(r"\1.*.", name)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every kernel and every program of the laboratory would fail at, however long one waits: told before it runs.
+
+Owns what always fails. What only may fail is for the run to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from longfat.manifest.models import Direct, Dumbbell, Experiment
+from longfat.manifest.names import Finding
+from longfat.units import Duration, Size
+
+# Of the laboratory, where the same numbers stand: guest/processes.py, qdisc.py, drops.py and traffic.py.
+DRAIN_US = 60_000_000  # so long after its end a flow's programs may still run
+DROP_AFTER_PACKETS = 100  # a deliberate drop takes one of so many
+DROP_WINDOW_US = 200_000  # and is over by then
+BLOCK_BYTES = 1 << 20  # iperf2 fills so much memory for each stream that it sends
+BASE_BYTES = 64 << 20  # what the guest itself takes of its memory
+DEFAULT_MEMORY_BYTES = 1 << 30  # as in runspec.py
+FIRST_PACKETS = 10  # a flow sends before its first acknowledgment (RFC 6928); they are there at its end too
+FRAME_BYTES = 38  # Ethernet's header, framing and gap around a packet
+HEADERS_BYTES = 40  # IPv4 and TCP
+
+
+def impossible(experiment: Experiment, mtu: Size) -> list[Finding]:
+    """What of an experiment, whose single keys are right, cannot be done."""
+    return [
+        *_rates(experiment, mtu),
+        *_round_trips(experiment),
+        *_samples(experiment),
+        *_memory(experiment),
+        *_drops(experiment, mtu),
+    ]
+
+
+def _packet_us(experiment: Experiment, mtu: Size) -> int:
+    """How long a full packet takes at the slowest rate of the topology."""
+    return (mtu.value + FRAME_BYTES) * 8_000_000 // experiment.topology.rate.value
+
+
+def _rates(experiment: Experiment, mtu: Size) -> Iterator[Finding]:
+    """Flows whose last packets do not arrive in the time that is waited for them."""
+    packet_us = _packet_us(experiment, mtu)
+    for flow in experiment.flows:
+        window = min((one.value for one in (flow.window, flow.send_window) if one), default=FIRST_PACKETS * mtu.value)
+        count = max(1, min(FIRST_PACKETS, window // (mtu.value - HEADERS_BYTES)))
+        if count * packet_us > DRAIN_US:
+            message = (
+                f"at {experiment.topology.rate} the {count} packets that {flow.name!r} has under way when it ends take "
+                f"{count * packet_us / 1e6:.0f} s, and {DRAIN_US / 1e6:.0f} s are waited for them"
+            )
+            yield Finding(("topology", "rate"), message)
+            return
+
+
+def _round_trips(experiment: Experiment) -> Iterator[Finding]:
+    """A connection is made in a round trip after its start and closed in one after its end."""
+    topology = experiment.topology
+    further = topology.further_delays if isinstance(topology, Dumbbell) else ()
+    longest = Duration(topology.rtt.value + max((one.value for one in further), default=0))
+    if experiment.flows and 2 * longest.value >= DRAIN_US:
+        message = f"{longest} twice, to make a connection and to close it, is more than the {DRAIN_US / 1e6:.0f} s that"
+        yield Finding(("topology", "rtt"), f"{message} are waited for a flow after its end")
+
+
+def _samples(experiment: Experiment) -> Iterator[Finding]:
+    """Flows whose sockets are never seen: what they use is read back from samples."""
+    interval = experiment.probes.sockets.value
+    ends = [one.start.value + one.duration.value for one in (*experiment.traffic, *experiment.udp)]
+    ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
+    last = (max(ends, default=0) - 1) // interval * interval
+    for index, flow in enumerate(experiment.flows):
+        first = flow.start.value + experiment.topology.rtt.value
+        if last < max(first, interval):
+            message = (
+                f"{flow.name!r} is never seen: sockets are sampled every {experiment.probes.sockets}, and the run ends "
+                f"at {Duration(max(ends))}, its first round trip at {Duration(first)}"
+            )
+            yield Finding(("flows", index, "duration"), message, "a longer duration, or a shorter interval of probes")
+
+
+def _memory(experiment: Experiment) -> Iterator[Finding]:
+    """Streams whose blocks alone do not go into the guest."""
+    memory = experiment.memory or Size(DEFAULT_MEMORY_BYTES)
+    streams = sum(flow.streams for flow in experiment.every_flow)
+    needed = streams * BLOCK_BYTES + BASE_BYTES
+    if needed > memory.value:
+        message = f"{streams} streams take at least {needed >> 20} MiB of memory, and the guest has {memory}"
+        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more by `memory`")
+
+
+def _drops(experiment: Experiment, mtu: Size) -> Iterator[Finding]:
+    """Deliberate drops that take longer than they may, or than the next one leaves them."""
+    topology = experiment.topology
+    if isinstance(topology, Direct) or not experiment.drops:
+        return
+    windows = [one.value for flow in experiment.flows for one in (flow.window, flow.send_window) if one]
+    if min(windows, default=mtu.value) < mtu.value:
+        return  # its packets are smaller, and follow each other faster
+    needed = Duration(DROP_AFTER_PACKETS * _packet_us(experiment, mtu))
+    if needed.value > DROP_WINDOW_US:
+        message = (
+            f"a drop takes one packet of {DROP_AFTER_PACKETS}, which need {needed} at {topology.rate}, and has to be "
+            f"over in {Duration(DROP_WINDOW_US)}"
+        )
+        yield Finding(("drops",), message)
+        return
+    ordered = sorted((drop.at.value, index) for index, drop in enumerate(experiment.drops))
+    for (first, _), (then, index) in pairwise(ordered):
+        if then - first < needed.value:
+            message = f"{Duration(then)} is less than {needed} after the drop before it, which is not over by then"
+            yield Finding(("drops", index, "at"), message)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gate of the base RTT judges the path, not the queue that a flow finds when it begins."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from longfat.gates import Evidence, base_rtt_holds
+from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+
+# 20 ms both ways together; the switch sends a packet of 1538 bytes in 1.23 ms and holds 50 of them, 61.5 ms.
+DECLARED_US, PACKET_US, QUEUE_US = 20_000, 1230, 61_520
+
+
+def spec(starts_us: tuple[int, int]) -> RunSpec:
+    """Two senders that meet at a switch, then a delay; the second sends to a receiver of its own."""
+    narrow = Egress(rate_bps=10_000_000, queue=Queue(limit_packets=50))
+    names = ("client1", "client2", "switch", "server1", "server2")
+    flows = (("f1", "client1", "server1"), ("f2", "client2", "server2"))
+    return RunSpec(
+        nodes=(*(Node(name, "router" if name == "switch" else "sender") for name in names), Node("delay", "router")),
+        links=(
+            Link(Interface("client1"), Interface("switch")),
+            Link(Interface("client2"), Interface("switch")),
+            Link(Interface("switch", narrow), Interface("delay", Egress(delay_us=DECLARED_US // 2))),
+            Link(Interface("delay", Egress(delay_us=DECLARED_US // 2)), Interface("server1")),
+            Link(Interface("delay", Egress(delay_us=DECLARED_US // 2)), Interface("server2")),
+        ),
+        flows=tuple(
+            Flow(name, sender, receiver, "reno", 10_000_000, start_us=start)
+            for (name, sender, receiver), start in zip(flows, starts_us, strict=True)
+        ),
+        probes=Probes(),
+        seed=1,
+    )
+
+
+def missed(run: RunSpec, first_us: int, second_us: int) -> list[str]:
+    flows = [{"flow": name, "base_rtt_us": found} for name, found in (("f1", first_us), ("f2", second_us))]
+    return [reason.split()[3] for reason in base_rtt_holds(Evidence(run, {"flows": flows, "interfaces": []}, []))]
+
+
+def test_a_flow_that_finds_a_queue_is_not_invalid_for_it() -> None:
+    assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, 22_900 + PACKET_US) == []
+    assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, DECLARED_US + QUEUE_US) == []
+
+
+@pytest.mark.parametrize("starts_us", [(0, 0), (2_000_000, 0)])
+def test_a_flow_that_can_see_an_empty_queue_is_judged_as_before(starts_us: tuple[int, int]) -> None:
+    assert missed(spec(starts_us), DECLARED_US + 1300, DECLARED_US + 2 * PACKET_US + 2000) == ["f2"]
+
+
+def test_more_than_the_full_queue_is_a_path_of_another_length() -> None:
+    assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, DECLARED_US + QUEUE_US + 5000) == ["f2"]
+
+
+def test_less_than_the_declared_delay_is_never_right() -> None:
+    assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, DECLARED_US - 1) == ["f2"]
+
+
+def test_a_flow_of_another_way_leaves_the_queue_empty() -> None:
+    run = spec((0, 2_000_000))
+    aside = dataclasses.replace(run.flows[0], receiver="client2")  # not through the narrow port
+    apart = dataclasses.replace(run, flows=(aside, run.flows[1]))
+    assert missed(apart, 100, DECLARED_US + 2 * PACKET_US + 2000) == ["f2"]

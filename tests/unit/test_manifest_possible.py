@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What always fails is refused before it runs, with the reason; what may go well is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import StudyError
+from longfat.guest import processes, qdisc, traffic
+from longfat.manifest import load_study, possible
+from longfat.manifest.warn import study_warnings
+from longfat.runspec import RunSpec
+
+STUDY = """\
+format: 2
+study: extreme
+title: What cannot be
+algorithms: {reno: {cca: reno}}
+hosts: {mtu: 1500 B}
+experiments:
+  - id: one
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f, from: client1, to: server, algorithm: reno, duration: 5 s}]
+"""
+
+
+def load(tmp_path: Path, *changes: tuple[str, str]) -> None:
+    text = STUDY
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path = tmp_path / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    load_study(path)
+
+
+SLOW, LONG, SHORT, LAST = "10 Mbit/s", "rtt: 20 ms", "duration: 5 s", "duration: 5 s}]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ([(SLOW, "1 bit/s")], "rate: at 1 bit/s the 10 packets that 'f' has under way when it ends take 123040 s, and"),
+        ([(SLOW, "1 kbit/s")], "rate: at 1 kbit/s the 10 packets that 'f' has under way"),
+        ([(LONG, "rtt: 600 s")], "rtt: 10 min twice, to make a connection and to close it, is more than the 60 s"),
+        ([(LONG, "rtt: 30 s")], "rtt: 30 s twice"),
+        ([(SHORT, "duration: 50 ms")], "duration: 'f' is never seen: sockets are sampled every 100 ms, and the run"),
+        ([(SHORT, "duration: 1 us")], "'f' is never seen"),
+        ([(SLOW, "100 Gbit/s"), (SHORT, "duration: 20 ms")], "'f' is never seen"),
+        ([(SHORT, "duration: 5 s, start: 1 s"), (LONG, "rtt: 5900 ms")], "'f' is never seen"),
+        ([(SHORT, "duration: 5 s, streams: 1000")], "1000 streams take at least 1064 MiB of memory, and the guest has"),
+        ([(LAST, "duration: 5 s, streams: 200}]\n    memory: 256 MiB")], "memory: 200 streams take at least 264 MiB"),
+        ([(SHORT, "duration: 5 s, transfer: 1 B")], "'1 B' is out of range; allowed: 100 B to 1024 GiB"),
+        ([(LAST, LAST + "\n    drops: [{at: 1 s}, {at: 1 s}]")], "drops[1].at: 1 s is less than 123 ms after the drop"),
+        ([(LAST, LAST + "\n    drops: [{at: 2 s}, {at: 1950 ms}]")], "drops[0].at: 2 s is less than 123 ms after"),
+        (
+            [(SLOW, "5 Mbit/s"), (LAST, LAST + "\n    drops: [{at: 1 s}]")],
+            "drops: a drop takes one packet of 100, which",
+        ),
+    ],
+)
+def test_what_always_fails_is_refused_with_the_reason(
+    tmp_path: Path, changes: list[tuple[str, str]], reason: str
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(tmp_path, *changes)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        [(SLOW, "1 kbit/s"), (SHORT, "duration: 5 s, window: 4 KiB")],  # ran: two packets
+        [(SLOW, "6 kbit/s")],
+        [(LONG, "rtt: 25 s"), (SHORT, "duration: 300 s")],
+        [(SHORT, "duration: 50 ms, start: 160 ms")],
+        [(SHORT, "duration: 5 s, streams: 100")],
+        [(SLOW, "8 Mbit/s"), (LAST, LAST + "\n    drops: [{at: 1 s}, {at: 1300 ms}]")],
+    ],
+)
+def test_what_runs_is_not_refused(tmp_path: Path, changes: list[tuple[str, str]]) -> None:
+    load(tmp_path, *changes)
+
+
+def test_the_numbers_are_those_of_the_laboratory() -> None:
+    assert possible.DRAIN_US == processes.DRAIN_S * 1e6
+    assert possible.DROP_AFTER_PACKETS == qdisc.DROP_AFTER_PACKETS
+    drops = Path(qdisc.__file__).with_name("drops.py").read_text(encoding="utf-8")  # imports Mininet
+    assert f"DROP_WINDOW_US = {possible.DROP_WINDOW_US:_}" in drops
+    assert possible.BLOCK_BYTES == traffic.BLOCK_BYTES
+    assert RunSpec.__dataclass_fields__["memory_bytes"].default == possible.DEFAULT_MEMORY_BYTES
+
+
+def test_a_sysctl_that_the_projects_kernel_lacks_is_doubted_with_the_nearest(tmp_path: Path) -> None:
+    load(tmp_path, ("mtu: 1500 B", "mtu: 1500 B, sysctls: {net.ipv4.tcp_sak: 1, net.ipv4.conf.all.rp_filter: 0}"))
+    path = tmp_path / "study.yaml"
+    (warning,) = study_warnings(path, load_study(path))
+    assert str(warning).startswith(f"{path}:5: hosts.sysctls.net.ipv4.tcp_sak: the project's kernel has no such sysctl")
+    assert warning.hint == "did you mean 'net.ipv4.tcp_sack'?"
