@@ -39,6 +39,8 @@ def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], 
     skip_if_starved(results)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = json.loads((results / "verdicts.json").read_text())["verdicts"]
-    verdicts = {item["claim"]: item["verdict"] for item in told}
-    assert verdicts == {"payload-of-the-rate": "reproduced", "the-same-for-another-algorithm": "reproduced"}
+    verdicts = {item["claim"]: item["verdict"] for item in told}  # those that compare backends have nothing here
+    measured = {claim for claim, word in verdicts.items() if word != "not_measured"}
+    assert measured == {"payload-of-the-rate", "the-same-for-another-algorithm"}
+    assert {verdicts[claim] for claim in measured} == {"reproduced"}
     assert name in (results / "report.html").read_text()
