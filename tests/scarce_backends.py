@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -51,6 +52,16 @@ def skip_if_starved(results: Path) -> None:
     reasons = [row["reason"] for row in rows]
     if reasons and all(STARVED.fullmatch(reason) for reason in reasons):
         pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
+
+
+def longest_wait(results: Path) -> float:
+    """The largest part of a run's time in which tasks waited for a CPU, of all runs of a results folder."""
+    shares = [0.0]
+    for run in json.loads((results / "lock.json").read_text(encoding="utf-8"))["runs"]:
+        achieved = json.loads(next(results.glob(f"raw/*{run['run_id'][:8]}/achieved.json")).read_text(encoding="utf-8"))
+        end_us = max(flow["start_us"] + flow["duration_us"] for flow in run["spec"]["flows"])
+        shares.append((achieved["cpu_pressure_us"] or 0) / end_us)
+    return max(shares)
 
 
 def simulator(name: str) -> Backend:

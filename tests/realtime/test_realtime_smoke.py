@@ -10,11 +10,12 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from scarce_backends import realtime, skip_if_starved
+from scarce_backends import longest_wait, realtime, skip_if_starved
 
 pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 
 CHECKOUT = Path(__file__).parents[2]
+CALM = 0.12  # what the laboratory's own programs wait for each other on an idle machine, and a little more
 
 
 @pytest.fixture(params=["mininet", pytest.param("containernet", marks=pytest.mark.docker)])
@@ -42,5 +43,8 @@ def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], 
     verdicts = {item["claim"]: item["verdict"] for item in told}  # those that compare backends have nothing here
     measured = {claim for claim, word in verdicts.items() if word != "not_measured"}
     assert measured == {"payload-of-the-rate", "the-same-for-another-algorithm"}
+    waited = longest_wait(results)
+    if waited > CALM and "inconclusive" in verdicts.values():
+        pytest.skip(f"tasks waited for a CPU up to {waited:.0%} of the time, and so the runs differ too much")
     assert {verdicts[claim] for claim in measured} == {"reproduced"}
     assert name in (results / "report.html").read_text()
