@@ -309,3 +309,16 @@ def read_line_values(study: Path, experiment: str) -> dict[str, object]:
     values = json.loads(file_of(study, experiment).read_text().splitlines()[1])["values"]
     assert isinstance(values, dict)
     return values
+
+
+def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = repository(tmp_path, monkeypatch)
+    manifest = study / "study.yaml"
+    text = manifest.read_text().replace(
+        "  - id: one-drop\n", "  - {id: again, like: delay, pairs_with: delay}\n  - id: one-drop\n"
+    )
+    manifest.write_text(text)
+    write_results(study, tmp_path / "results" / "small")
+    assert "17 runs added" in add(tmp_path / "results" / "small")
+    rows = [row for own in read_rows(study, "small").values() for row in own.values()]
+    assert len(rows) == 17 and len({row.run_id for row in rows}) == 9

@@ -140,8 +140,9 @@ def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
 
 
 def _seconds(results: Path, run: PlannedRun) -> float:
-    """The wall time of a recorded run."""
-    path = results / "raw" / run_folder_name(run.scenario, run.repetition, run.run_id) / "run.json"
+    """The wall time of a recorded run; where two experiments need the same run, its folder has the name of one."""
+    name = run_folder_name("*", run.repetition, run.run_id)
+    path = next((results / "raw").glob(name), results / "raw" / name) / "run.json"
     try:
         return float(json.loads(path.read_text(encoding="utf-8"))["wall_seconds"])
     except (OSError, ValueError, KeyError, TypeError) as error:
