@@ -118,12 +118,14 @@ def test_check_prints_warnings_and_succeeds(tmp_path: Path) -> None:
     assert f"warning: {tmp_path}/study.yaml:12: experiments[0].topology.bottleneck_queue: the queue" in result.output
 
 
-def test_the_shipped_studies_warn_only_of_hosts_that_their_papers_have() -> None:
+def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
     """Kelly's machines have 1 Gbit/s each before 2.4 Gbit/s; slac-2003 compares cards of 100 Mbit/s and 1 Gbit/s.
 
-    Two seeds of each run of _laws are to show the same: each of its experiments repeats nothing on purpose.
+    Two seeds of each run of _laws are to show the same: each of its experiments repeats nothing on purpose. Of
+    sandia-2003's two captures one loses packets by draws, the other none, and both have as many repetitions.
     """
     paths = sorted(EXPERIMENTS.glob("*/study.yaml"))
     found = {path.parent.name: len(study_warnings(path, load_study(path))) for path in paths}
-    assert {name: count for name, count in found.items() if count} == {"_laws": 25, "kelly-2003": 6, "slac-2003": 1}
+    warned = {name: count for name, count in found.items() if count}
+    assert warned == {"_laws": 25, "kelly-2003": 6, "sandia-2003": 1, "slac-2003": 1}
     assert len(found) == 9
