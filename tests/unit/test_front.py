@@ -12,6 +12,7 @@ from fabricated_results import change_json, write_results, write_study
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
 from longfat.figures.document import load_figures
+from longfat.figures.drawing import seal_figures
 from longfat.manifest.load import load_header
 from longfat.relations.judge import judge
 from longfat.report.front import write_front
@@ -110,6 +111,8 @@ def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     results = root / "results" / "small"
     (results / "figures" / "fig-2.csv").rename(results / "figures" / "fig-1-drop.csv")
     (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
+    seal_figures(results, path.parent)
+    write_report(results, path.parent)
     assert "1 of 40" in rows_of(root)[0]
     assert (
         "1 of the paper's 40 figures" in coverage(load_figures(path), [], load_header(path.with_name("study.yaml")))[0]

@@ -16,7 +16,7 @@ from pathlib import Path
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.figures.base import Sources
 from longfat.figures.document import FiguresDocument, read_figures
-from longfat.figures.drawing import Drawing, draw, save
+from longfat.figures.drawing import FOLDER, Drawing, draw, save, seal_figures
 from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.plan.lockfile import read_lock
@@ -64,7 +64,7 @@ class OpenedStudy:
     def show(self, artifact: str) -> Drawing:
         """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
         drawing = draw(self.sources, self.figures.figure(artifact))
-        save(drawing, self.results / "figures")
+        save(drawing, self.results / FOLDER)
         self._shown.add(artifact)
         return drawing
 
@@ -129,4 +129,6 @@ def open_study(name: str) -> OpenedStudy:
 def draw_all(results: Path, study_dir: Path) -> tuple[str, ...]:
     """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
     study = OpenedStudy(results, study_dir)
-    return tuple(study.show(figure.artifact).artifact for figure in study.figures.figures)
+    shown = tuple(study.show(figure.artifact).artifact for figure in study.figures.figures)
+    seal_figures(results, study_dir)
+    return shown

@@ -17,11 +17,12 @@ from typing import Any, Literal
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
 from longfat.figures.document import FIGURES, load_catalogue
-from longfat.figures.drawing import drawn
+from longfat.figures.drawing import check_figures, drawn
 from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
+from longfat.seals import check_seal
 
 REFERENCE = "reference"
 KEYS = ("backend", "kernel", "image", "code", "lock")
@@ -72,9 +73,9 @@ def committed(study_dir: Path) -> list[Committed]:
 def compare(results: Path, study_dir: Path) -> ReferenceMatch:
     """Compare dataset and verdicts with the reference of the same kernel, image, laboratory code and lock.
 
-    Raises RigError when there are no results, StudyError when a reference file is damaged.
+    Raises RigError or RecordError when results cannot be used, StudyError when a reference file is damaged.
     """
-    found = _facts(results)
+    found = _facts(results, study_dir)
     references = _references(study_dir)
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
@@ -104,12 +105,13 @@ def write_reference(results: Path, study_dir: Path) -> Path:
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
     when results cannot be read or the file cannot be written.
     """
-    facts = _facts(results)
+    facts = _facts(results, study_dir)
     if facts["not_ok"]:
         raise StudyError(
             f"runs that are not ok: {facts['not_ok']}; a reference needs every run",
             hint="see dataset/exclusions.csv",
         )
+    check_figures(results, study_dir)
     facts["artifacts"] = load_catalogue(study_dir / FIGURES).shown(drawn(results))
     folder = study_dir / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
@@ -159,7 +161,8 @@ def provenance(results: Path) -> dict[str, str]:
     return {**{key: pins.get(key, "none") for key in KEYS}, "lock": lock}
 
 
-def _facts(results: Path) -> dict[str, Any]:
+def _facts(results: Path, study_dir: Path) -> dict[str, Any]:
+    check_seal(results, "dataset")
     key = provenance(results)
     plan = read_lock(results / "lock.json")
     tables = dataset_digests(results)
@@ -172,7 +175,7 @@ def _facts(results: Path) -> dict[str, Any]:
         "tables": tables,
         "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
         "not_ok": max(0, len(exclusions) - 1),
-        "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results)},
+        "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results, study_dir)},
     }
 
 

@@ -9,6 +9,7 @@ give an equal page.
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
+from longfat.figures.drawing import check_figures
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
 from longfat.network import ports
@@ -27,10 +29,11 @@ from longfat.plan.model import Plan, PlannedRun
 from longfat.relations.claims import CLAIMS, claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import Verdict, read_origin, read_verdicts
+from longfat.relations.judge import VERDICTS, Verdict, read_origin, read_verdicts
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
+from longfat.seals import seal, seal_of
 
 REPORT = "report.html"
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
@@ -70,12 +73,13 @@ class Setting:
 def write_report(results: Path, study_dir: Path) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
-    Raises RigError when dataset or verdicts are missing or the page cannot be written, StudyError on faulty
-    study files.
+    Raises RigError when dataset or verdicts are missing or the page cannot be written, RecordError when something was
+    changed since it was made, StudyError on faulty study files.
     """
     plan = read_lock(results / "lock.json")
     dataset = load_dataset(results)
-    verdicts = read_verdicts(results)
+    verdicts = read_verdicts(results, study_dir)
+    check_figures(results, study_dir)
     study = load_study(study_dir / "study.yaml")
     figures = read_figures(study_dir, study)
     noun, nouns = claim_nouns(study.header)
@@ -104,7 +108,10 @@ def write_report(results: Path, study_dir: Path) -> Path:
         measured=measured,
         files=[f"experiments/{study_dir.name}/{name}" for name in (CLAIMS, FIGURES) if (study_dir / name).exists()],
     )
-    return write_page(results / REPORT, page)
+    path = write_page(results / REPORT, page)
+    before = (seal_of(results, step) for step in ("dataset", "verdicts", "figures"))
+    seal(results, "report", [path, *(one for one in before if one.exists())])
+    return path
 
 
 def measured(evidence: Evidence) -> str:
@@ -254,6 +261,8 @@ def _digests(results: Path, plan: Plan) -> list[tuple[str, str]]:
     rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
     rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
     rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]
+    sealed = {"verdicts": results / VERDICTS, "figures, their seal": seal_of(results, "figures")}
+    rows += [(name, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in sealed.items() if path.exists()]
     return rows
 
 
