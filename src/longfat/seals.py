@@ -47,11 +47,12 @@ def seal(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path]
     read or the seal cannot be written.
     """
     try:
-        data = {
+        data: dict[str, object] = {
             "format": FORMAT,
             "results": {path.relative_to(results).as_posix(): _digest(path) for path in files},
             "study": {path.name: _digest(path) if path.exists() else None for path in study},
         }
+        data["sha256"] = _own(data)
         place = seal_of(results, step)
         place.parent.mkdir(exist_ok=True)
         write_whole(place, json.dumps(data, sort_keys=True, indent=1) + "\n")
@@ -74,8 +75,10 @@ def check_seal(results: Path, step: Step, study: Path | None = None) -> None:
         data = json.loads(place.read_text(encoding="ascii"))
         if data["format"] != FORMAT:
             raise ValueError(f"format is {data['format']!r}, not {FORMAT}")
+        if data.pop("sha256") != _own(data):
+            raise ValueError("it was changed itself")
         sealed = dict(data["results"]), dict(data["study"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = "there is none" if isinstance(error, FileNotFoundError) else repr(error)
         raise RecordError(f"the seal cannot be read: {reason}", where=str(place), hint=words.remedy) from error
     changed = list(_changed(results, sealed[0])) + (list(_changed(study, sealed[1])) if study else [])
@@ -98,6 +101,11 @@ def _changed(folder: Path, sealed: Mapping[str, str | None]) -> Iterator[str]:
             continue
         if now != digest and name not in gone:
             yield f"{path} ({'missing' if now is None else 'added' if digest is None else 'changed'})"
+
+
+def _own(data: Mapping[str, object]) -> str:
+    """The digest of the rest of a seal, by which a damaged one is told from damaged files."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:

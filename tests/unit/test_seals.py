@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -155,6 +156,15 @@ def test_a_seal_that_cannot_be_read_is_refused(results: Path, text: str) -> None
     assert f"{results}/seals/dataset.json: the seal cannot be read" in refused.stderr
 
 
+def test_a_seal_that_was_changed_itself_says_so_and_accuses_no_file(results: Path) -> None:
+    path = results / "seals/figures.json"
+    text = path.read_text(encoding="ascii")
+    digest = next(iter(json.loads(text)["study"].values()))
+    path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
+    refused = call("report", "small")
+    assert f"{path}: the seal cannot be read: ValueError('it was changed itself')" in refused.stderr
+
+
 def test_results_without_seals_are_made_anew_first(results: Path) -> None:
     shutil.rmtree(results / "seals")
     refused = call("report", "small")
@@ -170,7 +180,7 @@ def test_a_file_that_may_not_be_read_is_refused_by_name(results: Path) -> None:
     assert f"{path} (too many levels of symbolic links)" in refused.stderr
 
 
-def test_equal_results_have_equal_seals(whole: Path, results: Path) -> None:
+def test_the_same_records_have_the_same_seals(whole: Path, results: Path) -> None:
     for verb in ("dataset", "analyse", "report"):
         assert call(verb, "small").exit_code == 0
     for name in os.listdir(results / "seals"):

@@ -9,7 +9,9 @@ give an equal page.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
-from longfat.figures.drawing import check_figures
+from longfat.figures.drawing import FOLDER, check_figures
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
 from longfat.network import ports
@@ -29,7 +31,7 @@ from longfat.plan.model import Plan, PlannedRun
 from longfat.relations.claims import CLAIMS, claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import VERDICTS, Verdict, read_origin, read_verdicts
+from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
@@ -104,7 +106,7 @@ def write_report(results: Path, study_dir: Path) -> Path:
         settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
-        digests=_digests(results, plan),
+        digests=_digests(results, plan, verdicts),
         measured=measured,
         files=[f"experiments/{study_dir.name}/{name}" for name in (CLAIMS, FIGURES) if (study_dir / name).exists()],
     )
@@ -209,7 +211,7 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
         ShownFigure(
             artifact=figure.artifact,
             title=figure.title,
-            image=_data_address(results / "figures" / f"{figure.artifact}.svg"),
+            image=_data_address(results / FOLDER / f"{figure.artifact}.svg"),
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
@@ -256,13 +258,17 @@ def _reason(run: Run) -> str:
     return run.reason or "no reason recorded"
 
 
-def _digests(results: Path, plan: Plan) -> list[tuple[str, str]]:
+def _digests(results: Path, plan: Plan, verdicts: list[Verdict]) -> list[tuple[str, str]]:
     rows = list(provenance(results).items())
     rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
     rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
     rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]
-    sealed = {"verdicts": results / VERDICTS, "figures, their seal": seal_of(results, "figures")}
-    rows += [(name, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in sealed.items() if path.exists()]
+    words = json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], sort_keys=True)
+    rows.append(("verdicts", hashlib.sha256(words.encode()).hexdigest()))
+    figures = hashlib.sha256()
+    for path in sorted((results / FOLDER).glob("*.csv")):
+        figures.update(path.name.encode() + path.read_bytes())
+    rows.append(("data of the figures", figures.hexdigest()))
     return rows
 
 
