@@ -23,7 +23,7 @@ FORMAT = 1
 SHOWN = 5  # files that an error names
 RAW = "raw/"  # records may be taken away all together, and what was made of them stays of use
 
-Step = Literal["dataset", "verdicts", "figures", "report"]
+Step = Literal["lock", "dataset", "verdicts", "figures", "report"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class _Words:
 
 
 _WORDS: Mapping[Step, _Words] = {
+    "lock": _Words("the plan was locked", "`longfat run STUDY` makes it anew; runs on disk are kept"),
     "dataset": _Words("the dataset was built", "`longfat dataset STUDY` builds it anew from the raw records"),
     "verdicts": _Words("the claims were judged", "`longfat analyse STUDY` judges them anew from the dataset"),
     "figures": _Words("the figures were drawn", "`longfat analyse STUDY` draws them anew from the dataset"),

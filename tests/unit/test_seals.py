@@ -121,6 +121,18 @@ def test_a_dataset_is_that_of_its_lock_and_of_its_raw_records(results: Path) -> 
     assert f"{record / 'SHA256SUMS'} (missing)" in call("analyse", "small").stderr
 
 
+def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
+    lock = results / "lock.json"
+    text = lock.read_text(encoding="ascii")
+    assert '"window":1048576' in text
+    lock.write_text(text.replace('"window":1048576', '"window":1048577', 1), encoding="ascii")
+    refused = call("dataset", "small")
+    assert refused.exit_code == 3
+    assert f"not as it was when the plan was locked: {lock} (changed)" in refused.stderr
+    shutil.rmtree(results / "seals")
+    assert call("dataset", "small").exit_code == 0, "what was made before there were seals"
+
+
 def test_a_dataset_can_be_judged_where_no_raw_record_is_kept(results: Path) -> None:
     before = (results / "verdicts.json").read_bytes()
     shutil.rmtree(results / "raw")

@@ -26,7 +26,7 @@ from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import SUMS
 from longfat.record.measured import measured_digest
 from longfat.record.verify import Record, find_records
-from longfat.seals import seal
+from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
 
 DATASET = "dataset"
@@ -60,6 +60,8 @@ def build_dataset(results: Path) -> DatasetSummary:
     Raises StudyError or RecordError on a lock that cannot be read, RigError when nothing can be written.
     """
     plan = read_lock(results / "lock.json")
+    if seal_of(results, "lock").exists():  # locks that were made before there were seals are as good
+        check_seal(results, "lock")
     records = find_records(results / "raw")
     outcomes: dict[str, _Outcome] = {}
     for run in plan.runs:
