@@ -103,12 +103,12 @@ class Chooser:
         """What could settle each claim that is not, the most worth first; by claim."""
         return {claim.id: tuple(self._options(claim)) for claim in self.claims}
 
-    def step(self, seconds: float = math.inf) -> Step | None:
+    def step(self, seconds: float = math.inf, *, settle: bool = True) -> Step | None:
         """The next step that takes at most so many seconds of CPU; None when nothing is worth it.
 
-        Claims that are open go before those that are only not settled.
+        Claims that are open go before those that are only not settled, which need none unless they are to ``settle``.
         """
-        for claims in (self.standing.open, self.standing.unsettled):
+        for claims in (self.standing.open, self.standing.unsettled if settle else ()):
             if step := self._step(claims, min(seconds, STEP_SECONDS), seconds):
                 return step
         return None
