@@ -53,9 +53,7 @@ def combination_of(plan: Plan) -> Combination:
     return Combination.of(plan.pins)
 
 
-def collect(
-    results: Path, folder: Path, epoch: str, given: Mapping[str, Scalar] = MappingProxyType({})
-) -> Collected:
+def collect(results: Path, folder: Path, epoch: str, given: Mapping[str, Scalar] = MappingProxyType({})) -> Collected:
     """What a results folder with its dataset has for an epoch of a study; ``given`` is what its runs assume.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.

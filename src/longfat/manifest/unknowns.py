@@ -137,8 +137,8 @@ def _factors(raw: Any) -> list[Path]:
     found: list[Path] = []
     for index, experiment in enumerate(raw if isinstance(raw, list) else ()):
         sweep = experiment.get("sweep") if isinstance(experiment, dict) else None
-        for group in ("product", "zip", "derived") if isinstance(sweep, dict) else ():
-            part = sweep.get(group)
-            if isinstance(part, dict):
+        parts = sweep.items() if isinstance(sweep, dict) else ()
+        for group, part in parts:
+            if group in ("product", "zip", "derived") and isinstance(part, dict):
                 found += [("experiments", index, "sweep", group, name) for name in part]
     return found

@@ -7,9 +7,8 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 
@@ -49,7 +48,7 @@ class Wanted:
     stack: str | None = None
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
-    given: Mapping[str, Scalar] = MappingProxyType({})  # assumed for unknowns in place of their defaults
+    given: Mapping[str, Scalar] = field(default_factory=dict)  # assumed for unknowns in place of their defaults
 
 
 def seconds_of(budget: str) -> float:
@@ -91,7 +90,9 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
 def ground_of(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
     """The evidence that there is of what is wanted. Raises StudyError where the study cannot be planned so."""
     epochs = read_epochs(repository_root() / FOLDER)
-    found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile, given=wanted.given)
+    found = evidence_of(
+        folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile, given=wanted.given
+    )
     if found is None or not found.grounds:
         raise StudyError(f"the study cannot be planned with profile {wanted.profile!r} and stack {wanted.stack!r}")
     return found.grounds[0]
