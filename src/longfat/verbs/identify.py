@@ -74,10 +74,8 @@ def known(name: str, console: Console) -> bool:
         tried = []
         for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
             found = evidence_of(folder, epochs, given={unknown: value})
-            verdicts = found.verdicts() if found else []
-            tried.append(
-                At(value, {judged.verdict.claim: judged.verdict.verdict for judged in verdicts if _here(judged)})
-            )
+            verdicts = [judged.verdict for judged in found.verdicts() if judged.profile] if found else []
+            tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
         if len(tried) < 2:
             _say(console, "  no evidence of another value")
             continue
