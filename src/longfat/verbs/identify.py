@@ -22,6 +22,7 @@ from longfat.manifest.load import load_study
 from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim, read_claims
+from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
@@ -71,17 +72,25 @@ def known(name: str, console: Console) -> bool:
     with_evidence = epochs_with_evidence(folder)
     for unknown, one in study.header.unknowns.items():
         _say(console, f"{unknown}: {one.what}; {one.default} is assumed, {one.plausible} are plausible: {one.source}")
-        tried = []
+        tried: list[At] = []
+        told: dict[str, list[tuple[Evidence, ...]]] = {}
         for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
             found = evidence_of(folder, epochs, given={unknown: value})
             verdicts = [judged.verdict for judged in found.verdicts() if judged.profile] if found else []
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
+            for verdict in verdicts:
+                told.setdefault(verdict.claim, []).append(verdict.evidence)
         if len(tried) < 2:
             _say(console, "  no evidence of another value")
             continue
-        measured = set.intersection(*(set(at.words) for at in tried))
-        for claim in sorted(measured):
+        # A claim that says the same at every value, to the last digit, does not depend on it.
+        depends = [
+            claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
+        ]
+        for claim in depends:
             _say(console, f"  {claim}: {', '.join(map(str, regions(claim, tried, one)))}")
+        if not depends:
+            _say(console, "  no claim that was measured at every value depends on it")
     return True
 
 
