@@ -140,8 +140,9 @@ class Kills:
         await_moment(process, folder, chance, undisturbed)
         by, tree = chance.choice(SIGNALS), below(process.pid)
         aim = chance.choice(["command", "one below", "all"])
-        targets = {"command": tree[:1], "one below": [chance.choice(tree[1:] or tree or [None])], "all": tree}[aim]
-        hit = sum(one.strike(by) for one in targets if one)
+        one_below = chance.sample(tree[1:] or tree, min(1, len(tree)))
+        targets = {"command": tree[:1], "one below": one_below, "all": tree}[aim]
+        hit = sum(one.strike(by) for one in targets)
         status = self._ended(process, folder).status
         struck = f"{backend}: {aim} by {by.name}" if hit else f"{backend}: nothing, it had ended"
         await_gone([*tree, *marked("TMPDIR", str(folder / "tmp"))])
