@@ -110,11 +110,11 @@ class Extremes:
 
     def play(self, chance: random.Random) -> Round:
         """One round."""
-        study, struck = self.work / "extreme", "one key"
+        study, struck = self.work / "extreme", ""
         study.mkdir()
         try:
             text, changed = manifest(chance)
-            struck = "one key" if len(changed) == 1 else "two keys" if len(changed) == 2 else "more keys"
+            struck = f"an algorithm, and keys: {len(changed) - 1}"
             (study / "study.yaml").write_text(text, encoding="utf-8")
             try:
                 return Round(struck, self._run(study, chance))
