@@ -20,16 +20,15 @@ from longfat.evidence.planned import Planned
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
 from longfat.evidence.wanted import wanted
-from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import Selection, metric_of_run
-from longfat.metrics.registry import load_own_metrics
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
+from longfat.studies import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -50,21 +49,20 @@ def combination_of(plan: Plan) -> Combination:
     return Combination.of(plan.pins)
 
 
-def collect(results: Path, folder: Path, epoch: str) -> Collected:
+def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
     """What a results folder with its dataset has for an epoch of a study.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
     """
-    study, plan = load_study(folder / "study.yaml"), read_lock(results / "lock.json")
+    study, plan = folder.study, read_lock(results / "lock.json")
     if plan.study != study.name:
         raise StudyError(f"the results are of study {plan.study!r}, not of {study.name!r}", where=str(results))
     if plan.seed != study.header.seed:
         message = f"the results have seed {plan.seed}, the study has {study.header.seed}: these are other repetitions"
         raise StudyError(message, where=str(results))
     combination = combination_of(plan)
-    load_own_metrics(folder)
     dataset = load_dataset(results)
-    found = _Reader(study, dataset, plan, wanted(folder, study))
+    found = _Reader(study, dataset, plan, wanted(study, folder.claims, folder.figures))
     return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND
@@ -19,18 +18,17 @@ from longfat.evidence.epochs import Epoch
 from longfat.evidence.planned import Planned, planned_or_none
 from longfat.evidence.rows import Row, ValueKey
 from longfat.evidence.store import Place, Rows, epochs_with_evidence, read_rows
-from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import key_of
-from longfat.metrics.registry import load_own_metrics
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Grounds
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
+from longfat.studies import StudyFolder
 
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
@@ -123,7 +121,7 @@ class Evidenced:
 
 
 def evidence_of(
-    folder: Path,
+    folder: StudyFolder,
     epochs: list[Epoch],
     *,
     epoch: str | None = None,
@@ -137,14 +135,13 @@ def evidence_of(
     of the epoch named, if only the runs that are missing.
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
-    study = load_study(folder / "study.yaml")
-    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder)
+    study, claims = folder.study, folder.claims
+    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder.path)
     if epoch is None and names:
         epoch = names[-1]
     if epoch is None or (epoch not in names and profile is None):
         return None
-    load_own_metrics(folder)
-    rows = read_rows(folder, study.name, epoch) if rows is None else rows
+    rows = read_rows(folder.path, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
     members = next((known.members for known in epochs if known.name == epoch), {})
     left_out: Counter[str] = Counter()
@@ -166,9 +163,9 @@ def evidence_of(
         if planned is not None:
             kept = {name: tuple(sorted(of, key=lambda row: row.repetition)) for name, of in counted.items()}
             values = _values(planned, kept, left_out)
-            grounds.append(Ground(planned, Grounds(study, EvidenceDataset(folder, values)), kept))
+            grounds.append(Ground(planned, Grounds(study, EvidenceDataset(folder.path, values)), kept))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
-    return Evidenced(study, epoch, stack, read_claims(folder, study), tuple(grounds), exclusions)
+    return Evidenced(study, epoch, stack, claims, tuple(grounds), exclusions)
 
 
 def _fault(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:

@@ -10,33 +10,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from longfat.figures.bars import Bars
 from longfat.figures.base import Figure, chosen
-from longfat.figures.document import read_figures
+from longfat.figures.document import FiguresDocument
 from longfat.figures.ranking import Ranking
 from longfat.figures.table import Expression, PaperTable, Table
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection
 from longfat.relations.bind import Scope, ValuesOf, along, scopes, selection_of, terms_of, values_in_study
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
 from longfat.relations.needs import asked_of
 from longfat.relations.syntax import Binary, Chain, Extreme, Gain, Rank, Relation, Term, parse_expression
 from longfat.relations.syntax import Expression as Node
 
 
-def wanted(folder: Path, study: Study) -> tuple[Selection, ...]:
-    """What all claims and figures of a study's folder read, each of all runs of its experiment.
+def wanted(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
+    """What claims and figures of a study read, each of all runs of its experiment.
 
     Metrics with several points in a run are left out. The other runs of an experiment are read too: the engine may ask
-    them what a metric varies by. Raises StudyError on faulty claims and figures.
+    them what a metric varies by.
     """
     found: list[Selection] = []
-    for claim in read_claims(folder, study):
+    for claim in claims:
         found += selections_of_claim(claim, study)
-    for figure in read_figures(folder, study).figures:
+    for figure in figures.figures:
         found += selections_of_figure(figure, study)
     whole = [dataclasses.replace(one, where=(), added=()) for one in found if not METRICS[one.metric].over]
     return tuple(

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 
@@ -23,14 +22,14 @@ from longfat.evidence.next_step import Chooser, Step
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.manifest.load import load_study
 from longfat.manifest.names import unknown
 from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
+from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for
 from longfat.verbs.run import listen, results_path
-from longfat.verbs.study import MANIFEST, find_study, job_count, load_all, repository_root, study_name
+from longfat.verbs.study import find_study, job_count, repository_root
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
@@ -64,9 +63,8 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
     """
     begun = time.monotonic()
     folder = find_study(name)
-    load_all(folder)
-    study = load_study(folder / MANIFEST)
-    claims = read_claims(folder, study)
+    folder.check()
+    claims = folder.claims
     _check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     backend = open_backend(wanted.backend, {}, say=console.print)
@@ -85,7 +83,7 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
             return False
 
 
-def _ground(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
+def _ground(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
     epochs = read_epochs(repository_root() / FOLDER)
     found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile)
     if found is None or not found.grounds:
@@ -93,20 +91,21 @@ def _ground(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
     return found.grounds[0]
 
 
-def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console) -> bool:
+def _run(
+    folder: StudyFolder, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
+) -> bool:
     """Run a step and add it to the evidence; whether that has gained from it.
 
     Its raw runs are removed then: anybody can have them again.
     """
-    study = load_study(folder / MANIFEST)
     plan = build_plan(
-        study,
+        folder.study,
         profile=wanted.profile,
         stack=wanted.stack,
         pins=backend.pins(),
         chosen=_repetitions(folder, epoch, wanted, step.targets),
     )
-    with open_results(repository_root() / "results" / "decide" / study_name(folder)) as results:
+    with open_results(repository_root() / "results" / "decide" / folder.name) as results:
         write_lock(plan, results.lock)
         memory = available_bytes() if traits_of(backend.name).guests else None
         with listen(results, console) as events:
@@ -118,14 +117,14 @@ def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoc
     return gained > 0 and done.failed == 0
 
 
-def _repetitions(folder: Path, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
+def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
     """The repetitions of each scenario that the evidence lacks of its target."""
     rows = _ground(folder, epoch, wanted).rows
     known = {name: {row.repetition for row in rows.get(name, ())} for name in targets}
     return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
 
 
-def _take_results(folder: Path, epoch: Epoch, console: Console) -> None:
+def _take_results(folder: StudyFolder, epoch: Epoch, console: Console) -> None:
     """Add what the study's own results folder has, where it was made with what belongs to the epoch."""
     place = results_path(folder, None)
     if not (place / "lock.json").exists():
