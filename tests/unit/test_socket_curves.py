@@ -10,9 +10,9 @@ from fabricated_results import write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.figures.drawing import Drawing
 from longfat.report.opened import OpenedStudy
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -64,7 +64,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     study = write(folder)
     write_results(study, folder)
     build_dataset(folder)
-    return OpenedStudy(folder, study)
+    return OpenedStudy(folder, StudyFolder(study))
 
 
 def labels(drawing: Drawing) -> list[str]:
@@ -101,5 +101,5 @@ def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_on
 def test_what_does_not_go_together_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
-        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert message in str(caught.value)
