@@ -151,3 +151,10 @@ def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_near
     assert "'tab-44'" in problems[0] and "did you mean 'tab-4'?" in problems[0]
     assert "'one-irland'" in problems[1] and "did you mean 'one-ireland'?" in problems[1]
     assert problems[2].startswith("--only: 'tab-1' rests on no experiment")
+
+
+def test_a_table_rests_on_the_experiments_that_its_cells_read() -> None:
+    vista, slac = (StudyFolder(EXPERIMENTS / name) for name in ("vista-2006", "slac-2003"))
+    assert vista.figures.figure("tab-8").experiments(vista.study) == ("variants-one", "variants-two", "variants-eight")
+    assert vista.figures.figure("tab-1").experiments(vista.study) == ()  # texts alone
+    assert slac.figures.figure("slide-27-inter-fairness-results").experiments(slac.study) == ("pairs",)
