@@ -218,7 +218,7 @@ def test_many_values_of_x_have_few_labels_and_the_highlighted_one_stands_out(ope
 
 def test_curves_of_two_flows_are_of_one_run_and_the_data_of_all(opened: OpenedStudy) -> None:
     drawing = opened.show("curves")
-    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "outstanding_bytes")
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "outstanding_bytes")
     assert {row[1] for row in drawing.data.rows} == {1, 2, 3}
     assert len(drawing.figure.axes[0].lines) == 2
     assert labels(drawing) == ["HighSpeed TCP", "Standard TCP"]
@@ -227,7 +227,7 @@ def test_curves_of_two_flows_are_of_one_run_and_the_data_of_all(opened: OpenedSt
 
 def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: OpenedStudy) -> None:
     drawing = opened.show("panels")
-    assert drawing.data.columns[2:] == ("window", "first", "flow", "t_s", "throughput_mbps")
+    assert drawing.data.columns[3:] == ("window", "first", "flow", "t_s", "throughput_mbps")
     panels = drawing.figure.axes
     assert [panel.get_title("left") for panel in panels] == [f"window = {size << 20}" for size in (1, 4, 8)]
     assert len({panel.get_ylim() for panel in panels}) == 1

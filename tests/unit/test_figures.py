@@ -75,8 +75,9 @@ def test_saved_files_are_equal_bytes_each_time_and_the_data_stands_beside(opened
     assert bytes_of(opened.results / "figures") == first
     assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "png", "svg")]
     rows = list(csv.reader(first["fig-2.csv"].decode().splitlines()))
-    assert rows[0] == ["scenario", "repetition", "t_s", "outstanding_bytes"]
-    assert rows[1][:3] == ["one-drop", "1", "0.0"]
+    assert rows[0] == ["scenario", "repetition", "run_id", "t_s", "outstanding_bytes"]
+    assert (rows[1][:2], rows[1][3]) == (["one-drop", "1"], "0.0")
+    assert any(run.run_id.startswith(rows[1][2]) for run in opened.dataset.runs if run.scenario == "one-drop")
 
 
 def test_an_invalid_or_missing_run_leaves_an_empty_figure_that_says_so(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_window_of_time_cuts_the_curve(opened: OpenedStudy) -> None:
     text = FIGURES.replace("runs: one-drop\n", "runs: one-drop\n    since: 1 s\n    until: 2 s\n")
     spec = StudyFolder(write_study(opened.results / "cut", figures=text)).figures.figure("fig-2")
     assert isinstance(spec, TimeSeries)
-    times = [row[2] for row in curve_data(spec, opened.sources).rows]
+    times = [row[3] for row in curve_data(spec, opened.sources).rows]
     assert (min(times), max(times)) == (1.02, 1.98)
 
 

@@ -95,6 +95,13 @@ def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> Non
     assert re.search(r"dataset, flows [0-9a-f]{64}", text)
 
 
+def test_what_was_achieved_is_summed_up_by_interface_and_algorithm(page: str) -> None:
+    text = text_of(page)
+    assert "delay client1-eth0 1,000 Mbit/s, pfifo, 100 packets, 15 ms of delay, 9,000 B of MTU 0 drops" in text
+    assert re.search(r"delay stream1 reno [0-9.]+ to [0-9.]+ Mbit/s of goodput, 30[0-9.]* ms smallest RTT", text)
+    assert "1 run of one-drop; kernel none" in text
+
+
 def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any_among_the_digests(
     tmp_path: Path,
 ) -> None:

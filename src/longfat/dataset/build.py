@@ -66,6 +66,7 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables = {"runs": _runs_table(plan, outcomes)}
     parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
     tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
+    tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
     tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])

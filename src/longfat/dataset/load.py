@@ -122,6 +122,11 @@ class Dataset:
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
     @cached_property
+    def achieved(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        """The rows of ``achieved``, one for each interface, by run_id."""
+        return self._by_run("achieved")
+
+    @cached_property
     def counters(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
         """The rows of ``counters`` by run_id."""
         return self._by_run("counters")

@@ -27,6 +27,7 @@ from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
+from longfat.report.achieved import achieved, made_with
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
@@ -42,7 +43,7 @@ OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no
 class ShownFigure:
     """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
 
-    ``source`` says who states it, and is "" where nobody does.
+    ``source`` says who states it, and is "" where nobody does; ``made_with`` which runs and kernels it is of.
     """
 
     artifact: str
@@ -52,6 +53,7 @@ class ShownFigure:
     stated: str
     numbers: tuple[str, ...]
     claims: tuple[Verdict, ...]
+    made_with: str
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def write_report(results: Path, folder: StudyFolder) -> Path:
     dataset = load_dataset(results)
     verdicts = read_verdicts(results)
     study, figures = folder.study, folder.figures
+    drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
     noun, nouns = claim_nouns(study.header)
     counts = tally(verdict.counted for verdict in verdicts)
     page = render(
@@ -93,10 +96,11 @@ def write_report(results: Path, folder: StudyFolder) -> Path:
         origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        sections=_sections(_figures(results, figures, verdicts), study.header),
+        sections=_sections(_figures(results, figures, verdicts, plan, drawn_in), study.header),
         other=_beside(results, folder, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
-        settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
+        settings=settings(plan, drawn_in),
+        achieved=achieved(dataset),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
         digests=_digests(results, plan),
@@ -196,7 +200,9 @@ def _port_text(port: Any) -> str:
     return ", ".join(parts)
 
 
-def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -> list[ShownFigure]:
+def _figures(
+    results: Path, figures: FiguresDocument, verdicts: list[Verdict], plan: Plan, drawn_in: Mapping[str, Sequence[str]]
+) -> list[ShownFigure]:
     return [
         ShownFigure(
             artifact=figure.artifact,
@@ -206,6 +212,7 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
             claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
+            made_with=made_with(plan, drawn_in[figure.artifact]),
         )
         for figure in figures.figures
     ]
