@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NoReturn
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.dataset.load import Dataset, Run
@@ -54,11 +54,11 @@ class EvidenceDataset(Dataset):
         return self.values.runs
 
     @cached_property
-    def computed(self) -> dict[Hashable, float | str]:
+    def computed(self) -> dict[Hashable, object]:
         """All values."""
-        return dict(self.values.computed)
+        return {**self.values.computed}
 
-    def _read(self, table: str, **options: Any) -> Any:
+    def _read(self, table: str, **options: object) -> NoReturn:
         raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
 
 
