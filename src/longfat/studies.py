@@ -8,7 +8,7 @@ claims about it. Must not know of results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from longfat.manifest.names import unknown
 from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
+from longfat.runspec import Scalar
 
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when it is asked for
     from longfat.figures.document import Catalogue, FiguresDocument
@@ -35,16 +36,22 @@ FIGURES = "figures.yaml"
 class StudyFolder:
     """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
 
-    What a file says is read when it is first asked for, and raises StudyError with all that is wrong with it.
+    ``given`` is assumed for unknowns in place of their defaults. What a file says is read when it is first asked for,
+    and raises StudyError with all that is wrong with it.
     """
 
     path: Path
-    _sources: dict[str, Source] = field(default_factory=dict, init=False, repr=False, compare=False)
+    given: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    _sources: dict[str, Source] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         """The name that the study's results go by: that of its folder."""
         return self.path.resolve().name
+
+    def assuming(self, given: Mapping[str, Scalar]) -> StudyFolder:
+        """The same study with other assumptions."""
+        return StudyFolder(self.path, given, self._sources)
 
     @property
     def header(self) -> Header:
@@ -54,7 +61,7 @@ class StudyFolder:
     @cached_property
     def study(self) -> Study:
         """The study."""
-        return study_of(self._source(MANIFEST))
+        return study_of(self._source(MANIFEST), self.given)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -20,7 +20,6 @@ from longfat.evidence.planned import Planned
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
 from longfat.evidence.wanted import wanted
-from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
@@ -62,19 +61,22 @@ def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
         raise StudyError(message, where=str(results))
     combination = combination_of(plan)
     dataset = load_dataset(results)
-    found = _Reader(study, dataset, plan, wanted(study, folder.claims, folder.figures))
+    found = _Reader(folder, dataset, plan)
     return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
 
 
 class _Reader:
     """Reads the rows of one dataset."""
 
-    def __init__(self, study: Study, dataset: Dataset, plan: Plan, selections: tuple[Selection, ...]) -> None:
+    def __init__(self, folder: StudyFolder, dataset: Dataset, plan: Plan) -> None:
+        study = folder.study
         self.dataset, self.plan = dataset, plan
         self.planned = Planned(study, plan.stack, plan.profile, plan.pins["backend"])
+        default = {name: one.default for name, one in study.header.unknowns.items()}
+        self.assuming = {name: value for name, value in folder.given.items() if default[name] != value}
         self.left_out: Counter[str] = Counter()
         self.asked: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
-        for selection in selections:
+        for selection in wanted(study, folder.claims, folder.figures):
             key = key_for(selection)
             for run in selection.chosen(dataset):
                 self.asked.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)
@@ -98,6 +100,7 @@ class _Reader:
                 seconds=_seconds(results, entry),
                 values=self.values(run) if run.status == "ok" else {},
                 reason=None if run.status == "ok" else run.reason or run.status,
+                assuming=self.assuming,
             )
             found.append((Place(epoch, self.plan.stack, self.plan.profile, entry.experiment), row))
         return found

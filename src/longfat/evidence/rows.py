@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from longfat.metrics.quantities import Selection, significant
-from longfat.runspec import canonical_json
+from longfat.runspec import Scalar, canonical_json
 
 SPEC_DIGITS = 16  # of a spec's digest: within one scenario and repetition they tell one from another
 Value = float | str  # a number, or why there is none
@@ -61,6 +61,7 @@ class Row:
 
     So it is the same for all that behaves alike; ``run_id`` and ``made``, the key of a combination, are of the one that
     ran. ``measured`` is the digest of what was measured, None where the run is not valid, and ``reason`` says why.
+    ``assuming`` has what was assumed for unknowns of the study in place of their defaults.
     """
 
     scenario: str
@@ -72,6 +73,7 @@ class Row:
     seconds: float
     values: Mapping[str, Value] = field(default_factory=dict)
     reason: str | None = None
+    assuming: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -97,12 +99,14 @@ class Row:
         }
         if self.reason is not None:
             data["reason"] = self.reason
+        if self.assuming:
+            data["assuming"] = dict(self.assuming)
         return canonical_json(data)
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Row:
         """Build from a line's data. Raises KeyError, TypeError or ValueError on another shape."""
-        known = {"made", "measured", "repetition", "run", "scenario", "seconds", "spec", "values", "reason"}
+        known = {"assuming", "made", "measured", "reason", "repetition", "run", "scenario", "seconds", "spec", "values"}
         if unknown := sorted({*data} - known):
             raise ValueError(f"{unknown[0]!r} is no part of a row")
         repetition, seconds, given = data["repetition"], data["seconds"], data["values"]
@@ -110,6 +114,9 @@ class Row:
             raise ValueError(f"repetition is {repetition!r}; allowed: 1 or more")
         if not isinstance(seconds, float | int) or not isinstance(given, dict):
             raise TypeError(f"seconds is {seconds!r} and values {given!r}, not a number and an object")
+        assuming = data.get("assuming", {})
+        if not isinstance(assuming, dict):
+            raise TypeError(f"assuming is {assuming!r}, not an object")
         values: dict[str, Value] = {}
         for name, value in given.items():
             ValueKey.read(name)
@@ -126,6 +133,7 @@ class Row:
             seconds=float(seconds),
             values=values,
             reason=_text(data, "reason") if "reason" in data else None,
+            assuming=assuming,
         )
         if (row.measured is None) == (row.reason is None):
             raise ValueError("a row has a digest of what was measured, or a reason why it does not count")
@@ -140,7 +148,10 @@ def united(one: Row, other: Row) -> Row:
         if one.values[name] != other.values[name]:
             raise Conflict(f"{name} is {one.values[name]!r} and {other.values[name]!r}")
     first = min(one, other, key=lambda row: (row.made, row.run_id))
-    return replace(first, seconds=min(one.seconds, other.seconds), values={**one.values, **other.values})
+    # What a run does not depend on may be assumed in any way: the row that assumes least says most.
+    assuming = min(one.assuming, other.assuming, key=lambda given: (len(given), canonical_json(dict(given))))
+    seconds, values = min(one.seconds, other.seconds), {**one.values, **other.values}
+    return replace(first, seconds=seconds, values=values, assuming=assuming)
 
 
 def _outcome(row: Row) -> str:

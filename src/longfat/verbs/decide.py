@@ -65,25 +65,26 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
     folder = find_study(name)
     folder.check()
     claims = folder.claims
-    _check_names(wanted.claims, claims)
+    check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     backend = open_backend(wanted.backend, {}, say=console.print)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
     _take_results(folder, epoch, console)
     while True:
-        chooser = Chooser(_ground(folder, epoch, wanted), claims, wanted.claims)
+        chooser = Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims)
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         step = chooser.step() if left is None else chooser.step(max(left, 0) * jobs)
         if step is None:
             _conclude(chooser, jobs, console)
             return True
         _say_step(step, chooser, jobs, console)
-        if not _run(folder, wanted, step, backend, epoch, jobs, console):
+        if not run_step(folder, wanted, step, backend, epoch, jobs, console):
             _conclude(chooser, jobs, console)
             return False
 
 
-def _ground(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
+def ground_of(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
+    """The evidence that there is of what is wanted. Raises StudyError where the study cannot be planned so."""
     epochs = read_epochs(repository_root() / FOLDER)
     found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile)
     if found is None or not found.grounds:
@@ -91,7 +92,7 @@ def _ground(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
     return found.grounds[0]
 
 
-def _run(
+def run_step(
     folder: StudyFolder, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
 ) -> bool:
     """Run a step and add it to the evidence; whether that has gained from it.
@@ -119,7 +120,7 @@ def _run(
 
 def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
     """The repetitions of each scenario that the evidence lacks of its target."""
-    rows = _ground(folder, epoch, wanted).rows
+    rows = ground_of(folder, epoch, wanted).rows
     known = {name: {row.repetition for row in rows.get(name, ())} for name in targets}
     return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
 
@@ -137,7 +138,7 @@ def _take_results(folder: StudyFolder, epoch: Epoch, console: Console) -> None:
         add_results(place, folder, epoch.name, console)
 
 
-def _check_names(given: Sequence[str], claims: Sequence[Claim]) -> None:
+def check_names(given: Sequence[str], claims: Sequence[Claim]) -> None:
     known = [claim.id for claim in claims]
     for name in given:
         if name not in known:
