@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from longfat.metrics import METRICS
-from longfat.metrics.data import NoValue, Samples
+from longfat.metrics.data import NoValue, Port, Samples
 from longfat.metrics.registry import load_own_metrics
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -24,6 +24,12 @@ OPEN, CWR, RECOVERY, UNSET = 0, 2, 3, 2**31 - 1
 def kelly() -> Iterator[ModuleType]:
     """The metrics of kelly-2003, as a module."""
     yield from _loaded("kelly-2003")
+
+
+@pytest.fixture
+def vista() -> Iterator[ModuleType]:
+    """The metrics of vista-2006, as a module."""
+    yield from _loaded("vista-2006")
 
 
 def _loaded(study: str) -> Iterator[ModuleType]:
@@ -62,3 +68,27 @@ def test_a_window_that_does_not_grow_back_gives_no_value(kelly: ModuleType) -> N
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20)))
     with pytest.raises(NoValue, match="never cut"):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
+
+
+def rtts(*srtt_us: float) -> Samples:
+    """A sample each 100 ms of an RTT whose smallest is 71 ms; 0 is one that is not known."""
+    srtt = np.array(srtt_us)
+    still = np.zeros(len(srtt))
+    least = np.where(srtt > 0, 71_000.0, 0)
+    return Samples(1e5 * np.arange(len(srtt)), still, still, still, still, srtt_us=srtt, min_rtt_us=least)
+
+
+def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_trip(vista: ModuleType) -> None:
+    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    full, delayed = 82_535.0, 90_000.0
+    lasting = rtts(0, 71_000, full, full, delayed, full, 71_000)
+    assert vista.derived_queue_packets(lasting, port, 1538) == pytest.approx(375, rel=1e-3)
+    assert vista.derived_queue_packets(rtts(71_000, 71_000, delayed, 71_000), port, 1538) == 0
+
+
+def test_a_queue_is_not_derived_from_less_than_a_round_trip(vista: ModuleType) -> None:
+    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    with pytest.raises(NoValue, match="no RTT was sampled"):
+        vista.derived_queue_packets(rtts(0, 0), port, 1538)
+    with pytest.raises(NoValue, match="less than a round trip"):
+        vista.derived_queue_packets(rtts(0, 71_000), port, 1538)
