@@ -28,6 +28,7 @@ from longfat.builds.image import ImageBuild, build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.roots import open_root, remove_damaged_roots
 from longfat.errors import LongfatError
+from longfat.studies import StudyFolder
 from longfat.verbs.verify import compare_results
 
 FILES = {  # pattern below the results folder, and the verb that reads such a file first
@@ -59,7 +60,7 @@ class Damages:
         results = self._copy()
         self._reproduced(results)
         self.verdicts = call("verdicts", "small").output
-        self.compared = compare_results(results, self.study).compared
+        self.compared = compare_results(results, StudyFolder(self.study)).compared
         shutil.rmtree(self.home)
         (work / "copy").rename(self.home)
         self.made = made_of(self.home / "results/small")
@@ -131,7 +132,7 @@ class Damages:
             return "found"
         if answer.output == self.verdicts:
             return "harmless"
-        check = compare_results(results, self.study)
+        check = compare_results(results, StudyFolder(self.study))
         if check.mismatches:
             return "found by comparison"
         if check.compared < self.compared:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_results, write_study
+from fabricated_results import CLAIMS, FIGURES, MANIFEST, judge_study, write_results, write_study
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.dataset.build import build_dataset
-from longfat.relations.judge import judge
 from longfat.report.opened import draw_all
 from longfat.report.report import write_report
+from longfat.studies import StudyFolder
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +29,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study, results = write_study(root), root / "results" / "small"
     write_results(study, results)
     build_dataset(results)
-    judge(results, study)
-    draw_all(results, study)
-    write_report(results, study)
+    judge_study(results, study)
+    draw_all(results, StudyFolder(study))
+    write_report(results, StudyFolder(study))
     return root
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.parts import WIDTH, FigureData, empty, title
 from longfat.files import write_whole
-from longfat.metrics.registry import OWN_METRICS
 from longfat.seals import check_seal, seal, seal_of
 
 FOLDER = "figures"
@@ -85,10 +85,9 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
-def seal_figures(results: Path, study_dir: Path, *others: Path) -> None:
-    """Seal all figures, and what else was made with them, by the dataset and the study that they are drawn from."""
+def seal_figures(results: Path, study: Iterable[Path], *others: Path) -> None:
+    """Seal all figures, and what else was made with them, by the dataset and the study's files that they go by."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
-    study = [study_dir / name for name in ("study.yaml", "figures.yaml", OWN_METRICS)]
     seal(results, "figures", [*files, *others, seal_of(results, "dataset")], study)
 
 
