@@ -72,6 +72,7 @@ PARTS: dict[str, Part] = {
         "a study's folder, opened: its files read once, and what its artifacts rest on",
         "figures",
         "relations",
+        "metrics",
         "manifest",
     ),
     "convert": _part(
@@ -137,6 +138,7 @@ PARTS: dict[str, Part] = {
     "store": _leaf("what is made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("where the cache folder is", "errors"),
     "files": _leaf("files that are whole whenever somebody reads them, and on the disk"),
+    "seals": _leaf("what a step of the chain made, and of what, by digest", "errors", "files"),
     "scratch": _leaf("folders for a while, gone even after a kill", "locks"),
     "locks": _leaf("files and folders that one process at a time holds"),
     "parent": _leaf("processes that end with the one that started them"),

@@ -91,6 +91,16 @@ class StudyFolder:
 
         return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
 
+    @property
+    def judged_by(self) -> tuple[Path, ...]:
+        """The files that verdicts go by, whether they are there or not."""
+        return self._with_metrics(MANIFEST, CLAIMS)
+
+    @property
+    def drawn_by(self) -> tuple[Path, ...]:
+        """The same of figures."""
+        return self._with_metrics(MANIFEST, FIGURES)
+
     def has(self, file: str) -> bool:
         """Whether there is such a file."""
         return (self.path / file).exists()
@@ -143,6 +153,11 @@ class StudyFolder:
             raise StudyError("the plan cannot be made", problems=tuple(problems))
         chosen = {experiment for name in only for experiment in ([name] if name in own else artifacts[name])}
         return tuple(name for name in own if name in chosen)
+
+    def _with_metrics(self, *files: str) -> tuple[Path, ...]:
+        from longfat.metrics.registry import OWN_METRICS
+
+        return tuple(self.path / name for name in (*files, OWN_METRICS))
 
     def _pairs(self) -> Iterator[tuple[str, Iterable[str]]]:
         from longfat.relations.bind import experiments_of

@@ -130,7 +130,7 @@ def write_results(
 def judge_study(results: Path, study: Path) -> list[Verdict]:
     """The verdicts of a study's folder on results, written there too."""
     folder = StudyFolder(study)
-    return judge(results, folder.study, folder.claims)
+    return judge(results, folder.study, folder.claims, folder.judged_by)
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

@@ -201,6 +201,27 @@ def test_words_of_a_claim_may_change_without_a_word_and_damaged_first_claims_are
         keep_first(tmp_path, known, False)
 
 
+def test_first_claims_that_were_edited_are_refused(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
+    known = StudyFolder(study).claims
+    keep_first(tmp_path, known, before_runs=True)
+    path = tmp_path / "claims-first.json"
+    path.write_text(path.read_text(encoding="ascii").replace("= 900", "= 990"), encoding="ascii")
+    with pytest.raises(RigError, match="the claims in it do not have the digest in it"):
+        keep_first(tmp_path, known, False)
+
+
+def test_first_claims_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(draft: Path, target: Path) -> None:
+        raise OSError(5, "killed", str(target))
+
+    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(RigError):
+        keep_first(tmp_path, StudyFolder(study).claims, before_runs=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
+
+
 def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:
     (results / "claims-first.json").unlink(missing_ok=True)
     study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100"))

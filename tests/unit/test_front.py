@@ -11,6 +11,7 @@ from fabricated_results import change_json, judge_study, write_results, write_st
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
+from longfat.figures.drawing import seal_figures
 from longfat.report.front import write_front
 from longfat.report.opened import draw_all
 from longfat.report.reference import write_reference
@@ -108,6 +109,8 @@ def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     results = root / "results" / "small"
     (results / "figures" / "fig-2.csv").rename(results / "figures" / "fig-1-drop.csv")
     (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
+    seal_figures(results, StudyFolder(path.parent).drawn_by)
+    write_report(results, StudyFolder(path.parent))
     assert "1 of 40" in rows_of(root)[0]
     assert (
         "1 of the paper's 40 figures"

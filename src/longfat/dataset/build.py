@@ -22,9 +22,11 @@ from longfat.errors import RecordError, RigError
 from longfat.gates import Evidence, misses
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
+from longfat.record.bundle import SUMS
 from longfat.record.measured import measured_digest
 from longfat.record.verify import Record, find_records
 from longfat.runspec import Scalar
+from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
 
 DATASET = "dataset"
@@ -58,6 +60,8 @@ def build_dataset(results: Path) -> DatasetSummary:
     Raises StudyError or RecordError on a lock that cannot be read, RigError when nothing can be written.
     """
     plan = read_lock(results / "lock.json")
+    if seal_of(results, "lock").exists():  # locks that were made before there were seals are as good
+        check_seal(results, "lock")
     records = find_records(results / "raw")
     outcomes: dict[str, _Outcome] = {}
     for run in plan.runs:
@@ -77,6 +81,8 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables["pings"] = join(columns.PINGS, [run.pings for run in parsed])
     tables["counters"] = join(columns.COUNTERS, [run.counters for run in parsed])
     _replace(results / DATASET, tables, _exclusions(tables["runs"]))
+    used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
+    seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
     statuses = tables["runs"]["status"].to_pylist()
     return DatasetSummary(**{status: statuses.count(status) for status in columns.STATUSES})
 

@@ -21,6 +21,7 @@ from longfat.dataset import columns
 from longfat.dataset.build import DATASET
 from longfat.errors import RigError
 from longfat.runspec import Scalar
+from longfat.seals import check_seal
 
 SOCKET_COLUMNS = (
     *("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
@@ -216,9 +217,13 @@ class Dataset:
 
 
 def load_dataset(results: Path) -> Dataset:
-    """The dataset under ``results``. Raises RigError when it is missing or damaged."""
+    """The dataset under ``results``.
+
+    Raises RigError when it is missing, RecordError when lock, raw records or tables are not those that it was built of.
+    """
     dataset = Dataset(results / DATASET)
     _ = dataset.runs
+    check_seal(results, "dataset")
     return dataset
 
 

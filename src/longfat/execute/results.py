@@ -89,6 +89,6 @@ def full_disk(path: Path, error: OSError) -> RigError:
 def _unwritable(path: Path, error: OSError) -> RigError:
     return RigError(
         f"the results folder cannot be written to: {error.strerror}",
-        where=str(path),
-        hint="give another folder with --results",
+        where=os.fsdecode(error.filename or path),
+        hint="remove what stands there, or give another folder with --results",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.parts import WIDTH, FigureData, empty, title
 from longfat.files import write_whole
+from longfat.seals import check_seal, seal, seal_of
+
+FOLDER = "figures"
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,25 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
+def seal_figures(results: Path, study: Iterable[Path], *others: Path) -> None:
+    """Seal all figures, and what else was made with them, by the dataset and the study's files that they go by."""
+    files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
+    seal(results, "figures", [*files, *others, seal_of(results, "dataset")], study)
+
+
+def check_figures(results: Path, study_dir: Path | None = None) -> None:
+    """Raise RecordError unless the figures, where there are some, are as they were drawn."""
+    if (results / FOLDER).exists():
+        check_seal(results, "figures", study_dir)
+
+
 def drawn(results: Path) -> list[str]:
     """The figures that were drawn with data: those without have but a heading in their CSV file.
 
-    Raises RigError when a file cannot be read.
+    Raises RigError when a file cannot be read, RecordError when it is not as it was drawn.
     """
-    files = sorted((results / "figures").glob("*.csv"))
+    check_figures(results)
+    files = sorted((results / FOLDER).glob("*.csv"))
     try:
         return [path.stem for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 1]
     except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from longfat.errors import RecordError, StudyError
 from longfat.files import write_whole
 from longfat.plan.model import Plan
+from longfat.seals import seal
 
 
 def write_lock(plan: Plan, path: Path) -> None:
@@ -20,6 +21,7 @@ def write_lock(plan: Plan, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
+        seal(path.parent, "lock", [path])
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "choose a folder that can be written with --results"

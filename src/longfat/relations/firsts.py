@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from longfat.errors import RigError
+from longfat.files import write_whole
 from longfat.relations.claims import Claim
 
 FIRST = "claims-first.json"
@@ -61,10 +62,12 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
     try:
         if not path.exists():
             first = First(digest(now), datetime.now(UTC).isoformat(timespec="seconds"), before_runs, now)
-            with path.open("x", encoding="ascii") as file:
-                json.dump(vars(first), file, sort_keys=True, indent=1)
+            write_whole(path, json.dumps(vars(first), sort_keys=True, indent=1))
             return first
-        return First(**json.loads(path.read_text(encoding="ascii")))
+        first = First(**json.loads(path.read_text(encoding="ascii")))
+        if digest(first.claims) != first.sha256:
+            raise ValueError("the claims in it do not have the digest in it")
+        return first
     except (OSError, ValueError, TypeError) as error:
         raise RigError(f"the first claims of these results cannot be read: {error!r}", where=str(path)) from error
 

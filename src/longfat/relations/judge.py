@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +22,12 @@ from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
-from longfat.relations.firsts import changes, decisive, digest, keep_first
+from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
 from longfat.relations.gates import printed_numbers
 from longfat.relations.limits import fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers
+from longfat.seals import check_seal, seal, seal_of
 
 VERDICTS = "verdicts.json"
 
@@ -80,9 +81,10 @@ class Origin:
         return f"The claims, with their limits, are those that this folder kept {when}"
 
 
-def judge(results: Path, study: Study, claims: Sequence[Claim]) -> list[Verdict]:
+def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[Path]) -> list[Verdict]:
     """Give every claim of the study its verdict, in their order, and write ``verdicts.json``.
 
+    It is sealed with the dataset and the ``files`` of the study that say what is judged.
     Raises RigError when the dataset is missing or nothing can be written.
     """
     grounds = Grounds(study, load_dataset(results))
@@ -101,32 +103,38 @@ def judge(results: Path, study: Study, claims: Sequence[Claim]) -> list[Verdict]
         write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
     except OSError as error:
         raise RigError(f"cannot write the verdicts: {error}", where=str(path)) from error
+    made_of = [results / FIRST, seal_of(results, "dataset")]
+    seal(results, "verdicts", [path, *made_of], files)
     return verdicts
 
 
-def read_verdicts(results: Path) -> list[Verdict]:
-    """The verdicts as ``judge`` wrote them. Raises RigError when they are missing or damaged."""
-    return _read(results)[0]
+def read_verdicts(results: Path, study_dir: Path | None = None) -> list[Verdict]:
+    """The verdicts as ``judge`` wrote them; with ``study_dir`` only those by its manifest and claims of today.
+
+    Raises RigError when they are missing or damaged, RecordError when they are not those of the dataset.
+    """
+    return _read(results, study_dir)[0]
 
 
 def read_origin(results: Path) -> Origin:
-    """What the verdicts rest on. Raises RigError like ``read_verdicts``."""
+    """What the verdicts rest on. Raises errors like ``read_verdicts``."""
     return _read(results)[1]
 
 
-def _read(results: Path) -> tuple[list[Verdict], Origin]:
+def _read(results: Path, study_dir: Path | None = None) -> tuple[list[Verdict], Origin]:
     path, closed = results / VERDICTS, ConfigDict(extra="forbid")
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         verdicts = TypeAdapter(list[Verdict], config=closed).validate_python(data["verdicts"])
         (origin,) = TypeAdapter(list[Origin], config=closed).validate_python([data["origin"]])
-        return verdicts, origin
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise _unreadable(path, f"{place}: {shown(first['input'])}: {first['msg'].lower()}") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, repr(error)) from error
+    check_seal(results, "verdicts", study_dir)
+    return verdicts, origin
 
 
 def _unreadable(path: Path, reason: str) -> RigError:

@@ -26,6 +26,7 @@ from longfat.relations.judge import VERDICTS, read_verdicts
 from longfat.report.page import render, write_page
 from longfat.report.reference import Committed, committed
 from longfat.report.report import REPORT
+from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 
 FRONT = "index.html"
@@ -100,7 +101,10 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan]) -> Shown:
         catalogue = study.catalogue
         for folder, plan in folders.items():
             if plan.study == study.name and (folder / VERDICTS).exists():
-                rows.append(_results(folder, plan, catalogue))
+                try:
+                    rows.append(_results(folder, plan, catalogue))
+                except LongfatError as error:  # the study's other results are no worse for it
+                    faults.append(str(error))
         rows += _references(committed(study), rows, study)
     except LongfatError as error:
         faults.append(str(error))
@@ -115,6 +119,8 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan]) -> Shown:
 
 
 def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
+    if (folder / REPORT).exists():
+        check_seal(folder, "report")
     statuses = [run.status for run in load_dataset(folder).runs]
     counts = tally(one.counted for one in read_verdicts(folder))
     return Row(

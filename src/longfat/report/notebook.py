@@ -16,9 +16,11 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from traitlets.config import Config
 
 from longfat.errors import RigError, StudyError
+from longfat.figures.drawing import seal_figures
 from longfat.files import write_whole
 from longfat.report.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.scratch import scratch_in
+from longfat.studies import StudyFolder
 
 CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"
@@ -54,6 +56,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
             raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
     target = results / EXECUTED
     write_whole(target, nbformat.writes(document) + "\n")  # type: ignore[no-untyped-call]
+    seal_figures(results, StudyFolder(study).drawn_by, target)
     return target
 
 

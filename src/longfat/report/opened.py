@@ -15,7 +15,7 @@ from pathlib import Path
 
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.figures.base import Sources
-from longfat.figures.drawing import Drawing, draw, save
+from longfat.figures.drawing import FOLDER, Drawing, draw, save, seal_figures
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
@@ -52,7 +52,7 @@ class OpenedStudy:
     def show(self, artifact: str) -> Drawing:
         """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
         drawing = draw(self.sources, self.folder.figures.figure(artifact))
-        save(drawing, self.results / "figures")
+        save(drawing, self.results / FOLDER)
         self._shown.add(artifact)
         return drawing
 
@@ -117,4 +117,6 @@ def open_study(name: str) -> OpenedStudy:
 def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
     """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
     study = OpenedStudy(results, folder)
-    return tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
+    shown = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
+    seal_figures(results, folder.drawn_by)
+    return shown

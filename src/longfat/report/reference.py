@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
-from longfat.figures.drawing import drawn
+from longfat.figures.drawing import check_figures, drawn
 from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
+from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 
 REFERENCE = "reference"
@@ -72,9 +73,9 @@ def committed(folder: StudyFolder) -> list[Committed]:
 def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     """Compare dataset and verdicts with the reference of the same kernel, image, laboratory code and lock.
 
-    Raises RigError when there are no results, StudyError when a reference file is damaged.
+    Raises RigError or RecordError when results cannot be used, StudyError when a reference file is damaged.
     """
-    found = _facts(results)
+    found = _facts(results, folder)
     references = _references(folder)
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
@@ -104,12 +105,13 @@ def write_reference(results: Path, folder: StudyFolder) -> Path:
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
     when results cannot be read or the file cannot be written.
     """
-    facts = _facts(results)
+    facts = _facts(results, folder)
     if facts["not_ok"]:
         raise StudyError(
             f"runs that are not ok: {facts['not_ok']}; a reference needs every run",
             hint="see dataset/exclusions.csv",
         )
+    check_figures(results, folder.path)
     facts["artifacts"] = folder.catalogue.shown(drawn(results))
     place = folder.path / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
@@ -159,7 +161,8 @@ def provenance(results: Path) -> dict[str, str]:
     return {**{key: pins.get(key, "none") for key in KEYS}, "lock": lock}
 
 
-def _facts(results: Path) -> dict[str, Any]:
+def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
+    check_seal(results, "dataset")
     key = provenance(results)
     plan = read_lock(results / "lock.json")
     tables = dataset_digests(results)
@@ -172,7 +175,7 @@ def _facts(results: Path) -> dict[str, Any]:
         "tables": tables,
         "dataset": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
         "not_ok": max(0, len(exclusions) - 1),
-        "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results)},
+        "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results, folder.path)},
     }
 
 

@@ -9,6 +9,9 @@ give an equal page.
 from __future__ import annotations
 
 import base64
+import dataclasses
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.figures.document import FiguresDocument, beyond_the_paper
+from longfat.figures.drawing import FOLDER, check_figures
 from longfat.manifest.models import Header
 from longfat.network import ports
 from longfat.plan.lockfile import read_lock
@@ -31,6 +35,7 @@ from longfat.report.achieved import achieved, made_with
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
+from longfat.seals import seal, seal_of
 from longfat.studies import CLAIMS, FIGURES, StudyFolder
 
 REPORT = "report.html"
@@ -72,12 +77,13 @@ class Setting:
 def write_report(results: Path, folder: StudyFolder) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
-    Raises RigError when dataset or verdicts are missing or the page cannot be written, StudyError on faulty
-    study files.
+    Raises RigError when dataset or verdicts are missing or the page cannot be written, RecordError when something was
+    changed since it was made, StudyError on faulty study files.
     """
     plan = read_lock(results / "lock.json")
     dataset = load_dataset(results)
-    verdicts = read_verdicts(results)
+    verdicts = read_verdicts(results, folder.path)
+    check_figures(results, folder.path)
     study, figures = folder.study, folder.figures
     drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
     noun, nouns = claim_nouns(study.header)
@@ -103,11 +109,14 @@ def write_report(results: Path, folder: StudyFolder) -> Path:
         achieved=achieved(dataset),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
-        digests=_digests(results, plan),
+        digests=_digests(results, plan, verdicts),
         measured=measured,
         files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
     )
-    return write_page(results / REPORT, page)
+    path = write_page(results / REPORT, page)
+    before = (seal_of(results, step) for step in ("dataset", "verdicts", "figures"))
+    seal(results, "report", [path, *(one for one in before if one.exists())])
+    return path
 
 
 def measured(evidence: Evidence) -> str:
@@ -207,7 +216,7 @@ def _figures(
         ShownFigure(
             artifact=figure.artifact,
             title=figure.title,
-            image=_data_address(results / "figures" / f"{figure.artifact}.svg"),
+            image=_data_address(results / FOLDER / f"{figure.artifact}.svg"),
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
@@ -255,11 +264,17 @@ def _reason(run: Run) -> str:
     return run.reason or "no reason recorded"
 
 
-def _digests(results: Path, plan: Plan) -> list[tuple[str, str]]:
+def _digests(results: Path, plan: Plan, verdicts: list[Verdict]) -> list[tuple[str, str]]:
     rows = list(provenance(results).items())
     rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
     rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
     rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]
+    words = json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], sort_keys=True)
+    rows.append(("verdicts", hashlib.sha256(words.encode()).hexdigest()))
+    figures = hashlib.sha256()
+    for path in sorted((results / FOLDER).glob("*.csv")):
+        figures.update(path.name.encode() + path.read_bytes())
+    rows.append(("data of the figures", figures.hexdigest()))
     return rows
 
 

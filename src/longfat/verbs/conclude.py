@@ -214,7 +214,7 @@ def _dataset(results: Path, events: EventSink) -> bool:
 
 def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verdict]:
     stage(events, "judging the claims")
-    verdicts = judge(results, folder.study, folder.claims)
+    verdicts = judge(results, folder.study, folder.claims, folder.judged_by)
     stage(events, "drawing the figures")
     notebook = repository_root() / "analysis" / "notebooks" / f"{folder.name}.ipynb"
     if notebook.exists():

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``./just campaign kill|damage|fuzz|extreme``: rounds for so long, a table, and an exit status of 1 if any is bad."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import tempfile
+from pathlib import Path
+
+from campaigns.rounds import BAD, Play, played, table
+
+KINDS = {"kill": "Kills", "damage": "Damages", "fuzz": "Nonsense", "extreme": "Extremes"}
+
+
+def say(line: str) -> None:
+    """Print at once: a long campaign is watched."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Play one campaign."""
+    parser = argparse.ArgumentParser(prog="./just campaign", description=__doc__)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--minutes", type=float, default=2.0, help="how long rounds are begun (default 2)")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (default 1)")
+    parser.add_argument("--only", type=int, nargs="+", default=(), metavar="ROUND", help="these rounds alone")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="longfat-campaign-") as work:
+        campaign = getattr(importlib.import_module(f"campaigns.{given.kind}"), KINDS[given.kind])
+        play: Play = campaign(Path(work)).play
+        rounds = list(played(play, given.seed, given.minutes, say, given.only))
+    bad = sum(one.outcome in BAD for one in rounds)
+    say(f"\ncampaign {given.kind}, seed {given.seed}: {len(rounds)} rounds, {bad} bad\n\n{table(rounds)}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command's processes: all below it, and those that it left. Must strike none but these."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process by its number and the time of its start, which no other has together."""
+
+    number: int
+    started: str
+    line: str
+
+    @property
+    def lives(self) -> bool:
+        """Whether it still runs; one that waits for its parent to look has ended."""
+        return _started(self.number) == self.started
+
+    def strike(self, by: signal.Signals) -> bool:
+        """Send a signal; whether it was still there."""
+        try:
+            if not self.lives:
+                return False
+            os.kill(self.number, by)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def below(number: int) -> list[Process]:
+    """The process and all that are below it, however far down."""
+    found: list[Process] = []
+    numbers = [number]
+    for one in numbers:  # it grows meanwhile
+        started = _started(one)
+        if started is None:
+            continue
+        try:
+            line = Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            for task in Path(f"/proc/{one}/task").iterdir():
+                numbers += map(int, (task / "children").read_text().split())
+        except OSError:
+            continue  # it ended meanwhile
+        found.append(Process(one, started, line))
+    return found
+
+
+def marked(variable: str, value: str) -> list[Process]:
+    """All processes with this in their environment, orphans included; not those that replace it, as a guest does."""
+    wanted = f"{variable}={value}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found += below(int(folder.name))[:1]
+        except OSError:
+            continue
+    return found
+
+
+def _started(number: int) -> str | None:
+    """The process's time of start in ticks since boot; None where it has ended."""
+    try:
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]  # proc(5): state and starttime

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaigns see what they are there to see, and a seed says all that is drawn."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from campaigns import rounds
+from campaigns.damage import Damages
+from campaigns.extreme import manifest
+from campaigns.kill import Kills
+from campaigns.mutations import another_text, damaged
+from campaigns.processes import below, marked
+from campaigns.rounds import Round, played, table
+from fabricated_results import MANIFEST
+
+from longfat import seals
+from longfat.relations import judge
+
+
+def test_the_table_has_a_row_for_each_thing_that_was_struck_and_always_says_what_is_bad() -> None:
+    found = [Round("lock", "found"), Round("lock", "found"), Round("table", "harmless"), Round("table", "wrong", "so")]
+    assert table(found) == (
+        "| struck | rounds | found | harmless | lost | wrong | traceback |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| lock | 2 | 2 | 0 | 0 | 0 | 0 |\n"
+        "| table | 2 | 0 | 1 | 0 | 1 | 0 |\n"
+        "| all | 4 | 2 | 1 | 0 | 1 | 0 |"
+    )
+
+
+def test_a_round_can_be_played_again_alone_and_a_bad_one_is_told_with_its_number() -> None:
+    told: list[str] = []
+
+    def play(chance: random.Random) -> Round:
+        return Round("dice", "wrong" if chance.random() < 0.3 else "found", str(chance.random()))
+
+    many = list(played(play, 7, 0, told.append, range(1, 20)))
+    (bad, *_) = (number for number, one in enumerate(many, start=1) if one.outcome == "wrong")
+    assert told[0] == f"round {bad} of seed 7, dice: wrong: {many[bad - 1].text}"
+    assert list(played(play, 7, 0, told.append, [bad])) == [many[bad - 1]]
+    assert len(list(played(play, 7, 0, told.append))) == 1, "one round is played in any time"
+    assert all(word in ("lost", "wrong", "traceback") for word in rounds.BAD)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"text " * 300])
+def test_a_damaged_file_is_another_one_each_time(tmp_path: Path, content: bytes) -> None:
+    kinds = set()
+    for number in range(60):
+        path = tmp_path / str(number)
+        path.write_bytes(content)
+        kinds.add(damaged(path, random.Random(number)))
+        assert not path.is_file() or path.is_symlink() or path.read_bytes() != content
+    assert len(kinds) == (2 if not content else 8)
+
+
+def test_what_is_drawn_depends_on_the_seed_alone() -> None:
+    lines = MANIFEST.splitlines()
+    for draw in (lambda chance: another_text(MANIFEST, lines, chance), manifest):
+        assert [draw(random.Random(seed)) for seed in range(20)] == [draw(random.Random(seed)) for seed in range(20)]
+        assert len({str(draw(random.Random(seed))) for seed in range(20)}) > 15
+
+
+@pytest.fixture
+def damages(tmp_path: Path) -> Iterator[Damages]:
+    campaign = Damages(tmp_path)
+    yield campaign
+    campaign.patch.undo()
+
+
+def test_damage_that_nobody_checks_for_is_seen(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {damages.play(random.Random(seed)).outcome for seed in range(12)} & {*rounds.BAD} == set()
+    monkeypatch.setattr(seals, "_changed", lambda folder, sealed: iter(()))
+    assert "wrong" in {damages.play(random.Random(seed)).outcome for seed in range(12)}
+
+
+def test_a_fault_of_the_program_is_seen(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "shown", None)
+    monkeypatch.setattr(judge, "check_seal", lambda *arguments: len(None))  # type: ignore[arg-type]
+    assert "traceback" in {damages.play(random.Random(seed)).outcome for seed in range(12)}
+
+
+def test_records_that_are_made_again_are_lost_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = Kills(tmp_path, ("fake",))
+    before = iter([{"one": 1}, {"one": 2}])
+    monkeypatch.setattr("campaigns.kill.records", lambda folder: next(before))
+    found = campaign.play(random.Random("1:2"))
+    assert (found.outcome, "records that were there" in found.text) == ("lost", True), found
+
+
+def test_processes_are_found_however_far_down_and_struck_alone() -> None:
+    inner = "import time; time.sleep(60)"
+    outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
+    with subprocess.Popen([sys.executable, "-c", outer], env={"CAMPAIGN_OF_TEST": "yes"}) as process:
+        end = time.monotonic() + 20
+        while len(tree := below(process.pid)) < 2 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert {one.number for one in marked("CAMPAIGN_OF_TEST", "yes")} == {one.number for one in tree}
+        assert all(one.strike(signal.SIGKILL) for one in reversed(tree))
+    assert not any(one.lives or one.strike(signal.SIGKILL) for one in tree)

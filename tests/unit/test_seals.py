@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the raw records to the report: a file that was changed since it was made is refused by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fabricated_results import CLAIMS, FIGURES, MANIFEST, judge_study, write_results, write_study
+from typer.testing import CliRunner, Result
+
+from longfat.cli import app
+from longfat.dataset.build import build_dataset
+from longfat.report.opened import draw_all
+from longfat.report.report import write_report
+from longfat.studies import StudyFolder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a study and its results, reported."""
+    root = tmp_path_factory.mktemp("whole")
+    study, results = write_study(root), root / "results" / "small"
+    write_results(study, results)
+    build_dataset(results)
+    judge_study(results, study)
+    draw_all(results, StudyFolder(study))
+    write_report(results, StudyFolder(study))
+    return root
+
+
+@pytest.fixture
+def results(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of them."""
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path / "copy"))
+    return shutil.copytree(whole, tmp_path / "copy", symlinks=True) / "results" / "small"
+
+
+def call(verb: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, [verb, *arguments], env={"COLUMNS": "200"})
+
+
+def edit_goodput(path: Path) -> None:
+    """Say that every flow had 1 Mbit/s."""
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("goodput_bps")
+    pq.write_table(table.set_column(place, "goodput_bps", pa.array([1e6] * len(table))), path)
+
+
+def edit_verdict(path: Path) -> None:
+    text = path.read_text(encoding="ascii")
+    assert '"verdict": "reproduced"' in text
+    path.write_text(text.replace('"verdict": "reproduced"', '"verdict": "not_reproduced"', 1), encoding="ascii")
+
+
+def edit_text(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "verbs", "mended_by"),
+    [
+        ("dataset/flows.parquet", edit_goodput, ("analyse", "report", "reference"), "dataset"),
+        ("dataset/exclusions.csv", edit_text, ("analyse", "report", "reference"), "dataset"),
+        ("dataset/counters.parquet", Path.unlink, ("analyse", "report", "reference"), "dataset"),
+        ("verdicts.json", edit_verdict, ("report", "reference"), "analyse"),
+        ("figures/fig-1.csv", edit_text, ("report", "reference"), "analyse"),
+        ("figures/fig-1.svg", edit_text, ("report", "reference"), "analyse"),
+        ("figures/fig-2.png", Path.unlink, ("report", "reference"), "analyse"),
+        ("claims-first.json", edit_text, ("report", "reference"), "analyse"),
+    ],
+)
+def test_an_edited_file_is_refused_by_name_until_it_is_made_anew(
+    results: Path, file: str, edit: Callable[[Path], None], verbs: tuple[str, ...], mended_by: str
+) -> None:
+    edit(results / file)
+    for verb in verbs:
+        refused = call(verb, "small")
+        assert refused.exit_code == 3, refused.output
+        assert f"{results / file} (" in refused.stderr
+        assert f"hint: `longfat {mended_by} STUDY`" in refused.stderr
+    assert call(mended_by, "small").exit_code == 0
+    assert call("analyse", "small").exit_code == 0
+    assert call("report", "small").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("claims.yaml", CLAIMS), ("figures.yaml", FIGURES), ("study.yaml", MANIFEST)]
+)
+def test_verdicts_and_figures_of_another_study_file_are_not_reported(results: Path, file: str, text: str) -> None:
+    path = results.parents[1] / "experiments/small" / file
+    path.write_text(text + "# another\n", encoding="utf-8")
+    refused = call("report", "small")
+    assert (refused.exit_code, f"{path} (changed)" in refused.stderr) == (3, True), refused.output
+    assert call("analyse", "small").exit_code == 0
+    assert call("report", "small").exit_code == 0
+
+
+def test_metrics_that_came_after_the_verdicts_are_named(results: Path) -> None:
+    path = results.parents[1] / "experiments/small/metrics.py"
+    path.write_text('"""None yet."""\n', encoding="utf-8")
+    assert f"{path} (added)" in call("report", "small").stderr
+
+
+def test_a_dataset_is_that_of_its_lock_and_of_its_raw_records(results: Path) -> None:
+    record = next((results / "raw").glob("delay*"))
+    lock = results / "lock.json"
+    for path, change in ((record / "SHA256SUMS", edit_text), (lock, edit_text)):
+        before = path.read_bytes()
+        change(path)
+        assert f"{path} (changed)" in call("analyse", "small").stderr
+        path.write_bytes(before)
+    assert call("analyse", "small").exit_code == 0
+    shutil.rmtree(record)
+    assert f"{record / 'SHA256SUMS'} (missing)" in call("analyse", "small").stderr
+
+
+def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
+    lock = results / "lock.json"
+    text = lock.read_text(encoding="ascii")
+    assert '"window":1048576' in text
+    lock.write_text(text.replace('"window":1048576', '"window":1048577', 1), encoding="ascii")
+    refused = call("dataset", "small")
+    assert refused.exit_code == 3
+    assert f"not as it was when the plan was locked: {lock} (changed)" in refused.stderr
+    shutil.rmtree(results / "seals")
+    assert call("dataset", "small").exit_code == 0, "what was made before there were seals"
+
+
+def test_a_dataset_can_be_judged_where_no_raw_record_is_kept(results: Path) -> None:
+    before = (results / "verdicts.json").read_bytes()
+    shutil.rmtree(results / "raw")
+    assert call("analyse", "small").exit_code == 0
+    assert (results / "verdicts.json").read_bytes() == before
+
+
+def test_verdicts_of_another_dataset_are_not_reported(results: Path) -> None:
+    shutil.rmtree(next((results / "raw").glob("delay*")))
+    assert call("dataset", "small").exit_code == 4
+    refused = call("report", "small")
+    assert (refused.exit_code, f"{results}/seals/dataset.json (changed)" in refused.stderr) == (3, True)
+
+
+def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Path) -> None:
+    front = results.parent / "index.html"
+    assert call("reports").exit_code == 0
+    assert 'href="small/report.html"' in front.read_text(encoding="utf-8")
+    edit_text(results / "report.html")
+    assert call("reports").exit_code == 0
+    page = front.read_text(encoding="utf-8")
+    assert 'href="small/report.html"' not in page
+    assert f"{results / 'report.html'} (changed)" in page
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": 2}', '{"format": 1, "results": 7, "study": {}}', "[" * 9999]
+)
+def test_a_seal_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
+    (results / "seals/dataset.json").write_text(text, encoding="ascii")
+    refused = call("analyse", "small")
+    assert refused.exit_code == 3, refused.output
+    assert f"{results}/seals/dataset.json: the seal cannot be read" in refused.stderr
+
+
+def test_a_seal_that_was_changed_itself_says_so_and_accuses_no_file(results: Path) -> None:
+    path = results / "seals/figures.json"
+    text = path.read_text(encoding="ascii")
+    digest = next(iter(json.loads(text)["study"].values()))
+    path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
+    refused = call("report", "small")
+    assert f"{path}: the seal cannot be read: ValueError('it was changed itself')" in refused.stderr
+
+
+def test_results_without_seals_are_made_anew_first(results: Path) -> None:
+    shutil.rmtree(results / "seals")
+    refused = call("report", "small")
+    assert "the seal cannot be read: there is none\n  hint: `longfat dataset STUDY` builds it anew" in refused.stderr
+
+
+def test_a_file_that_may_not_be_read_is_refused_by_name(results: Path) -> None:
+    path = results / "figures/fig-1.png"
+    path.unlink()
+    path.symlink_to(path.name)
+    refused = call("report", "small")
+    assert refused.exit_code == 3
+    assert f"{path} (too many levels of symbolic links)" in refused.stderr
+
+
+def test_the_same_records_have_the_same_seals(whole: Path, results: Path) -> None:
+    for verb in ("dataset", "analyse", "report"):
+        assert call(verb, "small").exit_code == 0
+    for name in os.listdir(results / "seals"):
+        assert (results / "seals" / name).read_bytes() == (whole / "results/small/seals" / name).read_bytes()
