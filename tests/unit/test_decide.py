@@ -14,7 +14,8 @@ from fabricated_results import CLAIMS, write_results
 
 from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, Combination, begin
-from longfat.evidence.judged import Ground, evidence_of
+from longfat.evidence.ground import Ground
+from longfat.evidence.judged import evidence_of
 from longfat.evidence.looks import LOOKS
 from longfat.evidence.next_step import Chooser
 from longfat.evidence.planned import Planned

@@ -47,7 +47,7 @@ def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[
     """The verdicts by the evidence, and what was left out."""
     found = evidence_of(study, read_epochs(root / FOLDER), **choice)
     assert found is not None
-    return {item.verdict.claim: item.verdict.verdict for item in found.verdicts()}, found.exclusions
+    return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
 
 
 def row(**changes: object) -> Row:
@@ -76,8 +76,8 @@ def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tm
     shutil.rmtree(tmp_path / "results")
     found = evidence_of(study, read_epochs(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
-    assert [item.verdict for item in found.verdicts()] == from_dataset
-    assert [item.profile for item in found.verdicts()] == ["paper", "paper"]
+    assert [item.verdict for item in found.judged] == from_dataset
+    assert [item.profile for item in found.judged] == ["paper", "paper"]
 
 
 def test_adding_twice_adds_nothing_and_changes_no_byte(study: Path, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: 
     )
     found = evidence_of(study, read_epochs(tmp_path / FOLDER))
     assert found is not None
-    (halves,) = (item.verdict for item in found.verdicts() if item.verdict.claim == "halves")
+    (halves,) = (item.verdict for item in found.judged if item.verdict.claim == "halves")
     assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)
 
 

@@ -7,7 +7,7 @@ twice, are read as what they are: git needs no help but that of ``.gitattributes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,13 +111,6 @@ def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
             raise RigError(f"the evidence cannot be written: {error.strerror}", where=str(path)) from error
         written.append(path)
     return written
-
-
-def every_row(rows: Rows) -> Iterator[tuple[Place, Row]]:
-    """All rows in canonical order."""
-    for place in sorted(rows):
-        for key in sorted(rows[place]):
-            yield place, rows[place][key]
 
 
 def by_place(pairs: Iterable[tuple[Place, Row]]) -> Rows:

@@ -8,7 +8,7 @@ that draw them need the raw runs.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,10 +42,6 @@ def wanted(folder: Path, study: Study) -> tuple[Selection, ...]:
     return tuple(
         {(one.experiment, one.metric, one.flow, *sorted(one.parameters.items())): one for one in whole}.values()
     )
-
-
-def _what(one: Selection) -> Hashable:
-    return one.experiment, one.metric, one.flow, *sorted(one.parameters.items())
 
 
 def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:

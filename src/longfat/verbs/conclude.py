@@ -129,7 +129,7 @@ def _print_evidence(folder: Path, console: Console) -> None:
     one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
     if one is not None:
         console.print("by the evidence that is committed:", highlight=False)
-        print_evidence(one, one.verdicts(), console, claims=False)
+        print_evidence(one, console, claims=False)
 
 
 def smoke(machine: Machine, console: Console) -> bool:

@@ -18,7 +18,8 @@ from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
-from longfat.evidence.judged import Ground, evidence_of
+from longfat.evidence.ground import Ground
+from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser, Step
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
