@@ -72,6 +72,7 @@ PARTS: dict[str, Part] = {
     ),
     "report": _part(
         "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "evidence",
         "figures",
         "relations",
         "dataset",

@@ -7,7 +7,7 @@ Owns which profile a claim is judged on, and what is said of one that is open or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,13 @@ class Evidenced:
     @property
     def runs(self) -> int:
         """How many runs count."""
-        return sum(len(rows) for ground in self.grounds for rows in ground.rows.values())
+        return self.valid_runs[1]
+
+    @property
+    def valid_runs(self) -> tuple[int, int]:
+        """How many of the runs that count are valid, and how many they are."""
+        kept = [row for ground in self.grounds for rows in ground.rows.values() for row in rows]
+        return sum(row.measured is not None for row in kept), len(kept)
 
     @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
@@ -139,14 +145,14 @@ class Evidenced:
 
 def evidence_of(
     folder: Path,
-    epochs: list[Epoch],
+    epochs: Sequence[Epoch],
     *,
     epoch: str | None = None,
     stack: str | None = None,
     rows: Rows | None = None,
     profile: str | None = None,
 ) -> Evidenced | None:
-    """The evidence of a study's folder, of its newest epoch or of the one named; None where there is none.
+    """The evidence of a study's folder, of its newest epoch and own stack or those named; None where there is none.
 
     ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
     of the epoch named, if only the runs that are missing.
@@ -161,6 +167,8 @@ def evidence_of(
     load_own_metrics(folder)
     rows = read_rows(folder, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
+    if profile is None and not any(of for place, of in rows.items() if (place.epoch, place.stack) == (epoch, stack)):
+        return None
     members = next((known.members for known in epochs if known.name == epoch), {})
     backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
     left_out: Counter[str] = Counter()

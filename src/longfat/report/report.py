@@ -2,8 +2,8 @@
 """Assembles the report of a study: one HTML page that needs nothing else.
 
 Owns what the page tells and in which order; its looks are in ``report.html.j2``. Computes no metric and gives
-no verdict: it shows what dataset, verdicts and figures hold. No wall-clock time gets in, so equal results
-give an equal page.
+no verdict: it shows what dataset, verdicts and figures hold, and beside them what the committed evidence says. No
+wall-clock time gets in, so equal results and evidence give an equal page.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.judged import Evidenced
 from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
@@ -25,7 +26,7 @@ from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.relations.claims import CLAIMS, claim_nouns
-from longfat.relations.counting import VERDICT_WORDS, apart, tally
+from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.beside import Beside, beside
@@ -42,7 +43,7 @@ OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no
 class ShownFigure:
     """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
 
-    ``source`` says who states it, and is "" where nobody does.
+    ``source`` says who states it, and is "" where nobody does; ``claims`` has the word on each.
     """
 
     artifact: str
@@ -51,7 +52,7 @@ class ShownFigure:
     source: str
     stated: str
     numbers: tuple[str, ...]
-    claims: tuple[Verdict, ...]
+    claims: Mapping[str, VerdictWord]
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,10 @@ class Setting:
     hosts: tuple[str, ...]
 
 
-def write_report(results: Path, study_dir: Path) -> Path:
+def write_report(results: Path, study_dir: Path, evidence: Evidenced | None = None) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
+    With ``evidence``, all that is committed of the study's, each claim has its verdict by that first.
     Raises RigError when dataset or verdicts are missing or the page cannot be written, StudyError on faulty
     study files.
     """
@@ -79,7 +81,8 @@ def write_report(results: Path, study_dir: Path) -> Path:
     study = load_study(study_dir / "study.yaml")
     figures = read_figures(study_dir, study)
     noun, nouns = claim_nouns(study.header)
-    counts = tally(verdict.counted for verdict in verdicts)
+    judged = {item.verdict.claim: item for item in evidence.judged} if evidence else {}
+    word_of = {one.claim: judged[one.claim].verdict.verdict if one.claim in judged else one.verdict for one in verdicts}
     page = render(
         "report.html.j2",
         plan=plan,
@@ -88,13 +91,16 @@ def write_report(results: Path, study_dir: Path) -> Path:
         nouns=nouns,
         source=_source(study.header, verdicts),
         runs=_counts([run.status for run in dataset.runs], STATUSES),
-        verdict_counts=counts["measured"],
-        apart=apart(counts),
-        words={word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICT_WORDS},
+        counts=tally(verdict.counted for verdict in verdicts),
+        apart=apart,
+        evidence=evidence,
+        judged=judged,
+        word_of=word_of,
+        words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
         origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        sections=_sections(_figures(results, figures, verdicts), study.header),
+        sections=_sections(_figures(results, figures, verdicts, word_of), study.header),
         other=_beside(results, study_dir, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
         settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
@@ -197,7 +203,9 @@ def _port_text(port: Any) -> str:
     return ", ".join(parts)
 
 
-def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -> list[ShownFigure]:
+def _figures(
+    results: Path, figures: FiguresDocument, verdicts: list[Verdict], word_of: Mapping[str, VerdictWord]
+) -> list[ShownFigure]:
     return [
         ShownFigure(
             artifact=figure.artifact,
@@ -206,7 +214,7 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
-            claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
+            claims={one.claim: word_of[one.claim] for one in verdicts if figure.artifact in (one.artifact, *one.also)},
         )
         for figure in figures.figures
     ]

@@ -17,11 +17,11 @@ from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.events import EventSink
 from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.execute.results import Results, open_results
 from longfat.manifest.load import load_header, load_study
 from longfat.manifest.models import Header
-from longfat.plan.lockfile import require_study
+from longfat.plan.lockfile import read_lock, require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
@@ -74,7 +74,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder)
+        path = write_report(results.path, folder, _evidence(folder, results))
     _print_pages(path, console)
     return True
 
@@ -102,7 +102,7 @@ def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Ve
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder)
+        path = write_report(results.path, folder, _evidence(folder, results))
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
@@ -122,6 +122,11 @@ def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, consol
     folder = find_study(name)
     _print_evidence(folder, console)
     return verify(name, sample, seed, jobs, console)
+
+
+def _evidence(folder: Path, results: Results) -> Evidenced | None:
+    """All evidence of the results' stack that is committed, if there is some."""
+    return evidence_of(folder, read_epochs(repository_root() / FOLDER), stack=read_lock(results.lock).stack)
 
 
 def _print_evidence(folder: Path, console: Console) -> None:
@@ -193,7 +198,8 @@ def _print_pages(report: Path | None, console: Console) -> None:
     if report is not None:
         console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
     if report is None or report.parent.resolve().parent == home.resolve():
-        front = write_front(home, repository_root() / "experiments")
+        epochs = read_epochs(repository_root() / FOLDER)
+        front = write_front(home, repository_root() / "experiments", epochs)
         console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
 
 
