@@ -9,7 +9,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --sample)
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --budget --sample)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"

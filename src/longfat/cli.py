@@ -25,6 +25,7 @@ from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_options import (
     RUNS_NOT_VALID,
     BackendName,
+    Budget,
     EpochName,
     Jobs,
     LabEnvironment,
@@ -34,6 +35,7 @@ from longfat.cli_options import (
     Profile,
     Results,
     Sample,
+    SampleOnly,
     Scheduler,
     Seed,
     Stack,
@@ -80,14 +82,14 @@ def reproduce(
     results: Results = None,
     scheduler: Scheduler = None,
     lab: UsedLab = None,
-    sample: Annotated[
-        str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
-    ] = None,
+    sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    budget: Budget = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome() as console:
         from longfat.verbs import conclude
+        from longfat.verbs.decide import seconds_of
         from longfat.verbs.run import Machine
         from longfat.verbs.study import Choices
 
@@ -96,7 +98,7 @@ def reproduce(
             return
         choices = Choices(profile, ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler, lab)
-        finish(conclude.reproduce(study, choices, machine, console))
+        finish(conclude.reproduce(study, choices, machine, console, seconds_of(budget)))
 
 
 @app.command()
@@ -270,7 +272,7 @@ def verdicts(
 @app.command()
 def decide(
     study: Study,
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
+    budget: Budget = None,
     claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
     profile: Profile = "quick",
     stack: Stack = None,
@@ -281,8 +283,7 @@ def decide(
     with outcome() as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
-        seconds = seconds_of(budget) if budget is not None else None
-        finish(decide(study, Wanted(seconds, ids(claims), profile, stack, backend, jobs), console))
+        finish(decide(study, Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs), console))
 
 
 @evidence.command("add")

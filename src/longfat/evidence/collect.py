@@ -41,12 +41,16 @@ class Collected:
     left_out: tuple[str, ...]
 
 
-def combination_of(plan: Plan) -> Combination:
-    """What the runs of a lock were made with. Raises StudyError where such runs do not repeat to the byte."""
-    backend = plan.pins.get("backend", "")
+def require_repeatable(backend: str) -> None:
+    """Raise StudyError where a backend's runs do not repeat to the byte."""
     if not traits_of(backend).own_world:
         hint = "only runs of the project's kernel in virtual time are equal to the byte wherever they are run"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
+
+
+def combination_of(plan: Plan) -> Combination:
+    """What the runs of a lock were made with. Raises StudyError where such runs do not repeat to the byte."""
+    require_repeatable(plan.pins.get("backend", ""))
     return Combination.of(plan.pins)
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
+from longfat.errors import StudyError
 from longfat.events import EventSink
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
@@ -31,6 +32,7 @@ from longfat.report.notebook import run_notebook
 from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
+from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, study_name
 from longfat.verbs.verdicts import print_evidence
@@ -85,15 +87,37 @@ def reports(console: Console) -> bool:
     return True
 
 
-def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as."""
+def reproduce(name: str, choices: Choices, machine: Machine, console: Console, budget: float | None = None) -> bool:
+    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
+
+    With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
+    """
     folder = find_study(name)
     load_all(folder)  # a fault in claims or figures is found before hours of runs
     _print_evidence(folder, console)
     given = results_path(folder, machine.results, machine.backend)
-    with open_results(given) as results, listen(results, console) as events:
-        run_study(folder, choices, machine, results, events)
-    return conclude(folder, given, console)[0]
+
+    def runs_of_profile() -> None:
+        with open_results(given) as results, listen(results, console) as events:
+            run_study(folder, choices, machine, results, events)
+
+    if budget is None:
+        runs_of_profile()
+        return conclude(folder, given, console)[0]
+    decided = decide(name, _wanted(choices, machine, given, budget), console, runs_of_profile)
+    return conclude(folder, given, console)[0] and decided
+
+
+def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> Wanted:
+    """What to decide besides the runs of a profile. Raises StudyError on what cannot be chosen of evidence."""
+    options = (("--seed", choices.seed), ("--scheduler", machine.scheduler), ("--lab", machine.lab))
+    for option, value in options:
+        if value is not None:
+            hint = f"leave {option} out, or --budget: then the runs of the profile are made alone"
+            raise StudyError(
+                "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
+            )
+    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
 
 
 def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
