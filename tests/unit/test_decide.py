@@ -248,5 +248,5 @@ def test_what_evidence_cannot_be_made_with_is_refused_before_any_run(
 
 def test_what_is_open_in_the_end_says_what_it_lacks(study: Path) -> None:
     text = printed(lambda console: decide("small", Wanted(0.0, (), "paper", None, "fake", 1), console))
-    assert "open: window-limits: " in text and "; lacks 12 runs of profile quick, about 0." in text
-    assert "open: halves: " in text and "; lacks 3 runs of profile quick, about 0." in text
+    assert "open: window-limits: " in text and "; lacks 12 runs of profile paper, about 0." in text
+    assert "open: halves: " in text and "; lacks 3 runs of profile paper, about 0." in text

@@ -13,8 +13,6 @@ from functools import cached_property
 from longfat.evidence.ground import Ground
 from longfat.evidence.looks import LOOKS
 from longfat.evidence.wanted import selections_of_claim
-from longfat.metrics import METRICS
-from longfat.metrics.quantities import key_of
 from longfat.plan.estimate import run_seconds
 from longfat.relations.claims import Claim
 
@@ -64,7 +62,7 @@ class Lack:
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"lacks {runs} of profile {self.profile}, about {self.seconds / 60:.1f} min of CPU"
+        return f"lacks {runs} of profile {self.profile}, about {max(self.seconds / 60, 0.1):.1f} min of CPU"
 
 
 def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack | None:
@@ -81,12 +79,9 @@ def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack |
         if not runs:
             return None
         missing |= {(run.scenario, number) for run in runs for number in costs.missing(run.scenario, least)}
-        if not METRICS[selection.metric].over:  # of points in a run the evidence keeps nothing
-            missing |= {
-                (run.scenario, run.repetition)
-                for run in runs
-                if run.status == "ok" and key_of(run, selection) not in ground.values.computed
-            }
+        missing |= {
+            (run.scenario, run.repetition) for run in runs if run.status == "ok" and ground.lacks(run, selection)
+        }
     if {ground.spec(*run) for run in missing} <= {*known}:
         return None
     return Lack(ground.profile, len(missing), sum(costs.of_run(name) for name, _ in missing))

@@ -20,7 +20,7 @@ from longfat.evidence.store import Place
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
-from longfat.metrics.quantities import key_of
+from longfat.metrics.quantities import Selection, key_of
 from longfat.relations.evaluate import Grounds
 
 
@@ -54,11 +54,14 @@ class EvidenceDataset(Dataset):
 
 @dataclass(frozen=True)
 class Ground:
-    """What claims are judged on: the evidence of one profile."""
+    """What claims are judged on: the evidence of one profile.
+
+    ``values`` is None where it has all that its runs can give.
+    """
 
     planned: Planned
     grounds: Grounds
-    values: Values
+    values: Values | None
     rows: Mapping[str, tuple[Row, ...]]  # those that count, by scenario, in the order of repetitions
 
     @property
@@ -70,6 +73,12 @@ class Ground:
     def specs(self) -> frozenset[str]:
         """The digests of the runs that are there."""
         return frozenset(row.spec for rows in self.rows.values() for row in rows)
+
+    def lacks(self, run: Run, selection: Selection) -> bool:
+        """Whether it does not have a value of a run; of metrics with several points in a run it keeps none."""
+        if self.values is None or METRICS[selection.metric].over:
+            return False
+        return key_of(run, selection) not in self.values.computed
 
     def spec(self, scenario: str, repetition: int) -> str:
         """The digest of a run of the profile, as rows have it."""

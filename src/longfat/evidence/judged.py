@@ -32,7 +32,7 @@ PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
 
 CHEAPEST_FIRST = ("quick", "paper")
-"""A claim that cannot be judged lacks runs of the first of these that could measure it."""
+"""A claim that cannot be judged lacks runs of the first of these that could measure it; before, of those with runs."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Evidenced:
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
 
     def _lacks(self, claim: Claim) -> Iterator[Lack]:
-        """What a claim lacks of each profile that could measure it, the cheapest first."""
+        """What a claim lacks of each profile that could measure it."""
         known: set[str] = set()
         for ground in self._measurable:
             if lack := lack_of(claim, ground, known):
@@ -132,14 +132,12 @@ class Evidenced:
 
     @cached_property
     def _measurable(self) -> tuple[Ground, ...]:
-        """The grounds of the profiles that the study has, those without evidence included."""
+        """The grounds of the profiles that the study has: those with evidence, then the others."""
         own = {ground.profile: ground for ground in self.grounds}
-        found = []
+        found = [own[name] for name in CHEAPEST_FIRST if name in own]
         for name in CHEAPEST_FIRST:
             planned = planned_or_none(self.study, self.stack, name, self.backend) if name not in own else None
-            if planned is not None:
-                own[name] = ground_of(self.folder, planned, (), Counter())
-            found += [own[name]] if name in own else []
+            found += [ground_of(self.folder, planned, (), Counter())] if planned is not None else []
         return tuple(found)
 
 

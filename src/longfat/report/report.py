@@ -18,14 +18,17 @@ from typing import Any
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.collect import ground_of_results
+from longfat.evidence.costs import Lack, lack_of
 from longfat.evidence.judged import Evidenced
 from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
+from longfat.manifest.study import Study
 from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
-from longfat.relations.claims import CLAIMS, claim_nouns
+from longfat.relations.claims import CLAIMS, claim_nouns, read_claims
 from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
@@ -95,6 +98,7 @@ def write_report(results: Path, study_dir: Path, evidence: Evidenced | None = No
         apart=apart,
         evidence=evidence,
         judged=judged,
+        lacks=_lacks(study_dir, study, plan, dataset, verdicts),
         word_of=word_of,
         words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
         origin=read_origin(results),
@@ -218,6 +222,16 @@ def _figures(
         )
         for figure in figures.figures
     ]
+
+
+def _lacks(study_dir: Path, study: Study, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
+    """What the results lack of the profile's runs, by claim that is not measured."""
+    open_ = {verdict.claim for verdict in verdicts if verdict.verdict == "not_measured"}
+    ground = ground_of_results(study_dir, study, plan, dataset) if open_ else None
+    if ground is None:
+        return {}
+    claims = [claim for claim in read_claims(study_dir, study) if claim.id in open_]
+    return {claim.id: lack for claim in claims if (lack := lack_of(claim, ground))}
 
 
 def _source(header: Header, verdicts: list[Verdict]) -> str:
