@@ -14,7 +14,7 @@ default:
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
 
-# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch; docs/evidence.md)
+# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch --stack; docs/evidence.md)
 [group('study')]
 verdicts *STUDIES:
     @longfat verdicts "$@"

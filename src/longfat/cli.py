@@ -114,10 +114,7 @@ def smoke(
 
 
 @app.command()
-def crosscheck(
-    backends: Annotated[str, typer.Option(help="two or more")] = "",
-    results: Results = None,
-) -> None:
+def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None) -> None:
     """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with outcome() as console:
         from longfat.verbs.crosscheck import crosscheck
@@ -260,13 +257,14 @@ def reference(study: Study, results: Results = None) -> None:
 def verdicts(
     studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
     epoch: EpochName = None,
+    stack: Stack = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
 ) -> None:
     """Print every claim's verdict by the committed evidence alone."""
     with outcome() as console:
         from longfat.verbs.verdicts import verdicts
 
-        finish(verdicts(studies or (), epoch, console, as_json=as_json))
+        finish(verdicts(studies or (), epoch, console, as_json=as_json, stack=stack))
 
 
 @app.command()

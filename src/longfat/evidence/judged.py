@@ -68,7 +68,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Evidenced:
-    """A study with its evidence of one epoch; ``exclusions`` name what of it does not count, and how much that is."""
+    """A study with its evidence of one epoch and stack.
+
+    ``exclusions`` name what of it does not count, and how much that is; ``besides`` has the runs of other stacks.
+    """
 
     folder: Path
     study: Study
@@ -78,6 +81,7 @@ class Evidenced:
     claims: tuple[Claim, ...]
     grounds: tuple[Ground, ...]
     exclusions: tuple[str, ...]
+    besides: Mapping[str, int]
 
     @property
     def runs(self) -> int:
@@ -171,7 +175,8 @@ def evidence_of(
     backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
     left_out: Counter[str] = Counter()
     grounds = []
-    for one in PROFILES if profile is None else (profile,):
+    known = (*PROFILES, *sorted({place.profile for place in rows} - {*PROFILES}))
+    for one in known if profile is None else (profile,):
         own = {
             place: of for place, of in rows.items() if (place.epoch, place.stack, place.profile) == (epoch, stack, one)
         }
@@ -187,5 +192,8 @@ def evidence_of(
         if planned is not None:
             grounds.append(ground_of(folder, planned, counted, left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
+    besides: Counter[str] = Counter()
+    for place, of in rows.items():
+        besides.update({place.stack: len(of)} if place.epoch == epoch and place.stack != stack else {})
     claims = read_claims(folder, study)
-    return Evidenced(folder, study, epoch, stack, backend, claims, tuple(grounds), exclusions)
+    return Evidenced(folder, study, epoch, stack, backend, claims, tuple(grounds), exclusions, besides)

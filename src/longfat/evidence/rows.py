@@ -109,20 +109,22 @@ class Row:
         values = dict(data["values"])
         for name, value in values.items():
             ValueKey.read(name)
-            if isinstance(value, bool) or not isinstance(value, float | int | str):
+            if not isinstance(value, str) and not _is_number(value):
                 raise ValueError(f"{name} is {value!r}, neither a number nor a reason")
+        if not _is_number(data["seconds"]) or data["seconds"] < 0:
+            raise ValueError(f"seconds is {data['seconds']!r}; allowed: a number, 0 or more")
         row = cls(
             scenario=_text(data, "scenario"),
             repetition=data["repetition"],
             spec=_text(data, "spec"),
             run_id=_text(data, "run"),
             made=_text(data, "made"),
-            measured=data["measured"],
+            measured=None if data["measured"] is None else _text(data, "measured"),
             seconds=float(data["seconds"]),
             values={name: value if isinstance(value, str) else float(value) for name, value in values.items()},
-            reason=data.get("reason"),
+            reason=None if data.get("reason") is None else _text(data, "reason"),
         )
-        if not isinstance(row.repetition, int) or row.repetition < 1:
+        if type(row.repetition) is not int or row.repetition < 1:
             raise ValueError(f"repetition is {row.repetition!r}; allowed: 1 or more")
         if (row.measured is None) == (row.reason is None):
             raise ValueError("a row has a digest of what was measured, or a reason why it does not count")
@@ -149,6 +151,10 @@ def canonical(value: Value) -> Value:
     if isinstance(value, str):
         return value
     return significant(value) if math.isfinite(value) else f"the value is {value}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

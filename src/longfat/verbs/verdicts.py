@@ -21,18 +21,23 @@ from longfat.verbs.study import MANIFEST, find_study, repository_root, study_nam
 FORMAT = 1
 
 
-def verdicts(names: Sequence[str], epoch: str | None, console: Console, *, as_json: bool) -> bool:
-    """Print every claim's verdict by the evidence; of all studies that have some where none is named."""
+def verdicts(
+    names: Sequence[str], epoch: str | None, console: Console, *, as_json: bool, stack: str | None = None
+) -> bool:
+    """Print every claim's verdict by the evidence; of all studies that have some where none is named.
+
+    It is that of each study's newest epoch and own stack, or of those named.
+    """
     folders = [find_study(name) for name in names] or studies_with_evidence()
     epochs = read_epochs(repository_root() / FOLDER)
-    found = [(folder, evidence_of(folder, epochs, epoch=epoch)) for folder in folders]
+    found = [(folder, evidence_of(folder, epochs, epoch=epoch, stack=stack)) for folder in folders]
     told = [one for _, one in found if one is not None]
     if as_json:
         console.print_json(json.dumps(_data(told), ensure_ascii=True), highlight=False)
         return True
     for folder, one in found:
         if one is None:
-            wanted = f" of epoch {epoch}" if epoch else ""
+            wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
             console.print(f"{study_name(folder)}: no evidence{wanted} is committed yet", highlight=False)
     for one in told:
         print_evidence(one, console, claims=True)
@@ -62,6 +67,8 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     _say(console, f"{head}; {_told(one.counts)}")
     for exclusion in one.exclusions:
         _say(console, f"  left out: {exclusion}")
+    for stack, runs in sorted(one.besides.items()):
+        _say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
 
 def _told(counts: Counts) -> str:
