@@ -369,7 +369,8 @@ def test_the_verdicts_are_printed_for_people_and_as_json(study: Path) -> None:
 
 def test_without_evidence_the_verdicts_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository(tmp_path, monkeypatch)
-    assert "no evidence is committed yet" in printed(lambda console: verdicts([], None, console, as_json=False))
+    text = printed(lambda console: verdicts([], None, console, as_json=False))
+    assert text == "small: no evidence is committed yet\nall studies: no evidence is committed yet\n"
     assert "small: no evidence" in printed(lambda console: verdicts(["small"], None, console, as_json=False))
 
 

@@ -303,8 +303,7 @@ def _combined(
     for key, one in b.strata.items():
         other = one.weighed(weight_b)
         strata[key] = strata[key].joined(other) if key in strata else other
-    measured = [side for side in (a, b) if side.runs]
-    measured = [side for side in measured if any(len(one.pulls) > 1 for one in side.strata.values())] or measured
+    measured = [side for side in (a, b) if side.strata] or [side for side in (a, b) if side.runs]
     return Estimate(
         value,
         strata,

@@ -24,23 +24,23 @@ FORMAT = 1
 def verdicts(
     names: Sequence[str], epoch: str | None, console: Console, *, as_json: bool, stack: str | None = None
 ) -> bool:
-    """Print every claim's verdict by the evidence; of all studies that have some where none is named.
+    """Print every claim's verdict by the evidence, of all studies where none is named.
 
-    It is that of each study's newest epoch and own stack, or of those named.
+    It is that of each study's newest epoch and own stack, or of those named; a study that has none is named.
     """
-    folders = [find_study(name) for name in names] or studies_with_evidence()
+    folders = [find_study(name) for name in names] or _studies()
     epochs = read_epochs(repository_root() / FOLDER)
     found = [(folder, evidence_of(folder, epochs, epoch=epoch, stack=stack)) for folder in folders]
     told = [one for _, one in found if one is not None]
     if as_json:
         console.print_json(json.dumps(_data(told), ensure_ascii=True), highlight=False)
         return True
-    for folder, one in found:
-        if one is None:
-            wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
-            console.print(f"{study_name(folder)}: no evidence{wanted} is committed yet", highlight=False)
     for one in told:
         print_evidence(one, console, claims=True)
+    for folder, known in found:
+        if known is None:
+            wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
+            console.print(f"{study_name(folder)}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
         total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
         _say(console, f"all studies: {total}")
@@ -49,8 +49,13 @@ def verdicts(
 
 def studies_with_evidence() -> list[Path]:
     """The folders under experiments/ that have evidence."""
-    home = repository_root() / "experiments"
-    return sorted(path.parent for path in home.glob(f"*/{MANIFEST}") if (path.parent / EVIDENCE).is_dir())
+    return [folder for folder in _studies() if (folder / EVIDENCE).is_dir()]
+
+
+def _studies() -> list[Path]:
+    """All folders under experiments/ with a study, but for those that test the testbed and have no evidence."""
+    found = sorted(path.parent for path in (repository_root() / "experiments").glob(f"*/{MANIFEST}"))
+    return [folder for folder in found if not folder.name.startswith("_") or (folder / EVIDENCE).is_dir()]
 
 
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
