@@ -97,8 +97,8 @@ def test_the_same_runs_on_both_sides_cancel() -> None:
 
 
 def test_scenarios_without_randomness_have_no_say_in_how_many_runs_there_are() -> None:
-    random, certain = estimate([1.0, 2.0, 3.0]), estimate([5.0], name="c")
-    for both in (difference(random, certain), ratio(certain, random)):
+    random, certain = estimate([11.0, 12.0, 13.0]), estimate([5.0], name="c")
+    for both in (difference(random, certain), ratio(random, certain)):
         assert (both.runs, both.n) == (3, 3)
     assert difference(random, certain).interval()[0] == pytest.approx(random.interval()[0] - 5)
     assert difference(certain, certain).runs == 1
