@@ -76,7 +76,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder, _evidence(folder, results))
+        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
     _print_pages(path, console)
     return True
 
@@ -94,7 +94,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console, b
     """
     folder = find_study(name)
     load_all(folder)  # a fault in claims or figures is found before hours of runs
-    _print_evidence(folder, console)
+    _print_evidence(folder, console, choices.stack)
     given = results_path(folder, machine.results, machine.backend)
 
     def runs_of_profile() -> None:
@@ -126,7 +126,7 @@ def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Ve
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder, _evidence(folder, results))
+        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
@@ -148,14 +148,14 @@ def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, consol
     return verify(name, sample, seed, jobs, console)
 
 
-def _evidence(folder: Path, results: Results) -> Evidenced | None:
-    """All evidence of the results' stack that is committed, if there is some."""
-    return evidence_of(folder, read_epochs(repository_root() / FOLDER), stack=read_lock(results.lock).stack)
+def _evidence(folder: Path, stack: str | None = None) -> Evidenced | None:
+    """All evidence of a study that is committed, of its own stack or of another, if there is some."""
+    return evidence_of(folder, read_epochs(repository_root() / FOLDER), stack=stack)
 
 
-def _print_evidence(folder: Path, console: Console) -> None:
+def _print_evidence(folder: Path, console: Console, stack: str | None = None) -> None:
     """What the committed evidence says already, if there is some."""
-    one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    one = _evidence(folder, stack)
     if one is not None:
         console.print("by the evidence that is committed:", highlight=False)
         print_evidence(one, console, claims=False)

@@ -185,8 +185,9 @@ def _conclude(folder: Path, epoch: Epoch, chooser: Chooser, jobs: int, console: 
     _say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
     for item in found.judged:
         if (name := item.verdict.claim) in standing.open:
-            hopeless = f"; {standing.hopeless[name]}" if name in standing.hopeless else ""
-            _say(console, f"  open: {name}: {item.reason}{hopeless}")
+            hopeless = standing.hopeless.get(name, "")
+            more = "" if hopeless in item.reason else f"; {hopeless}"
+            _say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
     if standing.open:
         soon = chooser.within(HOUR * jobs)
         _say(console, f"another hour would decide: {', '.join(soon) or 'none'}")
