@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from evidenced import copied, file_of, printed, with_evidence
-from fabricated_results import CLAIMS
+from fabricated_results import CLAIMS, judge_study
 
 from longfat.evidence.costs import Costs
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, Judged, evidence_of
-from longfat.relations.judge import judge
 from longfat.report.report import write_report
+from longfat.studies import StudyFolder
 from longfat.verbs.verdicts import verdicts
 
 
@@ -35,7 +35,7 @@ def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def evidenced(root: Path, study: Path) -> Evidenced:
-    found = evidence_of(study, read_epochs(root / FOLDER))
+    found = evidence_of(StudyFolder(study), read_epochs(root / FOLDER))
     assert found is not None
     return found
 
@@ -93,10 +93,10 @@ def test_people_and_programs_are_told_what_is_lacking(tmp_path: Path, study: Pat
 
 def test_the_report_has_the_verdict_by_all_evidence_first_and_says_which_is_which(tmp_path: Path, study: Path) -> None:
     results = tmp_path / "results" / "small"
-    judge(results, study)
+    judge_study(results, study)
     keep(study, "delay", 0)
     found = evidenced(tmp_path, study)
-    page = write_report(results, study, found).read_text(encoding="utf-8")
+    page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[1]))
     headline, runs = text.index("By all evidence that is committed"), text.index("By the runs of this report")
     assert headline < text.index("1 claim reproduced") < runs < text.index("2 claims reproduced")
@@ -108,5 +108,5 @@ def test_the_report_has_the_verdict_by_all_evidence_first_and_says_which_is_whic
     halves = page.split('<tr id="claim-halves" class="is-reproduced">')[1].split("</tr>")[0]
     assert "n = 1, profile paper" in halves
     assert '<a href="#only-not_measured">1 not measured</a>' in page
-    plain = write_report(results, study).read_text(encoding="utf-8")
+    plain = write_report(results, StudyFolder(study)).read_text(encoding="utf-8")
     assert "vidence" not in plain.split("</style>")[1].split("<footer>")[0]

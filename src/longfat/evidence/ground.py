@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from longfat.dataset.load import Dataset, Run
 from longfat.evidence.planned import Planned
@@ -44,11 +44,11 @@ class EvidenceDataset(Dataset):
         return self.values.runs
 
     @cached_property
-    def computed(self) -> dict[Hashable, float | str]:
+    def computed(self) -> dict[Hashable, object]:
         """All values."""
-        return dict(self.values.computed)
+        return {**self.values.computed}
 
-    def _read(self, table: str, **options: Any) -> Any:
+    def _read(self, table: str, **options: object) -> NoReturn:
         raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
 
 

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.evidence.costs import Lack, lack_of
@@ -19,16 +17,14 @@ from longfat.evidence.epochs import Epoch
 from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, ground_of
 from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
-from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
-from longfat.metrics.registry import load_own_metrics
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
-from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
@@ -75,15 +71,23 @@ class Evidenced:
     ``exclusions`` name what of it does not count, and how much that is; ``besides`` has the runs of other stacks.
     """
 
-    folder: Path
-    study: Study
+    folder: StudyFolder
     epoch: str
     stack: str
     backend: str
-    claims: tuple[Claim, ...]
     grounds: tuple[Ground, ...]
     exclusions: tuple[str, ...]
     besides: Mapping[str, int]
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+        return self.folder.study
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Its claims."""
+        return self.folder.claims
 
     @property
     def runs(self) -> int:
@@ -125,7 +129,7 @@ class Evidenced:
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
         """What claims are judged on, with the profiles; without evidence of any, no run at all."""
-        nothing = Grounds(self.study, EvidenceDataset(self.folder, Values()))
+        nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
 
     def _lacks(self, claim: Claim) -> Iterator[Lack]:
@@ -143,34 +147,33 @@ class Evidenced:
         found = [own[name] for name in CHEAPEST_FIRST if name in own]
         for name in CHEAPEST_FIRST:
             planned = planned_or_none(self.study, self.stack, name, self.backend) if name not in own else None
-            found += [ground_of(self.folder, planned, (), Counter())] if planned is not None else []
+            found += [ground_of(self.folder.path, planned, (), Counter())] if planned is not None else []
         return tuple(found)
 
 
 def evidence_of(
-    folder: Path,
+    folder: StudyFolder,
     epochs: Sequence[Epoch],
     *,
     epoch: str | None = None,
     stack: str | None = None,
     rows: Rows | None = None,
     profile: str | None = None,
-    given: Mapping[str, Scalar] = MappingProxyType({}),
 ) -> Evidenced | None:
     """The evidence of a study's folder, of its newest epoch and own stack or those named; None where there is none.
 
     ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
-    of the epoch named, if only the runs that are missing. ``given`` is assumed for unknowns in place of their defaults.
+    of the epoch named, if only the runs that are missing.
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
-    study = load_study(folder / "study.yaml", given)
-    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder)
+    study = folder.study
+    _ = folder.claims  # with which the study's own metrics are registered
+    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder.path)
     if epoch is None and names:
         epoch = names[-1]
     if epoch is None or (epoch not in names and profile is None):
         return None
-    load_own_metrics(folder)
-    rows = read_rows(folder, study.name, epoch) if rows is None else rows
+    rows = read_rows(folder.path, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
     if profile is None and not any(of for place, of in rows.items() if (place.epoch, place.stack) == (epoch, stack)):
         return None
@@ -194,10 +197,9 @@ def evidence_of(
             else:
                 counted.append(row)
         if planned is not None:
-            grounds.append(ground_of(folder, planned, counted, left_out))
+            grounds.append(ground_of(folder.path, planned, counted, left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
     besides: Counter[str] = Counter()
     for place, of in rows.items():
         besides.update({place.stack: len(of)} if place.epoch == epoch and place.stack != stack else {})
-    claims = read_claims(folder, study)
-    return Evidenced(folder, study, epoch, stack, backend, claims, tuple(grounds), exclusions, besides)
+    return Evidenced(folder, epoch, stack, backend, tuple(grounds), exclusions, besides)

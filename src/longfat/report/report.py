@@ -21,20 +21,20 @@ from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.collect import ground_of_results
 from longfat.evidence.costs import Lack, lack_of
 from longfat.evidence.judged import Evidenced
-from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
-from longfat.manifest.load import load_study
+from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.manifest.models import Header
-from longfat.manifest.study import Study
 from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
-from longfat.relations.claims import CLAIMS, claim_nouns, read_claims
+from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
+from longfat.report.achieved import achieved, made_with
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
+from longfat.studies import CLAIMS, FIGURES, StudyFolder
 
 REPORT = "report.html"
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
@@ -46,7 +46,8 @@ OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no
 class ShownFigure:
     """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
 
-    ``source`` says who states it, and is "" where nobody does; ``claims`` has the word on each.
+    ``source`` says who states it, and is "" where nobody does; ``claims`` has the word on each, ``made_with`` which
+    runs and kernels it is of.
     """
 
     artifact: str
@@ -56,6 +57,7 @@ class ShownFigure:
     stated: str
     numbers: tuple[str, ...]
     claims: Mapping[str, VerdictWord]
+    made_with: str
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Setting:
     hosts: tuple[str, ...]
 
 
-def write_report(results: Path, study_dir: Path, evidence: Evidenced | None = None) -> Path:
+def write_report(results: Path, folder: StudyFolder, evidence: Evidenced | None = None) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
     With ``evidence``, all that is committed of the study's, each claim has its verdict by that first.
@@ -81,8 +83,8 @@ def write_report(results: Path, study_dir: Path, evidence: Evidenced | None = No
     plan = read_lock(results / "lock.json")
     dataset = load_dataset(results)
     verdicts = read_verdicts(results)
-    study = load_study(study_dir / "study.yaml")
-    figures = read_figures(study_dir, study)
+    study, figures = folder.study, folder.figures
+    drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
     noun, nouns = claim_nouns(study.header)
     judged = {item.verdict.claim: item for item in evidence.judged} if evidence else {}
     word_of = {one.claim: judged[one.claim].verdict.verdict if one.claim in judged else one.verdict for one in verdicts}
@@ -98,21 +100,22 @@ def write_report(results: Path, study_dir: Path, evidence: Evidenced | None = No
         apart=apart,
         evidence=evidence,
         judged=judged,
-        lacks=_lacks(study_dir, study, plan, dataset, verdicts),
+        lacks=_lacks(folder, plan, dataset, verdicts),
         word_of=word_of,
         words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
         origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        sections=_sections(_figures(results, figures, verdicts, word_of), study.header),
-        other=_beside(results, study_dir, plan, verdicts),
+        sections=_sections(_figures(results, figures, verdicts, word_of, plan, drawn_in), study.header),
+        other=_beside(results, folder, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
-        settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
+        settings=settings(plan, drawn_in),
+        achieved=achieved(dataset),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
         digests=_digests(results, plan),
         measured=measured,
-        files=[f"experiments/{study_dir.name}/{name}" for name in (CLAIMS, FIGURES) if (study_dir / name).exists()],
+        files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
     )
     return write_page(results / REPORT, page)
 
@@ -208,7 +211,12 @@ def _port_text(port: Any) -> str:
 
 
 def _figures(
-    results: Path, figures: FiguresDocument, verdicts: list[Verdict], word_of: Mapping[str, VerdictWord]
+    results: Path,
+    figures: FiguresDocument,
+    verdicts: list[Verdict],
+    word_of: Mapping[str, VerdictWord],
+    plan: Plan,
+    drawn_in: Mapping[str, Sequence[str]],
 ) -> list[ShownFigure]:
     return [
         ShownFigure(
@@ -219,18 +227,19 @@ def _figures(
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
             claims={one.claim: word_of[one.claim] for one in verdicts if figure.artifact in (one.artifact, *one.also)},
+            made_with=made_with(plan, drawn_in[figure.artifact]),
         )
         for figure in figures.figures
     ]
 
 
-def _lacks(study_dir: Path, study: Study, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
+def _lacks(folder: StudyFolder, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
     """What the results lack of the profile's runs, by claim that is not measured."""
     open_ = {verdict.claim for verdict in verdicts if verdict.verdict == "not_measured"}
-    ground = ground_of_results(study_dir, study, plan, dataset) if open_ else None
+    ground = ground_of_results(folder, plan, dataset) if open_ else None
     if ground is None:
         return {}
-    claims = [claim for claim in read_claims(study_dir, study) if claim.id in open_]
+    claims = [claim for claim in folder.claims if claim.id in open_]
     return {claim.id: lack for claim in claims if (lack := lack_of(claim, ground))}
 
 
@@ -248,9 +257,9 @@ def _sections(shown: list[ShownFigure], header: Header) -> list[tuple[str, str, 
     return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
 
 
-def _beside(results: Path, study_dir: Path, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
+def _beside(results: Path, folder: StudyFolder, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
     """The verdicts beside those of another stack, where the study has a reference of one."""
-    other = other_stack(results, study_dir, plan)
+    other = other_stack(results, folder, plan)
     return beside(plan, {verdict.claim: verdict.verdict for verdict in verdicts}, other) if other else None
 
 

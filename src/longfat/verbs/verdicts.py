@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +15,8 @@ from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
-from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
+from longfat.studies import StudyFolder
+from longfat.verbs.study import every_study, find_study, repository_root
 
 FORMAT = 1
 
@@ -40,22 +40,22 @@ def verdicts(
     for folder, known in found:
         if known is None:
             wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
-            console.print(f"{study_name(folder)}: no evidence{wanted} is committed yet", highlight=False)
+            console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
         total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
         _say(console, f"all studies: {total}")
     return True
 
 
-def studies_with_evidence() -> list[Path]:
-    """The folders under experiments/ that have evidence."""
-    return [folder for folder in _studies() if (folder / EVIDENCE).is_dir()]
+def studies_with_evidence() -> list[StudyFolder]:
+    """The studies under experiments/ that have evidence."""
+    return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
 
 
-def _studies() -> list[Path]:
-    """All folders under experiments/ with a study, but for those that test the testbed and have no evidence."""
-    found = sorted(path.parent for path in (repository_root() / "experiments").glob(f"*/{MANIFEST}"))
-    return [folder for folder in found if not folder.name.startswith("_") or (folder / EVIDENCE).is_dir()]
+def _studies() -> list[StudyFolder]:
+    """All studies, but for those that test the testbed and have no evidence."""
+    having = studies_with_evidence()
+    return [study for study in every_study() if study in having or not study.name.startswith("_")]
 
 
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
