@@ -167,12 +167,12 @@ def evidence_of(
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
     study = folder.study
-    _ = folder.claims  # with which the study's own metrics are registered
     names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder.path)
     if epoch is None and names:
         epoch = names[-1]
     if epoch is None or (epoch not in names and profile is None):
         return None
+    _ = folder.claims  # with them the study's own metrics are registered
     rows = read_rows(folder.path, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
     if profile is None and not any(of for place, of in rows.items() if (place.epoch, place.stack) == (epoch, stack)):
