@@ -10,6 +10,8 @@ from longfat.errors import StudyError
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
+from longfat.relations.bind import experiments_of, first_experiment
+from longfat.relations.syntax import parse
 from longfat.studies import StudyFolder
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -135,12 +137,17 @@ def test_the_papers_eight_flows_start_in_pairs_and_send_together_for_fifteen_min
 
 def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:
     slac = StudyFolder(EXPERIMENTS / "slac-2003")
-    assert slac.experiments_named(["slide-19-throughput"]) == (
-        "single-short",
-        "single-middle",
-        "single-long",
-    )
+    assert slac.experiments_named(["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
     assert slac.experiments_named(["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
+
+
+def test_a_loop_over_experiments_is_about_each_of_them() -> None:
+    vista = study("vista-2006")
+    relation = parse(
+        "together[test, ctcp] > together[test, other] for test in [one-caltech, pair] for other in [standard]"
+    )
+    assert experiments_of(relation, vista) == ("one-caltech", "pair")
+    assert first_experiment(relation, vista) == "one-caltech"
 
 
 def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_nearest() -> None:

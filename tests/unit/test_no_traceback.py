@@ -112,7 +112,7 @@ def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
         raise ZeroDivisionError("as a test")
 
     study, results = judged
-    monkeypatch.setattr(load, "_run", faulty)
+    monkeypatch.setattr(load, "_factors", faulty)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = call("analyse", study, "--results", results)
     assert result.exit_code == 1
