@@ -9,12 +9,12 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --sample)
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --budget --sample)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
 
-# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch; docs/evidence.md)
+# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch --stack; docs/evidence.md)
 [group('study')]
 verdicts *STUDIES:
     @longfat verdicts "$@"

@@ -80,6 +80,7 @@ PARTS: dict[str, Part] = {
     ),
     "report": _part(
         "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "evidence",
         "studies",
         "figures",
         "relations",

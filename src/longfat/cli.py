@@ -26,6 +26,7 @@ from longfat.cli_evidence import evidence
 from longfat.cli_options import (
     RUNS_NOT_VALID,
     BackendName,
+    Budget,
     Jobs,
     LabEnvironment,
     LabName,
@@ -33,6 +34,7 @@ from longfat.cli_options import (
     Only,
     Profile,
     Results,
+    SampleOnly,
     Scheduler,
     Seed,
     Stack,
@@ -75,14 +77,14 @@ def reproduce(
     results: Results = None,
     scheduler: Scheduler = None,
     lab: UsedLab = None,
-    sample: Annotated[
-        str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
-    ] = None,
+    sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    budget: Budget = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome() as console:
         from longfat.verbs import conclude
+        from longfat.verbs.decide import seconds_of
         from longfat.verbs.run import Machine
         from longfat.verbs.study import Choices
 
@@ -91,7 +93,7 @@ def reproduce(
             return
         choices = Choices(profile, ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler, lab)
-        finish(conclude.reproduce(study, choices, machine, console))
+        finish(conclude.reproduce(study, choices, machine, console, seconds_of(budget)))
 
 
 @app.command()
@@ -107,10 +109,7 @@ def smoke(
 
 
 @app.command()
-def crosscheck(
-    backends: Annotated[str, typer.Option(help="two or more")] = "",
-    results: Results = None,
-) -> None:
+def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None) -> None:
     """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with outcome() as console:
         from longfat.verbs.crosscheck import crosscheck

@@ -11,6 +11,7 @@ import typer
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli_options import (
     BackendName,
+    Budget,
     EpochName,
     Jobs,
     Profile,
@@ -34,21 +35,22 @@ evidence.add_typer(store, name="evidence")
 
 @evidence.command()
 def verdicts(
-    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
+    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all)")] = None,
     epoch: EpochName = None,
+    stack: Stack = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
 ) -> None:
     """Print every claim's verdict by the committed evidence alone."""
     with outcome() as console:
         from longfat.verbs.verdicts import verdicts
 
-        finish(verdicts(studies or (), epoch, console, as_json=as_json))
+        finish(verdicts(studies or (), epoch, console, as_json=as_json, stack=stack))
 
 
 @evidence.command()
 def decide(
     study: Study,
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
+    budget: Budget = None,
     claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
     profile: Profile = "quick",
     stack: Stack = None,
@@ -59,8 +61,7 @@ def decide(
     with outcome() as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
-        seconds = seconds_of(budget) if budget is not None else None
-        finish(decide(study, Wanted(seconds, ids(claims), profile, stack, backend, jobs), console))
+        finish(decide(study, Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs), console))
 
 
 @evidence.command()
@@ -70,7 +71,7 @@ def identify(
         str | None, typer.Argument(help="name of an unknown of the study (default: what evidence says of all)")
     ] = None,
     on: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
+    budget: Budget = None,
     profile: Profile = "quick",
     stack: Stack = None,
     jobs: Jobs = None,
@@ -80,8 +81,7 @@ def identify(
         from longfat.verbs.decide import Wanted, seconds_of
         from longfat.verbs.identify import identify, known
 
-        seconds = seconds_of(budget) if budget is not None else None
-        wanted = Wanted(seconds, ids(on), profile, stack, DEFAULT_BACKEND, jobs)
+        wanted = Wanted(seconds_of(budget), ids(on), profile, stack, DEFAULT_BACKEND, jobs)
         finish(identify(study, unknown, wanted, console) if unknown else known(study, console))
 
 

@@ -39,7 +39,11 @@ LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, 
 OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
 LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+Budget = Annotated[str | None, typer.Option(help="wall time for what decides open claims, such as 45min or 2h")]
 Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
+SampleOnly = Annotated[
+    str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
+]
 EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 

@@ -14,7 +14,8 @@ from fabricated_results import CLAIMS, write_results
 
 from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, Combination, begin
-from longfat.evidence.judged import Ground, evidence_of
+from longfat.evidence.ground import Ground
+from longfat.evidence.judged import evidence_of
 from longfat.evidence.looks import LOOKS
 from longfat.evidence.next_step import Chooser
 from longfat.evidence.planned import Planned
@@ -24,8 +25,11 @@ from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
 from longfat.metrics.definitions import definition_digest
 from longfat.studies import StudyFolder
+from longfat.verbs import conclude
 from longfat.verbs import decide as verb
 from longfat.verbs.decide import Wanted, decide, seconds_of
+from longfat.verbs.run import Machine
+from longfat.verbs.study import Choices
 
 TWO_CLAIMS = (
     CLAIMS.replace("  - id: halves", "  - id: halves", 1)
@@ -202,3 +206,49 @@ def test_budgets_and_claims_that_there_are_not_are_errors(study: Path) -> None:
 def test_the_epochs_folder_is_beside_the_kernels(study: Path) -> None:
     assert FOLDER.parts == ("kernels", "epochs")
     assert len(StudyFolder(study).claims) == 3
+
+
+def reproduced(study: Path, budget: float | None, **choices: object) -> tuple[bool, str]:
+    """``reproduce`` with a budget, of claims that the profile's runs leave open: whether it was well, and the text."""
+    outcome: list[bool] = []
+    machine = Machine("fake", 1, scheduler=choices.pop("scheduler", None))  # type: ignore[arg-type]
+    given = Choices("paper", **choices)  # type: ignore[arg-type]
+    text = printed(lambda console: outcome.append(conclude.reproduce("small", given, machine, console, budget)))
+    return outcome[0], text
+
+
+def test_reproduce_with_a_budget_makes_the_profiles_runs_then_decides_then_reports(study: Path, tmp_path: Path) -> None:
+    well, text = reproduced(study, 60.0, only=("one-drop",))
+    assert well
+    parts = ("1 of 1 runs to execute", "1 runs added", "next, about", "claims settled, 0 open", "verdicts", "report:")
+    places = [text.rindex(part) for part in parts]
+    assert places == sorted(places)
+    raw = tmp_path / "results" / "small" / "raw"
+    assert len(list(raw.glob("*/run.json"))) == 1, "what decides is not among the profile's own runs"
+    assert {row.scenario for own in read_rows(study, "small").values() for row in own.values()} > {"one-drop"}
+    page = (tmp_path / "results" / "small" / "report.html").read_text(encoding="utf-8")
+    assert "By all evidence that is committed" in page
+
+
+def test_reproduce_without_a_budget_makes_the_profiles_runs_alone_and_no_evidence(study: Path, tmp_path: Path) -> None:
+    well, text = reproduced(study, None)
+    assert well and "next, about" not in text
+    assert read_rows(study, "small") == {}
+    assert len(list((tmp_path / "results" / "small" / "raw").glob("*/run.json"))) == 9
+
+
+@pytest.mark.parametrize(("option", "given"), [("--seed", {"seed": 3}), ("--scheduler", {"scheduler": "tcp://a:1"})])
+def test_what_evidence_cannot_be_made_with_is_refused_before_any_run(
+    study: Path, tmp_path: Path, option: str, given: dict[str, object]
+) -> None:
+    with pytest.raises(StudyError, match=f"{option}: --budget makes evidence"):
+        reproduced(study, 60.0, **given)
+    with pytest.raises(StudyError, match="runs of backend 'mininet' make no evidence"):
+        printed(lambda console: decide("small", Wanted(60.0, (), "paper", None, "mininet", 1), console))
+    assert not (tmp_path / "results" / "small").exists()
+
+
+def test_what_is_open_in_the_end_says_what_it_lacks(study: Path) -> None:
+    text = printed(lambda console: decide("small", Wanted(0.0, (), "paper", None, "fake", 1), console))
+    assert "open: window-limits: " in text and "; lacks 12 runs of profile paper, about 0." in text
+    assert "open: halves: " in text and "; lacks 3 runs of profile paper, about 0." in text

@@ -47,7 +47,7 @@ def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[
     """The verdicts by the evidence, and what was left out."""
     found = evidence_of(StudyFolder(study), read_epochs(root / FOLDER), **choice)
     assert found is not None
-    return {item.verdict.claim: item.verdict.verdict for item in found.verdicts()}, found.exclusions
+    return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
 
 
 def row(**changes: object) -> Row:
@@ -76,8 +76,8 @@ def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tm
     shutil.rmtree(tmp_path / "results")
     found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
-    assert [item.verdict for item in found.verdicts()] == from_dataset
-    assert [item.profile for item in found.verdicts()] == ["paper", "paper"]
+    assert [item.verdict for item in found.judged] == from_dataset
+    assert [item.profile for item in found.judged] == ["paper", "paper"]
 
 
 def test_adding_twice_adds_nothing_and_changes_no_byte(study: Path, tmp_path: Path) -> None:
@@ -122,6 +122,11 @@ def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
     ("before", "after", "message"),
     [
         ('"repetition":1', '"repetition":0', r"delay\.jsonl:2: .*repetition is 0; allowed: 1 or more"),
+        ('"repetition":1', '"repetition":true', r"delay\.jsonl:2: .*repetition is True; allowed: 1 or more"),
+        ('"seconds":0.0', '"seconds":NaN', r"delay\.jsonl:2: .*seconds is nan; allowed: a number, 0 or more"),
+        ('"measured":"', '"measured":5,"reason":"', r"delay\.jsonl:2: .*measured is 5, not a text"),
+        ('"values":{', '"values":{"goodput@00000000":1e999,', "is inf, neither a number nor a reason"),
+        ('"values":{', '"values":' + "[" * 20000 + "{", r"delay\.jsonl:2: .*the line cannot be read"),
         ('"spec":', '"sepc":', r"delay\.jsonl:2: .*'sepc' is no part of a row"),
         ('"seconds":0.0,', "", r"delay\.jsonl:2: seconds: is missing"),
         ('{"made"', '{{"made"', r"delay\.jsonl:2: the line cannot be read"),
@@ -151,9 +156,21 @@ def test_a_file_that_does_not_say_what_it_is_or_lies_elsewhere_is_an_error(study
     path = file_of(study, "one-drop")
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     (study / "evidence" / "stray.jsonl").write_text("")
+    path.with_suffix(".jsonl.orig").write_text("")
     with pytest.raises(StudyError, match="does not say of which study and format") as caught:
         read_rows(study, "small")
+    found = [problem.file.rpartition("/")[2] for problem in caught.value.problems]
+    assert sorted(found) == ["one-drop.jsonl", "one-drop.jsonl.orig", "stray.jsonl"]
     assert "EPOCH/STACK/PROFILE/EXPERIMENT" in str(caught.value)
+
+
+def test_a_file_that_is_no_text_or_ends_within_a_line_is_an_error(study: Path) -> None:
+    path = file_of(study, "delay")
+    path.write_bytes(path.read_bytes()[:-40])
+    file_of(study, "one-drop").write_bytes(b"\xff\x00")
+    with pytest.raises(StudyError, match=r"delay\.jsonl:9: .*the line cannot be read") as caught:
+        read_rows(study, "small")
+    assert "one-drop.jsonl: the file cannot be read" in str(caught.value)
 
 
 def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_an_error(study: Path) -> None:
@@ -244,13 +261,65 @@ def test_runs_of_a_combination_that_the_epoch_does_not_list_are_left_out_by_name
     assert exclusion.endswith("that the epoch does not list")
 
 
+def test_runs_of_an_epoch_that_nobody_knows_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    (epoch,) = (tmp_path / FOLDER).iterdir()
+    epoch.unlink()
+    words, (exclusion,) = told(tmp_path, study)
+    assert exclusion.startswith("9 x paper: runs of a combination (")
+    assert set(words.values()) == {"not_measured"}
+
+
+def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(study: Path, tmp_path: Path) -> None:
+    row = file_of(study, "one-drop").read_text().splitlines(keepends=True)[1]
+    with file_of(study, "delay").open("a") as other:
+        other.write(row)
+    words, exclusions = told(tmp_path, study)
+    assert exclusions == ("1 x paper: runs that lie with experiment delay, and are of another",)
+    assert words == {"window-limits": "reproduced", "halves": "reproduced"}
+    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+    assert found is not None and found.runs == 9
+
+
+def test_runs_of_a_profile_that_there_is_not_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    path = file_of(study, "one-drop")
+    other = path.parent.parent / "fast" / path.name
+    other.parent.mkdir()
+    path.rename(other)
+    change(other, '"profile":"paper"', '"profile":"fast"')
+    reason = "runs of stack modern and profile fast, which the study does not have"
+    assert told(tmp_path, study)[1] == (f"1 x fast: {reason}",)
+
+
+def test_runs_of_another_stack_are_evidence_of_their_own_and_named_beside(study: Path) -> None:
+    path = file_of(study, "one-drop")
+    other = path.parents[2] / "linux-2.4" / "paper" / path.name
+    other.parent.mkdir(parents=True)
+    path.rename(other)
+    change(other, '"stack":"modern"', '"stack":"linux-2.4"')
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert "stack modern: 8 runs;" in text
+    assert "besides: 1 runs of stack linux-2.4 (./just verdicts small --stack linux-2.4)" in text
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False, stack="linux-2.4"))
+    assert "stack linux-2.4: 0 runs;" in text
+    assert "left out: 1 x paper: runs of scenarios that are not what they were" in text
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False, stack="linux-2.2"))
+    assert "small: no evidence of stack linux-2.2 is committed yet" in text
+
+
+def test_values_of_a_metric_that_is_gone_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    change(file_of(study, "one-drop"), '"drop_ratio@', '"fall_ratio@')
+    assert told(tmp_path, study)[1] == ("1 x values of metric fall_ratio, which there is not",)
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert "left out: 1 x values of metric fall_ratio, which there is not" in text
+
+
 def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: Path, tmp_path: Path) -> None:
     (study / "claims.yaml").write_text(
         CLAIMS.replace("drop_ratio[one-drop, at=1500 ms] = 0.5", "goodput[one-drop] > 1")
     )
     found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
     assert found is not None
-    (halves,) = (item.verdict for item in found.verdicts() if item.verdict.claim == "halves")
+    (halves,) = (item.verdict for item in found.judged if item.verdict.claim == "halves")
     assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)
 
 
@@ -300,7 +369,8 @@ def test_the_verdicts_are_printed_for_people_and_as_json(study: Path) -> None:
 
 def test_without_evidence_the_verdicts_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository(tmp_path, monkeypatch)
-    assert "no evidence is committed yet" in printed(lambda console: verdicts([], None, console, as_json=False))
+    text = printed(lambda console: verdicts([], None, console, as_json=False))
+    assert text == "small: no evidence is committed yet\nall studies: no evidence is committed yet\n"
     assert "small: no evidence" in printed(lambda console: verdicts(["small"], None, console, as_json=False))
 
 

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from evidenced import change, file_of, with_evidence
 from fabricated_results import change_json, judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
+from longfat.evidence.epochs import FOLDER, Epoch, read_epochs
 from longfat.figures.drawing import seal_figures
 from longfat.report.front import write_front
 from longfat.report.opened import draw_all
@@ -34,13 +37,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def page_of(root: Path) -> str:
-    return write_front(root / "results", studies_in(root / "experiments")).read_text(encoding="utf-8")
+def page_of(root: Path, epochs: Sequence[Epoch] = ()) -> str:
+    return write_front(root / "results", studies_in(root / "experiments"), epochs).read_text(encoding="utf-8")
 
 
-def rows_of(root: Path) -> list[str]:
+def rows_of(root: Path, epochs: Sequence[Epoch] = ()) -> list[str]:
     """The text of each row of results."""
-    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root))
+    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root, epochs))
     rows = [row for body in bodies for row in re.findall(r"(?s)<tr>(.*?)</tr>", body)]
     return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
 
@@ -73,6 +76,27 @@ def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) ->
     assert other.startswith("committed reference paper, linux-2.4, fake all 2 of 40 2 claims ")
     change_json(reference, lambda data: data.pop("artifacts"))
     assert "fake all not recorded 2 claims " in rows_of(root)[1]
+
+
+def test_all_evidence_of_a_study_stands_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = with_evidence(tmp_path, monkeypatch)
+    judge_study(tmp_path / "results" / "small", study)
+    (epoch,) = epochs = read_epochs(tmp_path / FOLDER)
+    first, second = rows_of(tmp_path, epochs)
+    assert first == (
+        f"{ABOUT} all evidence, epoch {epoch.name} paper, modern, fake 9 of 9 not drawn 2 claims 2 0 0 0 0 0"
+    )
+    assert second == "small, no report yet paper, modern, fake 9 of 9 0 of 40 2 claims 2 0 0 0 0 0"
+
+
+def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = with_evidence(tmp_path, monkeypatch)
+    judge_study(tmp_path / "results" / "small", study)
+    change(file_of(study, "delay"), '"format":1', '"format":2')
+    page = page_of(tmp_path, read_epochs(tmp_path / FOLDER))
+    assert "a newer Longfat wrote it" in page and "small, no report yet" in page
 
 
 def test_a_study_with_neither_says_how_to_run_it(root: Path) -> None:

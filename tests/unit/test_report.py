@@ -69,6 +69,9 @@ def test_verdicts_are_worded_and_have_their_reasons(page: str) -> None:
     text = text_of(page)
     assert "0 of 1 repetitions are valid, at least 2 are needed: run invalid (1 x)" in text
     assert 'class="verdict not_measured">not measured<' in page
+    # Of the four scenarios there is one run each, of the drop's scenario the one that is not valid.
+    assert "; lacks 8 runs of profile paper, about 0.1 min of CPU" in text
+    assert "; lacks 2 runs of profile paper, about 0.1 min of CPU" in text
 
 
 def test_text_of_the_study_is_escaped(page: str) -> None:

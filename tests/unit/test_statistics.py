@@ -96,6 +96,14 @@ def test_the_same_runs_on_both_sides_cancel() -> None:
     assert ratio(one, one).interval() == (1, 1)
 
 
+def test_scenarios_without_randomness_have_no_say_in_how_many_runs_there_are() -> None:
+    random, certain = estimate([11.0, 12.0, 13.0]), estimate([5.0], name="c")
+    for both in (difference(random, certain), ratio(random, certain)):
+        assert (both.runs, both.n) == (3, 3)
+    assert difference(random, certain).interval()[0] == pytest.approx(random.interval()[0] - 5)
+    assert difference(certain, certain).runs == 1
+
+
 def test_a_gain_is_in_percent_and_its_interval_is_made_on_the_log_scale() -> None:
     one, other = estimate([948.0, 950, 946], name="a", block="a"), estimate([828.0, 829, 827], name="b", block="b")
     gain = percent_gain(one, other)

@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[Callable[[Console], object], dict[str, int]]] = {
     "plan": (lambda console: show_plan("small", PAPER, "fake", 1, console), {"study.yaml": 1}),
     "reproduce": (lambda console: reproduce("small", PAPER, Machine("fake", 1), console), ALL),
     "analyse": (lambda console: analyse("small", None, console), ALL),
-    "report": (lambda console: report("small", None, console), {"study.yaml": 1, "figures.yaml": 1}),
+    "report": (lambda console: report("small", None, console), ALL),
     "verdicts": (
         lambda console: verdicts(["small"], None, console, as_json=False),
         {"study.yaml": 1, "claims.yaml": 1},

@@ -16,7 +16,8 @@ from longfat.backends.registry import traits_of
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.errors import RecordError, StudyError
 from longfat.evidence.epochs import Combination
-from longfat.evidence.planned import Planned
+from longfat.evidence.ground import Ground, ground_of
+from longfat.evidence.planned import Planned, planned_or_none
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
 from longfat.evidence.wanted import wanted
@@ -24,6 +25,7 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import Selection, metric_of_run
+from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
@@ -39,12 +41,16 @@ class Collected:
     left_out: tuple[str, ...]
 
 
-def combination_of(plan: Plan) -> Combination:
-    """What the runs of a lock were made with. Raises StudyError where such runs do not repeat to the byte."""
-    backend = plan.pins.get("backend", "")
+def require_repeatable(backend: str) -> None:
+    """Raise StudyError where a backend's runs do not repeat to the byte."""
     if not traits_of(backend).own_world:
         hint = "only runs of the project's kernel in virtual time are equal to the byte wherever they are run"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
+
+
+def combination_of(plan: Plan) -> Combination:
+    """What the runs of a lock were made with. Raises StudyError where such runs do not repeat to the byte."""
+    require_repeatable(plan.pins.get("backend", ""))
     return Combination.of(plan.pins)
 
 
@@ -63,6 +69,22 @@ def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
     dataset = load_dataset(results)
     found = _Reader(folder, dataset, plan)
     return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
+
+
+def ground_of_results(folder: StudyFolder, plan: Plan, dataset: Dataset) -> Ground | None:
+    """What results have of their profile's runs, to tell what they lack; None where the study has no such profile.
+
+    Times are the plan's, so that equal results give equal ones.
+    """
+    planned = planned_or_none(folder.study, plan.stack, plan.profile, plan.pins["backend"])
+    if planned is None:
+        return None
+    rows = [
+        Row(run.scenario, run.repetition, "", run.run_id, "", run.measured, run_seconds(entry.spec))
+        for entry, run in zip(plan.runs, dataset.runs, strict=True)
+        if run.status in ("ok", "invalid") and run.scenario in planned.scenarios
+    ]
+    return dataclasses.replace(ground_of(folder.path, planned, rows, Counter()), values=None)
 
 
 class _Reader:

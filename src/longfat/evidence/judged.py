@@ -1,29 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verdicts from evidence alone: the same engine over a dataset that has values and no tables.
 
-Owns which rows count, with the name of each reason why others do not, and which profile a claim is judged on.
+Owns which profile a claim is judged on, and what is said of one that is open or not measured.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.dataset.load import Dataset, Run
+from longfat.evidence.costs import Lack, lack_of
 from longfat.evidence.epochs import Epoch
-from longfat.evidence.planned import Planned, planned_or_none
-from longfat.evidence.rows import Row, ValueKey
-from longfat.evidence.store import Place, Rows, epochs_with_evidence, read_rows
+from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, ground_of
+from longfat.evidence.planned import planned_or_none
+from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.study import Study
-from longfat.metrics import METRICS
-from longfat.metrics.data import NoValue
-from longfat.metrics.definitions import definition_digest
-from longfat.metrics.quantities import key_of
 from longfat.relations.claims import Claim
+from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
@@ -33,189 +29,177 @@ from longfat.studies import StudyFolder
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
 
-
-@dataclass(frozen=True)
-class Values:
-    """Runs with what is known of them, by the keys of the engine."""
-
-    runs: tuple[Run, ...]
-    computed: dict[Hashable, float | str]
-
-
-@dataclass(frozen=True)
-class EvidenceDataset(Dataset):
-    """A dataset without tables: what is not among its values cannot be had."""
-
-    values: Values
-
-    @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs that count, and a missing one for each scenario of the profile that has none."""
-        return self.values.runs
-
-    @cached_property
-    def computed(self) -> dict[Hashable, object]:
-        """All values."""
-        return {**self.values.computed}
-
-    def _read(self, table: str, **options: object) -> NoReturn:
-        raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What claims are judged on: the evidence of one profile."""
-
-    planned: Planned
-    grounds: Grounds
-    rows: Mapping[str, tuple[Row, ...]]  # those that count, by scenario, in the order of repetitions
-
-    @property
-    def profile(self) -> str:
-        """The profile's name."""
-        return self.planned.profile
+CHEAPEST_FIRST = ("quick", "paper")
+"""A claim that cannot be judged lacks runs of the first of these that could measure it; before, of those with runs."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim's verdict, and the profile whose runs it rests on; None where it rests on no run."""
+    """A claim's verdict, and the profile whose runs it rests on; None where it rests on no run.
+
+    ``lack`` has the runs that would measure a claim that is not measured; None where none would, or all are there.
+    """
 
     verdict: Verdict
     profile: str | None
+    lack: Lack | None = None
+
+    @property
+    def n(self) -> str:
+        """The number of observations, for people: from the fewest of its comparisons to the most; "" without any."""
+        counts = [item.n for item in self.verdict.evidence if item.n]
+        if not counts:
+            return ""
+        return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+    @property
+    def needed(self) -> int | None:
+        """Repetitions that would decide an open claim: the most that one of its open comparisons needs."""
+        open_ = [item.needed for item in self.verdict.evidence if item.outcome == "undecided"]
+        return max((number for number in open_ if number is not None), default=None)
+
+    @property
+    def reason(self) -> str:
+        """The reason of the verdict and what is lacking, for people; "" where there is none."""
+        return "; ".join(str(part) for part in (self.verdict.reason, self.lack) if part)
 
 
 @dataclass(frozen=True)
 class Evidenced:
-    """A study with its evidence of one epoch; ``exclusions`` name what of it does not count, and how much that is."""
+    """A study with its evidence of one epoch and stack.
 
-    study: Study
+    ``exclusions`` name what of it does not count, and how much that is; ``besides`` has the runs of other stacks.
+    """
+
+    folder: StudyFolder
     epoch: str
     stack: str
-    claims: tuple[Claim, ...]
+    backend: str
     grounds: tuple[Ground, ...]
     exclusions: tuple[str, ...]
+    besides: Mapping[str, int]
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+        return self.folder.study
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Its claims."""
+        return self.folder.claims
 
     @property
     def runs(self) -> int:
         """How many runs count."""
-        return sum(len(rows) for ground in self.grounds for rows in ground.rows.values())
+        return self.valid_runs[1]
+
+    @property
+    def valid_runs(self) -> tuple[int, int]:
+        """How many of the runs that count are valid, and how many they are."""
+        kept = [row for ground in self.grounds for rows in ground.rows.values() for row in rows]
+        return sum(row.measured is not None for row in kept), len(kept)
 
     @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
         """The paper's own numbers by claim."""
         return printed_numbers(self.claims, self.study)
 
-    def verdicts(self) -> list[Judged]:
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
         """Every claim's verdict, in the order of claims.yaml."""
-        return [self._judged(claim) for claim in self.claims]
+        return tuple(self._judged(claim) for claim in self.claims)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often each word was given, by category."""
+        return tally(item.verdict.counted for item in self.judged)
 
     def _judged(self, claim: Claim) -> Judged:
         found: list[Judged] = []
-        for ground in self.grounds:
-            verdict = decide(claim, ground.grounds, self.papers)
-            judged = Judged(verdict, ground.profile if any(item.n for item in verdict.evidence) else None)
+        for grounds, profile in self._all_grounds:
+            verdict = decide(claim, grounds, self.papers)
+            judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
             if verdict.verdict != "not_measured":
                 return judged
             found.append(judged)
-        return next((judged for judged in found if judged.profile), found[0])
+        best = next((judged for judged in found if judged.profile), found[0])
+        return replace(best, lack=next(self._lacks(claim), None))
+
+    @property
+    def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
+        """What claims are judged on, with the profiles; without evidence of any, no run at all."""
+        nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
+        return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
+
+    def _lacks(self, claim: Claim) -> Iterator[Lack]:
+        """What a claim lacks of each profile that could measure it."""
+        known: set[str] = set()
+        for ground in self._measurable:
+            if lack := lack_of(claim, ground, known):
+                yield lack
+            known |= ground.specs
+
+    @cached_property
+    def _measurable(self) -> tuple[Ground, ...]:
+        """The grounds of the profiles that the study has: those with evidence, then the others."""
+        own = {ground.profile: ground for ground in self.grounds}
+        found = [own[name] for name in CHEAPEST_FIRST if name in own]
+        for name in CHEAPEST_FIRST:
+            planned = planned_or_none(self.study, self.stack, name, self.backend) if name not in own else None
+            found += [ground_of(self.folder.path, planned, (), Counter())] if planned is not None else []
+        return tuple(found)
 
 
 def evidence_of(
     folder: StudyFolder,
-    epochs: list[Epoch],
+    epochs: Sequence[Epoch],
     *,
     epoch: str | None = None,
     stack: str | None = None,
     rows: Rows | None = None,
     profile: str | None = None,
 ) -> Evidenced | None:
-    """The evidence of a study's folder, of its newest epoch or of the one named; None where there is none.
+    """The evidence of a study's folder, of its newest epoch and own stack or those named; None where there is none.
 
     ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
     of the epoch named, if only the runs that are missing.
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
-    study, claims = folder.study, folder.claims
+    study = folder.study
     names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder.path)
     if epoch is None and names:
         epoch = names[-1]
     if epoch is None or (epoch not in names and profile is None):
         return None
+    _ = folder.claims  # with them the study's own metrics are registered
     rows = read_rows(folder.path, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
+    if profile is None and not any(of for place, of in rows.items() if (place.epoch, place.stack) == (epoch, stack)):
+        return None
     members = next((known.members for known in epochs if known.name == epoch), {})
+    backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
     left_out: Counter[str] = Counter()
     grounds = []
-    for one in PROFILES if profile is None else (profile,):
+    known = (*PROFILES, *sorted({place.profile for place in rows} - {*PROFILES}))
+    for one in known if profile is None else (profile,):
         own = {
             place: of for place, of in rows.items() if (place.epoch, place.stack, place.profile) == (epoch, stack, one)
         }
         if not own and profile is None:
             continue
-        backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
         planned = planned_or_none(study, stack, one, backend)
-        counted: dict[str, list[Row]] = {}
+        counted = []
         for place, row in ((place, row) for place, of in own.items() for row in of.values()):
-            if fault := _fault(row, place, planned, members):
+            if fault := fault_of(row, place, planned, members):
                 if not row.assuming:  # of other assumptions, it is nothing that is missed here
                     left_out[f"{one}: {fault}"] += 1
             else:
-                counted.setdefault(row.scenario, []).append(row)
+                counted.append(row)
         if planned is not None:
-            kept = {name: tuple(sorted(of, key=lambda row: row.repetition)) for name, of in counted.items()}
-            values = _values(planned, kept, left_out)
-            grounds.append(Ground(planned, Grounds(study, EvidenceDataset(folder.path, values)), kept))
+            grounds.append(ground_of(folder.path, planned, counted, left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
-    return Evidenced(study, epoch, stack, claims, tuple(grounds), exclusions)
-
-
-def _fault(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:
-    """Why a row does not count, as part of a sentence about several."""
-    if row.made not in members:
-        return f"runs of a combination ({row.made}) that the epoch does not list"
-    if planned is None:
-        return f"runs of stack {place.stack} and profile {place.profile}, which the study does not have"
-    if fault := planned.fault(row):
-        return f"runs {fault}"
-    if planned.scenarios[row.scenario].experiment != place.experiment:
-        return f"runs that lie with experiment {place.experiment}, and are of another"
-    return None
-
-
-def _values(planned: Planned, rows: Mapping[str, tuple[Row, ...]], left_out: Counter[str]) -> Values:
-    computed: dict[Hashable, float | str] = {}
-    runs = []
-    for scenario in planned.scenarios.values():
-        for row in rows.get(scenario.name, ()):
-            run = _run(planned, row)
-            runs.append(run)
-            computed.update(_computed(run, row, left_out))
-        if scenario.name not in rows:
-            runs.append(_missing(planned, scenario.name))
-    return Values(tuple(runs), computed)
-
-
-def _run(planned: Planned, row: Row) -> Run:
-    of = planned.scenarios[row.scenario]
-    status = "ok" if row.measured else "invalid"
-    fixed = (row.spec, of.experiment, of.name, row.repetition, planned.stack, status, row.reason)
-    return Run(*fixed, factors=of.point.factors, measured=row.measured)
-
-
-def _missing(planned: Planned, scenario: str) -> Run:
-    of = planned.scenarios[scenario]
-    fixed = (f"missing {scenario}", of.experiment, of.name, 1, planned.stack)
-    return Run(*fixed, "missing", "not in the evidence", factors=of.point.factors)
-
-
-def _computed(run: Run, row: Row, left_out: Counter[str]) -> Iterator[tuple[Hashable, float | str]]:
-    """The row's values; one of a metric that is not what it was is none, and is named."""
-    for name, value in row.values.items():
-        key = ValueKey.read(name)
-        what = key_of(run, key.selection(run.experiment))
-        if key.metric not in METRICS:
-            left_out[f"values of metric {key.metric}, which there is not"] += 1
-        elif key.definition == definition_digest(METRICS[key.metric]):
-            yield what, value
-        else:
-            left_out[f"values of metric {key.metric} by another definition ({key.definition})"] += 1
+    besides: Counter[str] = Counter()
+    for place, of in rows.items():
+        besides.update({place.stack: len(of)} if place.epoch == epoch and place.stack != stack else {})
+    return Evidenced(folder, epoch, stack, backend, tuple(grounds), exclusions, besides)

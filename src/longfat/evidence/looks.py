@@ -10,9 +10,6 @@ are in one.
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-
 from longfat.relations.evaluate import Evidence
 
 LOOKS = (3, 4, 6, 8, 12, 16, 24, 32, 48)
@@ -31,15 +28,6 @@ def level_at(n: int) -> float | None:
 def reachable(level: float, df: int) -> bool:
     """Whether so many degrees of freedom, one less than runs, can reach a level by signs alone: all on one side."""
     return bool(2.0**-df <= level)
-
-
-def strictness(look: int) -> float:
-    """How many times the repetitions that the engine's own level needs a look's level takes; infinite where none do."""
-    level = level_at(look)
-    if level is None or not reachable(level, look - 1):
-        return math.inf
-    normal = NormalDist()
-    return (normal.inv_cdf(level / 2) / normal.inv_cdf(NOMINAL / 2)) ** 2
 
 
 def confirmed(evidence: Evidence) -> bool:

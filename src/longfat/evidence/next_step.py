@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 
-from longfat.evidence.judged import Ground
+from longfat.evidence.costs import Costs, Targets
+from longfat.evidence.ground import Ground
 from longfat.evidence.looks import LOOKS, NOMINAL, confirmed, level_at, reachable
 from longfat.evidence.wanted import parts_of
-from longfat.plan.estimate import run_seconds
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.gates import printed_numbers
@@ -26,10 +26,6 @@ CAP = LOOKS[-1]
 STEP_SECONDS = 120.0  # of CPU: as much is run at least before the evidence is looked at again
 UNKNOWN_CHANCE = 0.5  # that a comparison without data is decided at the first look
 LEAST_CHANCE = 0.02  # what is less likely is not worth its time
-MEASURED_OVER_PLANNED = 2.0  # seconds of a run over the plan's, as long as the evidence has none
-
-Targets = Mapping[str, int]
-"""The number of repetitions to have of a scenario, by its name."""
 
 Part = tuple[Evidence, tuple[str, ...]]
 """A comparison, and the scenarios that it reads."""
@@ -76,7 +72,7 @@ class Chooser:
     """The claims of a study on one profile's evidence."""
 
     def __init__(self, ground: Ground, claims: Sequence[Claim], only: Collection[str] = ()) -> None:
-        self.ground = ground
+        self.ground, self.costs = ground, Costs(ground)
         self.papers = printed_numbers(claims, ground.planned.study)
         self.claims = [claim for claim in claims if not only or claim.id in only]
 
@@ -133,13 +129,13 @@ class Chooser:
             merged = {name: max(targets.get(name, 0), n) for name, n in {**targets, **best.targets}.items()}
             merged |= {name: max(merged[name], n) for name, n in targets.items()}
             options = [option for option in options if option is not best]
-            if self._seconds(merged) > most:
+            if self.costs.seconds(merged) > most:
                 continue
             targets = merged
             taken.append(best.claim)
-            if self._seconds(targets) >= enough:
+            if self.costs.seconds(targets) >= enough:
                 break
-        seconds = self._seconds(targets)
+        seconds = self.costs.seconds(targets)
         return Step(targets, tuple(dict.fromkeys(taken)), seconds) if seconds > 0 else None
 
     def _gain(self, option: Option, options: Sequence[Option], targets: Targets) -> float:
@@ -148,7 +144,7 @@ class Chooser:
         for other in options:
             if all(option.targets.get(name, 0) >= n for name, n in other.targets.items()):
                 chances[other.claim] = max(chances.get(other.claim, 0.0), other.chance)
-        added = self._seconds({name: n for name, n in option.targets.items() if n > targets.get(name, 0)})
+        added = self.costs.seconds({name: n for name, n in option.targets.items() if n > targets.get(name, 0)})
         return sum(chances.values()) / max(added, 1e-3)
 
     @cached_property
@@ -166,9 +162,9 @@ class Chooser:
             # One part that fails is enough; while none seems to, all must hold.
             chosen = [self._likeliest(failing, look, strict)] if failing else parts
             chance = math.prod(self._chance(item, names, look, strict) for item, names in chosen)
-            targets = {name: look for _, names in chosen for name in names if self._missing(name, look)}
+            targets = {name: look for _, names in chosen for name in names if self.costs.missing(name, look)}
             if targets and chance >= LEAST_CHANCE:
-                found.append(Option(claim.id, targets, self._seconds(targets), chance))
+                found.append(Option(claim.id, targets, self.costs.seconds(targets), chance))
         # The next look, and the one that is worth most: others are worse than one of the two.
         best = sorted(found, key=lambda option: (-option.worth, option.seconds))
         yield from best[:1]
@@ -211,11 +207,11 @@ class Chooser:
 
         It is taken to stay where it is, with an error that shrinks with the root of the repetitions.
         """
-        if not any(self._missing(name, look) for name in names):
+        if not any(self.costs.missing(name, look) for name in names):
             return 0.0
         chances = [one for one in (item.p_holds, item.p_fails) if one is not None]
         if not chances or not item.n:
-            return UNKNOWN_CHANCE if any(self._missing(name, LOOKS[0]) for name in names) else 0.0
+            return UNKNOWN_CHANCE if any(self.costs.missing(name, LOOKS[0]) for name in names) else 0.0
         level = level_at(look) if strict else NOMINAL
         if level is None or (strict and not reachable(level, look - 1)):
             return 0.0
@@ -229,36 +225,14 @@ class Chooser:
             return str(self.verdicts[claim.id].reason)
         if not names:
             return "no run of this profile tells more of it"
-        if all(not self._missing(name, CAP) for name in names):
+        if all(not self.costs.missing(name, CAP) for name in names):
             return f"open at the cap of {CAP} repetitions"
         return f"more than {CAP} repetitions would be needed"
-
-    def _missing(self, name: str, look: int) -> list[int]:
-        """The repetitions up to a look that the evidence does not have."""
-        known = {row.repetition for row in self.ground.rows.get(name, ())}
-        return [number for number in range(1, look + 1) if number not in known]
 
     def _is_constant(self, name: str) -> bool:
         """Whether repetitions of a scenario are all the same to the byte."""
         rows = self.ground.rows.get(name, ())
         return len(rows) >= LOOKS[0] and len({row.measured for row in rows}) == 1
-
-    def _seconds(self, targets: Targets) -> float:
-        return sum(len(self._missing(name, n)) * self._run_seconds(name) for name, n in targets.items())
-
-    def _run_seconds(self, name: str) -> float:
-        """Of one run of a scenario: what those in the evidence took, else the plan's times what others took over it."""
-        rows = self.ground.rows.get(name, ())
-        if rows:
-            return max(sum(row.seconds for row in rows) / len(rows), 0.01)
-        return run_seconds(self.ground.planned.scenarios[name].spec) * self._slowness
-
-    @cached_property
-    def _slowness(self) -> float:
-        scenarios = self.ground.planned.scenarios
-        took = sum(row.seconds for rows in self.ground.rows.values() for row in rows)
-        planned = sum(run_seconds(scenarios[name].spec) * len(rows) for name, rows in self.ground.rows.items())
-        return took / planned if took > 0 and planned > 0 else MEASURED_OVER_PLANNED
 
 
 def _sure(part: Part) -> bool:

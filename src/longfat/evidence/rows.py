@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from longfat.metrics.quantities import Selection, significant
 from longfat.runspec import Scalar, canonical_json
@@ -110,17 +111,19 @@ class Row:
         if unknown := sorted({*data} - known):
             raise ValueError(f"{unknown[0]!r} is no part of a row")
         repetition, seconds, given = data["repetition"], data["seconds"], data["values"]
-        if not isinstance(repetition, int) or repetition < 1:
+        if not isinstance(repetition, int) or isinstance(repetition, bool) or repetition < 1:
             raise ValueError(f"repetition is {repetition!r}; allowed: 1 or more")
-        if not isinstance(seconds, float | int) or not isinstance(given, dict):
-            raise TypeError(f"seconds is {seconds!r} and values {given!r}, not a number and an object")
+        if not _is_number(seconds) or seconds < 0:
+            raise ValueError(f"seconds is {seconds!r}; allowed: a number, 0 or more")
+        if not isinstance(given, dict):
+            raise TypeError(f"values is {given!r}, not an object")
         assuming = data.get("assuming", {})
         if not isinstance(assuming, dict):
             raise TypeError(f"assuming is {assuming!r}, not an object")
         values: dict[str, Value] = {}
         for name, value in given.items():
             ValueKey.read(name)
-            if isinstance(value, bool) or not isinstance(value, float | int | str):
+            if not isinstance(value, str) and not _is_number(value):
                 raise ValueError(f"{name} is {value!r}, neither a number nor a reason")
             values[name] = value if isinstance(value, str) else float(value)
         row = cls(
@@ -132,7 +135,7 @@ class Row:
             measured=None if data["measured"] is None else _text(data, "measured"),
             seconds=float(seconds),
             values=values,
-            reason=_text(data, "reason") if "reason" in data else None,
+            reason=None if data.get("reason") is None else _text(data, "reason"),
             assuming=assuming,
         )
         if (row.measured is None) == (row.reason is None):
@@ -163,6 +166,10 @@ def canonical(value: Value) -> Value:
     if isinstance(value, str):
         return value
     return significant(value) if math.isfinite(value) else f"the value is {value}"
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _text(data: Mapping[str, object], name: str) -> str:

@@ -7,7 +7,7 @@ twice, are read as what they are: git needs no help but that of ``.gitattributes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +65,9 @@ def read_rows(folder: Path, study: str, epoch: str | None = None) -> Rows:
     problems: list[Problem] = []
     found: dict[Place, Mapping[tuple[str, int, str], Row]] = {}
     home = folder / EVIDENCE
-    for path in sorted(home.rglob(f"*{SUFFIX}")):
+    for path in sorted(path for path in home.rglob("[!.]*") if path.is_file()):
         parts = path.relative_to(home).parts
-        if len(parts) != 4:
+        if len(parts) != 4 or path.suffix != SUFFIX:
             problems.append(Problem(str(path), None, "", "a file of evidence is EPOCH/STACK/PROFILE/EXPERIMENT.jsonl"))
             continue
         place = Place(parts[0], parts[1], parts[2], parts[3].removesuffix(SUFFIX))
@@ -113,13 +113,6 @@ def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
     return written
 
 
-def every_row(rows: Rows) -> Iterator[tuple[Place, Row]]:
-    """All rows in canonical order."""
-    for place in sorted(rows):
-        for key in sorted(rows[place]):
-            yield place, rows[place][key]
-
-
 def by_place(pairs: Iterable[tuple[Place, Row]]) -> Rows:
     """Rows as files have them; of one run that is given twice, what both say. Raises Conflict."""
     found: dict[Place, dict[tuple[str, int, str], Row]] = {}
@@ -155,7 +148,7 @@ def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapp
             began.setdefault(row.key, number)
         except KeyError as error:
             problems.append(Problem(str(path), number, str(error.args[0]), "is missing"))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             problems.append(Problem(str(path), number, "", f"the line cannot be read: {error}"))
     if not headed and not any(problem.file == str(path) for problem in problems):
         problems.append(Problem(str(path), 1, "format", "the file does not say of which study and format it is"))

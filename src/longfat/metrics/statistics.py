@@ -294,12 +294,16 @@ def _combined(
     bounds: tuple[float, float],
     origin: float | None,
 ) -> Estimate:
-    """What two make together, to first order. An exact number (no runs) has no say in how many runs there are."""
+    """What two make together, to first order.
+
+    How many runs there are is up to the sides that have randomness: not to a number, nor to scenarios without any, of
+    which one run says all.
+    """
     strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
     for key, one in b.strata.items():
         other = one.weighed(weight_b)
         strata[key] = strata[key].joined(other) if key in strata else other
-    measured = [side for side in (a, b) if side.runs]
+    measured = [side for side in (a, b) if side.strata] or [side for side in (a, b) if side.runs]
     return Estimate(
         value,
         strata,

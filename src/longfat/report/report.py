@@ -2,8 +2,8 @@
 """Assembles the report of a study: one HTML page that needs nothing else.
 
 Owns what the page tells and in which order; its looks are in ``report.html.j2``. Computes no metric and gives
-no verdict: it shows what dataset, verdicts and figures hold. No wall-clock time gets in, so equal results
-give an equal page.
+no verdict: it shows what dataset, verdicts and figures hold, and beside them what the committed evidence says. No
+wall-clock time gets in, so equal results and evidence give an equal page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from typing import Any
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.collect import ground_of_results
+from longfat.evidence.costs import Lack, lack_of
+from longfat.evidence.judged import Evidenced
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import FOLDER, check_figures
 from longfat.manifest.models import Header
@@ -28,7 +31,7 @@ from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.relations.claims import claim_nouns
-from longfat.relations.counting import VERDICT_WORDS, apart, tally
+from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.achieved import achieved, made_with
@@ -48,7 +51,8 @@ OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no
 class ShownFigure:
     """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
 
-    ``source`` says who states it, and is "" where nobody does; ``made_with`` which runs and kernels it is of.
+    ``source`` says who states it, and is "" where nobody does; ``claims`` has the word on each, ``made_with`` which
+    runs and kernels it is of.
     """
 
     artifact: str
@@ -57,7 +61,7 @@ class ShownFigure:
     source: str
     stated: str
     numbers: tuple[str, ...]
-    claims: tuple[Verdict, ...]
+    claims: Mapping[str, VerdictWord]
     made_with: str
 
 
@@ -74,9 +78,10 @@ class Setting:
     hosts: tuple[str, ...]
 
 
-def write_report(results: Path, folder: StudyFolder) -> Path:
+def write_report(results: Path, folder: StudyFolder, evidence: Evidenced | None = None) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
+    With ``evidence``, all that is committed of the study's, each claim has its verdict by that first.
     Raises RigError when dataset or verdicts are missing or the page cannot be written, RecordError when something was
     changed since it was made, StudyError on faulty study files.
     """
@@ -87,7 +92,8 @@ def write_report(results: Path, folder: StudyFolder) -> Path:
     study, figures = folder.study, folder.figures
     drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
     noun, nouns = claim_nouns(study.header)
-    counts = tally(verdict.counted for verdict in verdicts)
+    judged = {item.verdict.claim: item for item in evidence.judged} if evidence else {}
+    word_of = {one.claim: judged[one.claim].verdict.verdict if one.claim in judged else one.verdict for one in verdicts}
     page = render(
         "report.html.j2",
         plan=plan,
@@ -96,13 +102,17 @@ def write_report(results: Path, folder: StudyFolder) -> Path:
         nouns=nouns,
         source=_source(study.header, verdicts),
         runs=_counts([run.status for run in dataset.runs], STATUSES),
-        verdict_counts=counts["measured"],
-        apart=apart(counts),
-        words={word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICT_WORDS},
+        counts=tally(verdict.counted for verdict in verdicts),
+        apart=apart,
+        evidence=evidence,
+        judged=judged,
+        lacks=_lacks(folder, plan, dataset, verdicts),
+        word_of=word_of,
+        words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
         origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        sections=_sections(_figures(results, figures, verdicts, plan, drawn_in), study.header),
+        sections=_sections(_figures(results, figures, verdicts, word_of, plan, drawn_in), study.header),
         other=_beside(results, folder, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
         settings=settings(plan, drawn_in),
@@ -210,7 +220,12 @@ def _port_text(port: Any) -> str:
 
 
 def _figures(
-    results: Path, figures: FiguresDocument, verdicts: list[Verdict], plan: Plan, drawn_in: Mapping[str, Sequence[str]]
+    results: Path,
+    figures: FiguresDocument,
+    verdicts: list[Verdict],
+    word_of: Mapping[str, VerdictWord],
+    plan: Plan,
+    drawn_in: Mapping[str, Sequence[str]],
 ) -> list[ShownFigure]:
     return [
         ShownFigure(
@@ -220,11 +235,21 @@ def _figures(
             source="The paper states" if figure.paper else "The study expects" if figure.hypothesis else "",
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
-            claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
+            claims={one.claim: word_of[one.claim] for one in verdicts if figure.artifact in (one.artifact, *one.also)},
             made_with=made_with(plan, drawn_in[figure.artifact]),
         )
         for figure in figures.figures
     ]
+
+
+def _lacks(folder: StudyFolder, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
+    """What the results lack of the profile's runs, by claim that is not measured."""
+    open_ = {verdict.claim for verdict in verdicts if verdict.verdict == "not_measured"}
+    ground = ground_of_results(folder, plan, dataset) if open_ else None
+    if ground is None:
+        return {}
+    claims = [claim for claim in folder.claims if claim.id in open_]
+    return {claim.id: lack for claim in claims if (lack := lack_of(claim, ground))}
 
 
 def _source(header: Header, verdicts: list[Verdict]) -> str:

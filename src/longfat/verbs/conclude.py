@@ -15,12 +15,13 @@ from rich.text import Text
 
 from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
+from longfat.errors import StudyError
 from longfat.events import EventSink
 from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.execute.results import Results, open_results
 from longfat.manifest.models import Header
-from longfat.plan.lockfile import require_study
+from longfat.plan.lockfile import read_lock, require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
@@ -31,6 +32,7 @@ from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
+from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import Choices, every_study, find_study, repository_root
 from longfat.verbs.verdicts import print_evidence
@@ -74,7 +76,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder)
+        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
     _print_pages(path, console, folder)
     return True
 
@@ -85,15 +87,37 @@ def reports(console: Console) -> bool:
     return True
 
 
-def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as."""
+def reproduce(name: str, choices: Choices, machine: Machine, console: Console, budget: float | None = None) -> bool:
+    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
+
+    With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
+    """
     folder = find_study(name)
     folder.check()  # a fault in claims or figures is found before hours of runs
-    _print_evidence(folder, console)
+    _print_evidence(folder, console, choices.stack)
     given = results_path(folder, machine.results, machine.backend)
-    with open_results(given) as results, listen(results, console) as events:
-        run_study(folder, choices, machine, results, events)
-    return conclude(folder, given, console)[0]
+
+    def runs_of_profile() -> None:
+        with open_results(given) as results, listen(results, console) as events:
+            run_study(folder, choices, machine, results, events)
+
+    if budget is None:
+        runs_of_profile()
+        return conclude(folder, given, console)[0]
+    decided = decide(name, _wanted(choices, machine, given, budget), console, runs_of_profile)
+    return conclude(folder, given, console)[0] and decided
+
+
+def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> Wanted:
+    """What to decide besides the runs of a profile. Raises StudyError on what cannot be chosen of evidence."""
+    options = (("--seed", choices.seed), ("--scheduler", machine.scheduler), ("--lab", machine.lab))
+    for option, value in options:
+        if value is not None:
+            hint = f"leave {option} out, or --budget: then the runs of the profile are made alone"
+            raise StudyError(
+                "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
+            )
+    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
@@ -102,7 +126,7 @@ def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, 
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder)
+        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
@@ -124,12 +148,17 @@ def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, consol
     return verify(name, sample, seed, jobs, console)
 
 
-def _print_evidence(folder: StudyFolder, console: Console) -> None:
+def _evidence(folder: StudyFolder, stack: str | None = None) -> Evidenced | None:
+    """All evidence of a study that is committed, of its own stack or of another, if there is some."""
+    return evidence_of(folder, read_epochs(repository_root() / FOLDER), stack=stack)
+
+
+def _print_evidence(folder: StudyFolder, console: Console, stack: str | None = None) -> None:
     """What the committed evidence says already, if there is some."""
-    one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    one = _evidence(folder, stack)
     if one is not None:
         console.print("by the evidence that is committed:", highlight=False)
-        print_evidence(one, one.verdicts(), console, claims=False)
+        print_evidence(one, console, claims=False)
 
 
 def smoke(machine: Machine, console: Console) -> bool:
@@ -193,7 +222,8 @@ def _print_pages(report: Path | None, console: Console, opened: StudyFolder | No
     if report is not None:
         console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
     if report is None or report.parent.resolve().parent == home.resolve():
-        front = write_front(home, [opened if opened == study else study for study in every_study()])
+        epochs = read_epochs(repository_root() / FOLDER)
+        front = write_front(home, [opened if opened == study else study for study in every_study()], epochs)
         console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -15,9 +17,10 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.evidence.collect import combination_of
+from longfat.evidence.collect import combination_of, require_repeatable
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
-from longfat.evidence.judged import Ground, evidence_of
+from longfat.evidence.ground import Ground
+from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser, Step
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
@@ -30,6 +33,7 @@ from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for
 from longfat.verbs.run import listen, results_path
 from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.verdicts import print_evidence
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
@@ -38,7 +42,10 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says: seconds of wall time (None: no end), claims (none: all), and how to run."""
+    """What the command line says: seconds of wall time (None: no end), claims (none: all), and how to run.
+
+    ``results`` is where runs of the profile are (None: the study's own folder).
+    """
 
     budget: float | None = None
     claims: tuple[str, ...] = ()
@@ -46,19 +53,23 @@ class Wanted:
     stack: str | None = None
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
+    results: Path | None = None
 
 
-def seconds_of(budget: str) -> float:
-    """Seconds of a budget such as ``45min`` or ``2h``. Raises StudyError."""
+def seconds_of(budget: str | None) -> float | None:
+    """Seconds of a budget such as ``45min`` or ``2h``; None where none is given. Raises StudyError."""
+    if budget is None:
+        return None
     match = _BUDGET.fullmatch(budget)
     if not match:
         raise StudyError(f"{budget!r} is no length of time; allowed: such as 90s, 45min or 2h", where="--budget")
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def decide(name: str, wanted: Wanted, console: Console) -> bool:
+def decide(name: str, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None) -> bool:
     """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
 
+    ``first_batch`` makes runs into the results folder before; it is done as a whole, and its time is of the budget.
     Whether no run failed on the way.
     """
     begun = time.monotonic()
@@ -67,19 +78,21 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
     claims = folder.claims
     check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
+    require_repeatable(wanted.backend)
     backend = open_backend(wanted.backend, {}, say=console.print)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
-    _take_results(folder, epoch, console)
+    first_batch()
+    _take_results(folder, wanted.results, epoch, console)
     while True:
         chooser = Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims)
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         step = chooser.step() if left is None else chooser.step(max(left, 0) * jobs)
         if step is None:
-            _conclude(chooser, jobs, console)
+            _conclude(folder, epoch, chooser, jobs, console)
             return True
         _say_step(step, chooser, jobs, console)
         if not run_step(folder, wanted, step, backend, epoch, jobs, console):
-            _conclude(chooser, jobs, console)
+            _conclude(folder, epoch, chooser, jobs, console)
             return False
 
 
@@ -125,9 +138,9 @@ def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Map
     return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
 
 
-def _take_results(folder: StudyFolder, epoch: Epoch, console: Console) -> None:
-    """Add what the study's own results folder has, where it was made with what belongs to the epoch."""
-    place = results_path(folder, None)
+def _take_results(folder: StudyFolder, given: Path | None, epoch: Epoch, console: Console) -> None:
+    """Add what the results folder has, where it was made with what belongs to the epoch."""
+    place = results_path(folder, given)
     if not (place / "lock.json").exists():
         return
     if combination_of(read_lock(place / "lock.json")).key not in epoch.members:
@@ -155,13 +168,20 @@ def _say_step(step: Step, chooser: Chooser, jobs: int, console: Console) -> None
     _say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
 
 
-def _conclude(chooser: Chooser, jobs: int, console: Console) -> None:
-    """Say where the claims stand, and what another hour would do."""
-    standing = chooser.standing
+def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, console: Console) -> None:
+    """Say where the claims stand by all evidence, what those that are open lack, and what another hour would do."""
+    standing, planned = chooser.standing, chooser.ground.planned
+    every = partial(evidence_of, folder, read_epochs(repository_root() / FOLDER), epoch=epoch.name, stack=planned.stack)
+    found = every() or every(profile=planned.profile)
+    assert found is not None
+    print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
-    _say(console, f"{len(standing.settled)} claims settled, {counts}")
-    for name in standing.open:
-        _say(console, f"  open: {name}{f': {standing.hopeless[name]}' if name in standing.hopeless else ''}")
+    _say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
+    for item in found.judged:
+        if (name := item.verdict.claim) in standing.open:
+            hopeless = standing.hopeless.get(name, "")
+            more = "" if hopeless in item.reason else f"; {hopeless}"
+            _say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
     if standing.open:
         soon = chooser.within(HOUR * jobs)
         _say(console, f"another hour would decide: {', '.join(soon) or 'none'}")

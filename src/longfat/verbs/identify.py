@@ -74,7 +74,7 @@ def known(name: str, console: Console) -> bool:
         told: dict[str, list[tuple[Evidence, ...]]] = {}
         for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
             found = evidence_of(folder.assuming({unknown: value}), epochs)
-            verdicts = [judged.verdict for judged in found.verdicts() if judged.profile] if found else []
+            verdicts = [judged.verdict for judged in found.judged if judged.profile] if found else []
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
             for verdict in verdicts:
                 told.setdefault(verdict.claim, []).append(verdict.evidence)

@@ -10,33 +10,39 @@ from typing import Any
 
 from rich.console import Console
 
+from longfat.evidence.costs import Lack
 from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.evidence.judged import Evidenced, Judged, evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
-from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, tally
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
 from longfat.studies import StudyFolder
 from longfat.verbs.study import every_study, find_study, repository_root
 
 FORMAT = 1
 
 
-def verdicts(names: Sequence[str], epoch: str | None, console: Console, *, as_json: bool) -> bool:
-    """Print every claim's verdict by the evidence; of all studies that have some where none is named."""
-    folders = [find_study(name) for name in names] or studies_with_evidence()
+def verdicts(
+    names: Sequence[str], epoch: str | None, console: Console, *, as_json: bool, stack: str | None = None
+) -> bool:
+    """Print every claim's verdict by the evidence, of all studies where none is named.
+
+    It is that of each study's newest epoch and own stack, or of those named; a study that has none is named.
+    """
+    folders = [find_study(name) for name in names] or _studies()
     epochs = read_epochs(repository_root() / FOLDER)
-    found = [(folder, evidence_of(folder, epochs, epoch=epoch)) for folder in folders]
-    told = [(one, one.verdicts()) for _, one in found if one is not None]
+    found = [(folder, evidence_of(folder, epochs, epoch=epoch, stack=stack)) for folder in folders]
+    told = [one for _, one in found if one is not None]
     if as_json:
         console.print_json(json.dumps(_data(told), ensure_ascii=True), highlight=False)
         return True
-    for folder, one in found:
-        if one is None:
-            wanted = f" of epoch {epoch}" if epoch else ""
+    for one in told:
+        print_evidence(one, console, claims=True)
+    for folder, known in found:
+        if known is None:
+            wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
             console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
-    for one, judged in told:
-        print_evidence(one, judged, console, claims=True)
     if len(told) != 1:
-        total = _told(summed(_counts(judged) for _, judged in told)) if told else "no evidence is committed yet"
+        total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
         _say(console, f"all studies: {total}")
     return True
 
@@ -46,31 +52,28 @@ def studies_with_evidence() -> list[StudyFolder]:
     return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
 
 
-def print_evidence(one: Evidenced, judged: Sequence[Judged], console: Console, *, claims: bool) -> None:
+def _studies() -> list[StudyFolder]:
+    """All studies, but for those that test the testbed and have no evidence."""
+    having = studies_with_evidence()
+    return [study for study in every_study() if study in having or not study.name.startswith("_")]
+
+
+def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     """Print what evidence there is, what of it does not count, and the counts of verdicts; with ``claims`` each."""
     if claims:
         _say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
-        for item in judged:
-            number = needed_n(item)
-            shown = "" if number is None else str(number)
+        for item in one.judged:
+            shown = "" if item.needed is None else str(item.needed)
             word = item.verdict.verdict.replace("_", " ")
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
-            _say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.verdict.reason or ''}".rstrip())
+            _say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
-    _say(console, f"{head}; {_told(_counts(judged))}")
+    _say(console, f"{head}; {_told(one.counts)}")
     for exclusion in one.exclusions:
         _say(console, f"  left out: {exclusion}")
-
-
-def needed_n(judged: Judged) -> int | None:
-    """Repetitions that would decide an open claim: the most that one of its open comparisons needs."""
-    open_ = [item.needed for item in judged.verdict.evidence if item.outcome == "undecided"]
-    return max((number for number in open_ if number is not None), default=None)
-
-
-def _counts(judged: Iterable[Judged]) -> Counts:
-    return tally(item.verdict.counted for item in judged)
+    for stack, runs in sorted(one.besides.items()):
+        _say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
 
 def _told(counts: Counts) -> str:
@@ -87,7 +90,7 @@ def _plain(counts: Counts) -> dict[str, dict[str, int]]:
     }
 
 
-def _data(told: Sequence[tuple[Evidenced, Sequence[Judged]]]) -> dict[str, Any]:
+def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
     studies = [
         {
             "study": one.study.name,
@@ -95,22 +98,30 @@ def _data(told: Sequence[tuple[Evidenced, Sequence[Judged]]]) -> dict[str, Any]:
             "stack": one.stack,
             "runs": one.runs,
             "left_out": list(one.exclusions),
-            "counts": _plain(_counts(judged)),
+            "counts": _plain(one.counts),
             "claims": [
                 {
                     "id": item.verdict.claim,
                     "kind": item.verdict.category,
                     "verdict": item.verdict.verdict,
                     "reason": item.verdict.reason,
-                    "needed_n": needed_n(item),
+                    "needed_n": item.needed,
+                    "lacks": _lack(item.lack),
                     "profile": item.profile,
                 }
-                for item in judged
+                for item in one.judged
             ],
         }
-        for one, judged in told
+        for one in told
     ]
-    return {"format": FORMAT, "studies": studies, "counts": _plain(summed(_counts(judged) for _, judged in told))}
+    return {"format": FORMAT, "studies": studies, "counts": _plain(summed(one.counts for one in told))}
+
+
+def _lack(lack: Lack | None) -> dict[str, Any] | None:
+    """The runs that would measure a claim that is not measured."""
+    if lack is None:
+        return None
+    return {"profile": lack.profile, "runs": lack.runs, "cpu_minutes": round(lack.seconds / 60, 1)}
 
 
 def summed(every: Iterable[Counts]) -> Counts:

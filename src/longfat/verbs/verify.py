@@ -163,11 +163,12 @@ def compare_results(place: Path, folder: StudyFolder) -> Check:
     ids = {(run.scenario, run.repetition): run for run in plan.runs}
     compared, mismatches = 0, []
     for one in rows_that_count(folder, read_epochs(repository_root() / FOLDER)):
-        key = one.row.scenario, one.row.repetition
-        if (one.planned.stack, one.planned.profile) != (plan.stack, plan.profile) or key not in runs:
+        key, of = (one.row.scenario, one.row.repetition), one.planned
+        same = (of.stack, of.profile, of.backend) == (plan.stack, plan.profile, plan.pins["backend"])
+        if not same or key not in runs:
             continue
-        of = one.planned.run(*key)
-        if of is None or dataclasses.replace(ids[key].spec, pins=of.spec.pins).run_id != of.run_id:
+        run = of.run(*key)
+        if run is None or dataclasses.replace(ids[key].spec, pins=run.spec.pins).run_id != run.run_id:
             continue  # another seed, or the manifest was another when the lock was written
         compared += 1
         if (text := difference(one.row, dataset, runs[key])) is not None:

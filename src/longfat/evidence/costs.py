@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the evidence lacks, and what it costs: runs that are not there, and their time.
+
+Times are wall time of one run at a time on one core, which virtual time keeps busy: minutes of CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from longfat.evidence.ground import Ground
+from longfat.evidence.looks import LOOKS
+from longfat.evidence.wanted import selections_of_claim
+from longfat.plan.estimate import run_seconds
+from longfat.relations.claims import Claim
+
+MEASURED_OVER_PLANNED = 2.0  # seconds of a run over the plan's, as long as the evidence has none
+
+Targets = Mapping[str, int]
+"""The number of repetitions to have of a scenario, by its name."""
+
+
+class Costs:
+    """Which repetitions the evidence of a profile lacks, and how many seconds of CPU they take."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+
+    def missing(self, name: str, n: int) -> list[int]:
+        """The repetitions of a scenario up to the n-th that are not there."""
+        known = {row.repetition for row in self.ground.rows.get(name, ())}
+        return [number for number in range(1, n + 1) if number not in known]
+
+    def seconds(self, targets: Targets) -> float:
+        """Of all that the targets lack."""
+        return sum(len(self.missing(name, n)) * self.of_run(name) for name, n in targets.items())
+
+    def of_run(self, name: str) -> float:
+        """Of one run of a scenario: what those in the evidence took, else the plan's times what others took over it."""
+        rows = self.ground.rows.get(name, ())
+        if rows:
+            return max(sum(row.seconds for row in rows) / len(rows), 0.01)
+        return run_seconds(self.ground.planned.scenarios[name].spec) * self._slowness
+
+    @cached_property
+    def _slowness(self) -> float:
+        scenarios = self.ground.planned.scenarios
+        took = sum(row.seconds for rows in self.ground.rows.values() for row in rows)
+        planned = sum(run_seconds(scenarios[name].spec) * len(rows) for name, rows in self.ground.rows.items())
+        return took / planned if took > 0 and planned > 0 else MEASURED_OVER_PLANNED
+
+
+@dataclass(frozen=True)
+class Lack:
+    """The runs of a profile without which a claim cannot be measured, and their seconds of CPU."""
+
+    profile: str
+    runs: int
+    seconds: float
+
+    def __str__(self) -> str:
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"lacks {runs} of profile {self.profile}, about {max(self.seconds / 60, 0.1):.1f} min of CPU"
+
+
+def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack | None:
+    """What a claim lacks of a profile's runs: three of each scenario, or as many as it needs, each with all its values.
+
+    None where nothing lacks; where the profile leaves out what the claim is about; and where all that lacks is among
+    the ``known`` specs, of runs that are evidence for another profile: then its runs do not help.
+    """
+    least = max(LOOKS[0], (claim.needs and claim.needs.at_least_n) or 0)
+    costs, dataset = Costs(ground), ground.grounds.dataset
+    missing: set[tuple[str, int]] = set()
+    for selection in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of):
+        runs = selection.chosen(dataset)
+        if not runs:
+            return None
+        missing |= {(run.scenario, number) for run in runs for number in costs.missing(run.scenario, least)}
+        missing |= {
+            (run.scenario, run.repetition) for run in runs if run.status == "ok" and ground.lacks(run, selection)
+        }
+    if {ground.spec(*run) for run in missing} <= {*known}:
+        return None
+    return Lack(ground.profile, len(missing), sum(costs.of_run(name) for name, _ in missing))
