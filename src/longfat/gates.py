@@ -354,7 +354,7 @@ def _queue_us(port: Port) -> float:
 
 def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     """Whether traffic that began before the flow sends data or acknowledgments through the interface."""
-    earlier = (one for one in (*spec.traffic, *spec.udp) if one.start_us < flow.start_us)
+    earlier = (one for one in spec.sent if one.start_us < flow.start_us)
     return any(
         port in (*route(spec, one.sender, one.receiver), *route(spec, one.receiver, one.sender)) for one in earlier
     )

@@ -377,7 +377,7 @@ def guest_sources() -> list[Path]:
     found = []
     for name in GUEST_MODULES:
         path = PACKAGE / name
-        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return found
 
 
