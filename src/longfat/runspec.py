@@ -119,10 +119,14 @@ class Node:
     recovery: str | None = field(default=None, metadata=LATER)
 
 
-class Sent(Protocol):
-    """What every kind of traffic has: who sends to whom, and when, in microseconds of the measurement."""
+class Called(Protocol):
+    """A kind of traffic, by what it is called."""
 
     what: ClassVar[str]
+
+
+class Sent(Called, Protocol):
+    """What all traffic but pings has: who sends to whom, and when, in microseconds of the measurement."""
 
     @property
     def name(self) -> str: ...
@@ -219,7 +223,7 @@ class Ping:
     interval_us: int
 
 
-KINDS: dict[str, type] = {"flows": Flow, "web": Web, "udp": Udp, "pings": Ping}
+KINDS: dict[str, type[Called]] = {"flows": Flow, "web": Web, "udp": Udp, "pings": Ping}
 """Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
 ``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import Problem
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.warn import study_warnings
 
 IDLE = """\

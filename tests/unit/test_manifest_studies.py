@@ -9,7 +9,8 @@ from longfat.catalog.stacks import STACKS
 from longfat.errors import StudyError
 from longfat.figures.artifacts import experiments_by_artifact, experiments_named
 from longfat.figures.document import load_figures
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
 

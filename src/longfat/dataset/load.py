@@ -80,10 +80,20 @@ class Dataset:
         """The rows of ``flows`` by run_id."""
         return self._by_run("flows")
 
-    @cached_property
+    @property
     def web(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
         """The rows of ``web`` by run_id."""
-        return self._by_run("web")
+        return self.rows("web")
+
+    def rows(self, table: str) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        """The rows of a table that has few for each run, by run_id."""
+        if table not in self._rows:
+            self._rows[table] = self._by_run(table)
+        return self._rows[table]
+
+    @cached_property
+    def _rows(self) -> dict[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
+        return {}
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
         """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""

@@ -121,11 +121,6 @@ class RunData:
         """The rows of ``flows``: one for each flow, with its goodput and its ends."""
         return self.dataset.flows.get(self.run.run_id, ())
 
-    @property
-    def web(self) -> Sequence[Row]:
-        """The rows of ``web``: one for each web traffic."""
-        return self.dataset.web.get(self.run.run_id, ())
-
     def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
         """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
         table = self.dataset.sockets(self.run.run_id, flow)
@@ -242,10 +237,15 @@ class Source:
     by_flow: bool = False
 
 
+def rows_of(table: str) -> Source:
+    """The rows of a table that has few of them for each run."""
+    return Source(lambda data, flow: data.dataset.rows(table).get(data.run.run_id, ()))
+
+
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
-WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]
+WebRows = Annotated[Sequence[Row], rows_of("web")]
 Connection = Annotated[Samples, Source(lambda data, flow: data.connection(flow), by_flow=True)]
 Connections = Annotated[Sequence[Samples], Source(lambda data, flow: list(data.streams(flow).values()), by_flow=True)]
 EachFlow = Annotated[Mapping[str, Samples], Source(lambda data, flow: data.by_flow())]
