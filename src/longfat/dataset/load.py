@@ -91,6 +91,11 @@ class Dataset:
             self._rows[table] = self._by_run(table)
         return self._rows[table]
 
+    def columns_of(self, table: str, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
+        """The rows of a table that has many for each run, by column, in the order in which they were recorded."""
+        found = self._read(table, filters=_chosen(run_id, None))
+        return {name: found[name].to_numpy() for name in found.column_names}
+
     @cached_property
     def _rows(self) -> dict[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
         return {}

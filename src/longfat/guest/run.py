@@ -19,7 +19,7 @@ from longfat.guest.captures import Captures
 from longfat.guest.ccas import offered_ccas, refused_ccas
 from longfat.guest.counters import difference, read_counters
 from longfat.guest.drops import Drops
-from longfat.guest.kinds import traffic_of, write_reports
+from longfat.guest.kinds.kind import traffic_of, write_reports
 from longfat.guest.network import Maker, Network, Part, whole
 from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets

@@ -10,7 +10,6 @@ from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Dumbbell, Experiment, Red
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
-from longfat.traffic import SECTIONS
 
 
 def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
@@ -37,8 +36,7 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
         for one in experiment.traffic
     )
     return (
-        any(flow.start_jitter.value for flow in experiment.every_flow)
-        or any(getattr(experiment, name) for name, section in SECTIONS.items() if section.draws)
+        any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
         or (isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red))
         or any(CCAS[algorithm.cca].draws for algorithm in used)

@@ -242,6 +242,11 @@ def rows_of(table: str) -> Source:
     return Source(lambda data, flow: data.dataset.rows(table).get(data.run.run_id, ()))
 
 
+def columns_of(table: str) -> Source:
+    """The columns of a table that has many rows for each run."""
+    return Source(lambda data, flow: data.dataset.columns_of(table, data.run.run_id))
+
+
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]

@@ -41,6 +41,11 @@ class Flow(TcpEntry):
         "and to the hosts that follow these in turn",
     )
 
+    @property
+    def draws(self) -> bool:
+        """The jitter of its start."""
+        return bool(self.start_jitter.value)
+
     def each(self, sides: Sides) -> Iterator[Flow]:
         """The flows that an entry with a count stands for, or the only one."""
         if self.count is None:

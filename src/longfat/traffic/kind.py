@@ -34,6 +34,11 @@ class Entry(Closed):
     duration: f.Length = Field(description="time for which it sends")
     start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
 
+    @property
+    def draws(self) -> bool:
+        """Whether anything of it is drawn from a run's seed."""
+        return False
+
     def each(self, sides: Sides) -> Iterator[Self]:
         """Each single traffic that the entry stands for."""
         yield self
@@ -111,14 +116,13 @@ class Section(Kind, ABC, Generic[EntryOf, Record]):
     """A kind with a section of an experiment to itself: from its entries to what a run is told, and its words.
 
     ``model`` is an entry. ``meaning`` is what the section is. ``one`` is what an entry is called in messages, and
-    ``some`` the same with its article. A kind that ``draws`` has runs that differ from seed to seed. Where
-    ``route_sets_algorithm``, sockets have their congestion control from the route of the host that sends.
+    ``some`` the same with its article. Where ``route_sets_algorithm``, sockets have their congestion control from the
+    route of the host that sends.
     """
 
     model: type[EntryOf]
     meaning: str
     one: str
-    draws = False
     route_sets_algorithm = False
 
     @property

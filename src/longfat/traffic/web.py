@@ -33,6 +33,11 @@ class Web(TcpEntry):
         default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
     )
 
+    @property
+    def draws(self) -> bool:
+        """Files and OFF times."""
+        return True
+
 
 def users_were_reported(evidence: Evidence) -> Iterator[str]:
     """Each web traffic is in achieved.json and in web.json."""
@@ -73,7 +78,6 @@ class WebTraffic(Section[Web, Record]):
     model = Web
     meaning = "the web traffic"
     one = "web traffic"
-    draws = True
     route_sets_algorithm = True
     gates = (users_were_reported, servers_algorithm_holds, users_were_served)
     tables = (

@@ -18,11 +18,9 @@ from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
 if TYPE_CHECKING:  # reports are written where there is no Mininet, too
-    from longfat.guest.network import Network
     from longfat.guest.stage import Stage
 
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
-ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
 
 
 class Traffic:
@@ -95,7 +93,7 @@ class Traffic:
     def _wait_for_last_transfer(self, flow: Flow) -> None:
         """Let what is under way arrive. Raises LaboratoryError when it does not."""
         deadline = time.monotonic() + DRAIN_S
-        while connected(self._stage.network, flow.receiver, self._ports[flow.name]):
+        while self._stage.network.has_socket(flow.receiver, self._ports[flow.name], sockets.TCP_ESTABLISHED):
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"connections of flow {flow.name} are open {DRAIN_S:g} s after its end")
             time.sleep(REPORT_S)
@@ -106,13 +104,6 @@ class Traffic:
         names = parameter_names(flow.cca)
         values = self._stage.seen.cca_values.get(flow.name, {})
         return {name: value for name, value in values.items() if name in names}
-
-
-def connected(network: Network, node: str, port: int) -> bool:
-    """Whether a node has a connection to a port of its own that the other end has not closed."""
-    with network.inside(node):
-        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
-    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
 
 
 def report(spec: RunSpec, folder: Path) -> None:
