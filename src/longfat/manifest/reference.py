@@ -135,7 +135,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 def reference() -> str:
     """The text of ``docs/manifest.md``."""
     parts = [_INTRODUCTION, _units()]
-    parts += ["\n".join(_keys(title, model)) for title, model in _SECTIONS]
+    parts += ["\n".join([*_keys(title, model), *_example(title)]) for title, model in _SECTIONS]
     return "\n".join([*parts, _catalogue(), _stacks()])
 
 
@@ -153,6 +153,13 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
         required = "yes" if field.is_required() else ""
         yield f"| `{field.alias or name}` | {required} | {field.description} |"
     yield ""
+
+
+def _example(title: str) -> Iterator[str]:
+    """An entry of a kind of traffic, as it is written."""
+    name = title.removesuffix("[]")
+    if name in SECTIONS:
+        yield from ("```yaml", f"{name}:", f"  - {SECTIONS[name].example}", "```", "")
 
 
 def _catalogue() -> str:

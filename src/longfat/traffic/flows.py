@@ -66,6 +66,7 @@ class Flows(Section[Flow, Record]):
 
     model = Flow
     meaning = "the bulk traffic"
+    example = "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}"
     one = "flow"
     some = "a flow"
 

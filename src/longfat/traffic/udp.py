@@ -42,6 +42,7 @@ class UdpTraffic(Section[Udp, Record]):
 
     model = Udp
     meaning = "the UDP traffic"
+    example = "{name: wave, from: client1, to: server, mean: 2 Mbit/s, swing: 1 Mbit/s, period: 9 s, duration: 60 s}"
     one = "UDP traffic"
     gates = (traffic_arrived,)
     tables = (

@@ -77,6 +77,7 @@ class WebTraffic(Section[Web, Record]):
 
     model = Web
     meaning = "the web traffic"
+    example = "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}"
     one = "web traffic"
     route_sets_algorithm = True
     gates = (users_were_reported, servers_algorithm_holds, users_were_served)
