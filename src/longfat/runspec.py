@@ -213,6 +213,32 @@ class Udp:
 
 
 @dataclass(frozen=True)
+class Requests:
+    """Users at one node that ask a server at another, which sends: each request is a TCP connection of its own.
+
+    A user sends ``request_bytes``, takes in a response and thinks. Responses are of ``response_bytes`` on average by
+    the law ``sizes``, a Pareto law of the given ``shape``; thinking takes ``think_us`` on average by ``thinking``.
+    ``start_us`` counts from the start of the measurement.
+    """
+
+    what: ClassVar[str] = "requests"
+
+    name: str
+    sender: str
+    receiver: str
+    users: int
+    cca: str
+    duration_us: int
+    response_bytes: int
+    sizes: Literal["fixed", "exponential", "pareto"] = "fixed"
+    shape: float = 1.5
+    request_bytes: int = 200
+    think_us: int = 0
+    thinking: Literal["fixed", "exponential"] = "exponential"
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
 class Ping:
     """Pings from one node to another, as long as the run lasts."""
 
@@ -223,7 +249,7 @@ class Ping:
     interval_us: int
 
 
-KINDS: dict[str, type[Called]] = {"flows": Flow, "web": Web, "udp": Udp, "pings": Ping}
+KINDS: dict[str, type[Called]] = {"flows": Flow, "web": Web, "udp": Udp, "requests": Requests, "pings": Ping}
 """Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
 ``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
 
@@ -261,6 +287,7 @@ class RunSpec:
     format: int = 1
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
+    requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
 
     @property
     def run_id(self) -> str:

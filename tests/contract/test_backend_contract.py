@@ -18,7 +18,7 @@ from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
 from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
-from longfat.runspec import DeliberateDrop, Interface, Link, Ping, Queue, RunSpec, Scalar, Udp, Web
+from longfat.runspec import DeliberateDrop, Interface, Link, Ping, Queue, Requests, RunSpec, Scalar, Udp, Web
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -97,6 +97,9 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
     asked = {
         Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
         Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
+        Requests.what: dataclasses.replace(
+            spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
+        ),
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
