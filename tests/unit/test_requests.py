@@ -15,6 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import cable_spec
 
@@ -23,6 +24,8 @@ from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import requests
 from longfat.manifest.load import load_study
+from longfat.metrics.data import NoValue
+from longfat.metrics.requests import late_response_time, response_time
 from longfat.plan import build_plan
 from longfat.runspec import Node, Requests, RunSpec
 from longfat.traffic import misses, section_of
@@ -161,6 +164,24 @@ def test_users_get_what_they_ask_a_server_for() -> None:
     assert {user for _, user, _, _ in said["responses"]} == {0, 1, 2}
     assert all(size == 400_000 for _, _, size, _ in said["responses"])
     assert said["bytes_received"] >= 400_000 * len(said["responses"])
+
+
+RESPONSES = {
+    "response_bytes": np.array([1000, 1000, 50_000, 100_000]),
+    "response_us": np.array([40_000, 60_000, 90_000, 410_000]),
+}
+
+
+def test_the_time_of_responses_is_of_all_or_of_a_range_of_sizes() -> None:
+    assert response_time(RESPONSES) == 150
+    assert response_time(RESPONSES, up_to_bytes=1000) == 50
+    assert response_time(RESPONSES, above_bytes=1000, up_to_bytes=50_000) == 90
+    assert late_response_time(RESPONSES) == pytest.approx(410, rel=0.03)
+
+
+def test_a_run_without_such_responses_has_no_value() -> None:
+    with pytest.raises(NoValue, match="no response of such a size"):
+        response_time(RESPONSES, above_bytes=1e6)
 
 
 def test_the_report_has_a_line_for_each_response_in_the_order_of_asking(tmp_path: Path) -> None:
