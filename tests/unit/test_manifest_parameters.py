@@ -9,7 +9,7 @@ import pytest
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.models import Algorithm
+from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.study import Study
 
 STUDY = """\
