@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from longfat.runspec import KINDS, Probes, RunSpec
 from longfat.traffic import KINDS as MODULES
 from longfat.traffic import SECTIONS, section_of
 
+SOURCE = Path(__file__).parents[2] / "src/longfat"
 MANIFEST = """\
 format: 2
 study: example
@@ -91,6 +93,12 @@ def test_a_backend_that_lacks_it_can_say_so(kind: str, manifest: Path) -> None:
     wanted = {KINDS[kind].what: KINDS[kind].what}
     assert needed(planned(manifest)) == (wanted if kind != "flows" else {})
     assert set(needed(planned(manifest))) <= FEATURES
+
+
+def test_a_new_kind_is_known_to_three_modules_alone() -> None:
+    """docs/extending.md says so, and shows the commit that added this one."""
+    naming = {path for path in SOURCE.rglob("*.py") if re.search(r"\bRequests\b", path.read_text(encoding="utf-8"))}
+    assert naming == {SOURCE / name for name in ("runspec.py", "traffic/requests.py", "guest/kinds/requests.py")}
 
 
 def test_a_run_says_nothing_of_kinds_that_it_does_not_have() -> None:
