@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_study
 from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 
 STUDY = """\

@@ -2,24 +2,26 @@
 """UDP traffic whose rate swings about a mean as a sine does: the sending program, and the socket that it is sent to.
 
 Owns how much is sent when, and how arrivals are counted: the receiving socket's filter takes nothing, so that the
-kernel counts each datagram and no program is woken for it.
+kernel counts each datagram and no program is woken for it. Also a program: reads the order that ``sender_order`` makes.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import math
 import socket
 import struct
+import sys
 import time
+from pathlib import Path
 from typing import Any
-
-from longfat.guest import program
 
 FIRST_PORT = 9001  # entry k of the RunSpec's UDP traffic goes to FIRST_PORT + k
 HEADER_BYTES = 28  # IPv4 20 (RFC 791), UDP 8 (RFC 768)
 TICK_S = 0.001  # what is due is sent so often: at 50 Mbit/s four full packets
 COLUMNS = "t_us,udp,received_packets,received_bytes"
+PYTHON = ("/usr/bin/python3", "-I", "-S")
 
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 SO_MEMINFO = 55
@@ -36,14 +38,14 @@ def due_bytes(order: dict[str, Any], elapsed_s: float) -> float:
 
 def sender_command(order: dict[str, Any]) -> list[str]:
     """The sending program with what it is to do: ``address``, ``port``, ``packet_bytes``, and the traffic's own."""
-    return program.command("longfat.guest.udp", "send", order)
+    return [*PYTHON, str(Path(__file__)), json.dumps(order)]
 
 
 def open_receiver(port: int) -> socket.socket:
     """A socket of the current namespace that counts what is sent to its port, and reads nothing of it."""
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    code = ctypes.create_string_buffer(TAKE_NOTHING)
-    instructions = struct.pack("@HP", 1, ctypes.addressof(code))  # struct sock_fprog
+    program = ctypes.create_string_buffer(TAKE_NOTHING)
+    instructions = struct.pack("@HP", 1, ctypes.addressof(program))  # struct sock_fprog
     receiver.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, instructions)
     receiver.bind(("", port))
     return receiver
@@ -67,3 +69,7 @@ def send(order: dict[str, Any]) -> None:
                 sent += order["packet_bytes"]
             ticks += 1
             time.sleep(max(0.0, start + ticks * TICK_S - time.monotonic()))
+
+
+if __name__ == "__main__":
+    send(json.loads(sys.argv[1]))

@@ -85,7 +85,7 @@ class Traffic:
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that the servers' connections had."""
         found = [{"requests": name, "ccas": _said(self._stage.folder, name, "serve")["ccas"]} for name in self._servers]
-        return {"requests": found} if found else {}
+        return {"requests": found}
 
     def _start_users(self, one: Requests) -> None:
         address = self._stage.network.topology.address(one.sender)
@@ -102,8 +102,6 @@ class Traffic:
 
 def report(spec: RunSpec, folder: Path) -> None:
     """Write requests.json, and responses.csv in the order in which they were asked for."""
-    if not spec.requests:
-        return
     reports, rows = [], []
     for one in spec.requests:
         said = _said(folder, one.name, "ask")

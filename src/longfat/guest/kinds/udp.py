@@ -55,7 +55,7 @@ class Traffic:
             {"udp": name, "received_packets": udp.received_packets(receiver)}
             for name, receiver in self._receivers.items()
         ]
-        return {"udp": received} if received else {}
+        return {"udp": received}
 
     def _start_sender(self, one: Udp) -> None:
         address = self._stage.network.topology.address(one.receiver)

@@ -35,8 +35,6 @@ class Traffic:
 
     def prepare(self) -> None:
         """Make the files and start every server."""
-        if not self._web:
-            return
         (self._stage.folder / "web").mkdir()
         files = self._stage.scratch / "web"
         web.make_files(files)
@@ -64,7 +62,7 @@ class Traffic:
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that were seen of each entry."""
-        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]} if self._web else {}
+        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]}
 
     def _start_users(self, users: Web) -> None:
         """Start the users of one entry."""
@@ -87,9 +85,8 @@ class Traffic:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """Write web.json where the run has web traffic."""
-    if spec.web:
-        write_json(folder / "web.json", web_results(spec, folder))
+    """Write web.json."""
+    write_json(folder / "web.json", web_results(spec, folder))
 
 
 def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
