@@ -81,11 +81,18 @@ PARTS: dict[str, Part] = {
     "figures": _part(
         "figures and tables, one module a kind", "relations", "metrics", "dataset", "manifest", "plan.model", "traffic"
     ),
+    "studies": _part(
+        "a study's folder, opened: its files read once, and what its artifacts rest on",
+        "figures",
+        "relations",
+        "manifest",
+    ),
     "convert": _part(
         "claims and figures of format 1 as those of format 2", "figures", "relations", "metrics", "manifest"
     ),
     "report": _part(
         "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "studies",
         "figures",
         "relations",
         "dataset",
@@ -96,6 +103,7 @@ PARTS: dict[str, Part] = {
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",
+        "studies",
         "figures",
         "relations",
         "metrics",

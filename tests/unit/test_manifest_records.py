@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_header, load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.models import Dumbbell, Experiment, Red
 from longfat.manifest.study import Study
+from longfat.studies import StudyFolder
 
 GOOD = """\
 format: 2
@@ -277,7 +278,7 @@ def test_the_header_of_a_study_of_format_1_is_refused_with_the_command_that_conv
     path = tmp_path / "study.yaml"
     path.write_text(changed(("format: 2", "format: 1")), encoding="utf-8")
     with pytest.raises(StudyError, match=f"`longfat convert {tmp_path}` rewrites it"):
-        load_header(path)
+        _ = StudyFolder(path.parent).header
 
 
 WORDS = [

@@ -51,6 +51,24 @@ FLOWS = pa.schema(
     )
 )
 
+ACHIEVED = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("node", pa.string()),
+        ("interface", pa.string()),
+        ("mtu_bytes", pa.int64()),
+        ("rate_bps", pa.int64()),
+        ("delay_us", pa.int64()),
+        ("queue_kind", pa.string()),
+        ("limit_packets", pa.int64()),
+        ("limit_bytes", pa.int64()),
+        ("drops", pa.int64()),
+        ("deliberate_drops", pa.int64()),
+        ("sent_bytes", pa.int64()),
+        ("busy_ns", pa.int64()),
+    )
+)
+
 SOCKETS = pa.schema(
     (
         ("run_id", pa.string()),
@@ -135,7 +153,7 @@ def schema_of(table: Table) -> pa.Schema:
 
 
 TABLES = (
-    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "counters"),
+    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "counters", "achieved"),
     *(table.name for table in OF_TRAFFIC),
 )
 

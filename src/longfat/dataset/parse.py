@@ -40,6 +40,7 @@ class ParsedRun:
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
     told: dict[str, list[dict[str, Any]]]
+    interfaces: pa.Table
     flows: pa.Table
     sockets: pa.Table
     queues: pa.Table
@@ -52,7 +53,7 @@ class ParsedRun:
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
-    reports = _read_json(folder / "flows.json", list)
+    reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
     written = [table for table in TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
@@ -62,9 +63,10 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
         end_us=_end_us(folder / "outcome.json"),
-        achieved=_read_json(folder / "achieved.json", dict),
+        achieved=achieved,
         reports=reports,
         told=told,
+        interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
         queues=_with_rates(queues, spec),
@@ -91,6 +93,15 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
+
+
+def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
+    """What was read back of each interface; null where the backend's kernel does not show it."""
+    try:
+        rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
+        return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from longfat.dataset.load import Dataset, Run, Series
+from longfat.dataset.load import Dataset, Row, Run, Series
 
 Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
-Row = Mapping[str, Any]
 
 
 class NoValue(Exception):
@@ -120,6 +119,11 @@ class RunData:
     def flows(self) -> Sequence[Row]:
         """The rows of ``flows``: one for each flow, with its goodput and its ends."""
         return self.dataset.flows.get(self.run.run_id, ())
+
+    @property
+    def web(self) -> Sequence[Row]:
+        """The rows of ``web``: one for each web traffic."""
+        return self.dataset.web.get(self.run.run_id, ())
 
     def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
         """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
@@ -233,24 +237,19 @@ def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
 class Source:
     """Where a metric's argument comes from."""
 
-    read: Callable[[RunData, str | None], Any]
+    read: Callable[[RunData, str | None], object]
     by_flow: bool = False
 
 
-def rows_of(table: str) -> Source:
-    """The rows of a table that has few of them for each run."""
-    return Source(lambda data, flow: data.dataset.rows(table).get(data.run.run_id, ()))
-
-
 def columns_of(table: str) -> Source:
-    """The columns of a table that has many rows for each run."""
+    """The columns of a table that one kind of traffic has for itself."""
     return Source(lambda data, flow: data.dataset.columns_of(table, data.run.run_id))
 
 
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
-WebRows = Annotated[Sequence[Row], rows_of("web")]
+WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]
 Connection = Annotated[Samples, Source(lambda data, flow: data.connection(flow), by_flow=True)]
 Connections = Annotated[Sequence[Samples], Source(lambda data, flow: list(data.streams(flow).values()), by_flow=True)]
 EachFlow = Annotated[Mapping[str, Samples], Source(lambda data, flow: data.by_flow())]

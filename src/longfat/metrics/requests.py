@@ -3,24 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
+from longfat.dataset.load import Columns
 from longfat.metrics.data import Array, NoValue, columns_of
 from longfat.metrics.registry import metric
 
-Responses = Annotated[Mapping[str, npt.NDArray[Any]], columns_of("responses")]
+Responses = Annotated[Columns, columns_of("responses")]
 
 LATE_PERCENT = 99
 
 
 def times_ms(responses: Responses, above_bytes: float, up_to_bytes: float) -> Array:
     """How long the responses took whose sizes lie between the two. Raises NoValue where there is none."""
-    sizes = responses["response_bytes"]
-    found: Array = responses["response_us"][(sizes > above_bytes) & (sizes <= up_to_bytes)] / 1000
+    sizes, times_us = (responses[name].astype(np.float64) for name in ("response_bytes", "response_us"))
+    found: Array = times_us[(sizes > above_bytes) & (sizes <= up_to_bytes)] / 1000
     if not len(found):
         raise NoValue("the run has no response of such a size")
     return found

@@ -6,7 +6,7 @@ Owns how a term becomes a selection of runs, and the values that the variables o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longfat.manifest.names import unknown
@@ -306,21 +306,37 @@ def _without(term: Term, variable: str) -> Term:
     return Term(term.metric, items, term.column)
 
 
+def selections_in(nodes: Iterable[Expression], scope: Scope, values_of: ValuesOf) -> Iterator[Selection]:
+    """All that expressions read in a scope; of a loop within, for each of its values. Raises RelationError."""
+    for node in nodes:
+        if isinstance(node, Term):
+            yield selection_of(node, scope)
+        elif isinstance(node, Binary | Gain):
+            yield from selections_in((node.left, node.right), scope, values_of)
+        elif isinstance(node, Rank):
+            yield from selections_in((node.of, node.then), scope, values_of)
+        elif isinstance(node, Extreme):
+            for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
+                yield from selections_in((node.of,), inner, values_of)
+
+
 def first_experiment(relation: Relation, study: Study) -> str:
     """The experiment of the relation's first metric. Raises RelationError when it names none."""
-    term = next(terms_of(relation.claim))
+    term, scope = next(terms_of(relation.claim)), Scope(study, relation.where)
     for loop in relation.loops:
-        term = _without(term, loop.variable)
-    return _experiment_of(term, Scope(study, relation.where))[0].id
+        if loop.listed:  # the values may be experiments
+            scope = scope.having(loop.variable, loop.listed[0], (term,))
+        else:
+            term = _without(term, loop.variable)
+    return _experiment_of(term, scope)[0].id
 
 
 def experiments_of(relation: Relation, study: Study) -> tuple[str, ...]:
     """The experiments whose runs a relation is about, in the order in which it names them. Raises RelationError."""
     found: dict[str, None] = {}
-    for term in terms_of(relation.claim):
-        for loop in relation.loops:
-            term = _without(term, loop.variable)
-        found[_experiment_of(term, Scope(study, relation.where))[0].id] = None
+    for scope in scopes(relation, study, values_in_study(study)):
+        for term in terms_of(relation.claim):
+            found[_experiment_of(term, scope)[0].id] = None
     return tuple(found)
 
 
