@@ -37,7 +37,8 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
     """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
     if not experiment.traffic:
-        kinds = " or ".join(name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+        kinds = f"{', '.join(others)} or {last}"
         yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
     taken: dict[str, str] = {}
     for name, section in SECTIONS.items():
