@@ -17,7 +17,7 @@ from pathlib import Path
 
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.catalog.kernels import KERNELS
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 

@@ -45,11 +45,22 @@ PARTS: dict[str, Part] = {
     "cli_options": Part("what its verbs share: arguments, options, messages of errors and the exit", free=True),
     "cli_evidence": Part("the verbs about evidence: what it says, what to add to it, whether it is true", free=True),
     "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
-    "manifest": _part("the closed schema of study.yaml, with line numbers and every problem at once", "catalog"),
+    "manifest": _part(
+        "the closed schema of study.yaml, with line numbers and every problem at once", "catalog", "traffic"
+    ),
+    "traffic": _part(
+        "kinds of traffic, one module each: its keys of a manifest, its record, words, cost, gates and tables",
+        "catalog",
+        "manifest.algorithm",
+        "manifest.closed",
+        "manifest.fields",
+        "manifest.names",
+    ),
     "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
     "plan": _part(
         "sweeps, seeds, topologies, the lock, the estimate; pure",
         "manifest",
+        "traffic",
         "catalog",
         "backends.protocol",
         "backends.registry",
@@ -62,11 +73,13 @@ PARTS: dict[str, Part] = {
         "plan.model",
     ),
     "record": _part("raw run folders: write once, verify, set aside"),
-    "dataset": _part("tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model"),
+    "dataset": _part(
+        "tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model", "traffic"
+    ),
     "metrics": _part("what is read from a run, each one registered function; values over chosen runs", "dataset"),
     "relations": _part("claims in the language of relations, and their verdicts", "metrics", "dataset", "manifest"),
     "figures": _part(
-        "figures and tables, one module a kind", "relations", "metrics", "dataset", "manifest", "plan.model"
+        "figures and tables, one module a kind", "relations", "metrics", "dataset", "manifest", "plan.model", "traffic"
     ),
     "studies": _part(
         "a study's folder, opened: its files read once, and what its artifacts rest on",
@@ -88,6 +101,7 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+        "traffic",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",

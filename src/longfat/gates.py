@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validity gates: a run counts only if what was declared was achieved.
+"""The validity gates: a run counts only if what was declared was achieved. Those of one kind of traffic are with it.
 
 Owns what makes a run ``invalid`` and the text that says why. Pure functions of the RunSpec and of what was
 read back (``achieved.json``, ``flows.json``); reads no files and changes no numbers. One function a gate;
@@ -8,8 +8,8 @@ each yields a reason with the achieved and the declared value for every miss, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,19 +26,19 @@ GOODPUT_TOLERANCE = 0.01
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
 # programs wait for each other about 10 % of it at 100 Mbit/s; four busy loops beside it make that 84 %.
 STARVED_SHARE = 0.25
-# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
-# the programs, and a thousandth moves the bytes by less than the model's own chance does.
-WEB_ERROR_SHARE = 0.001
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a gate may look at: RunSpec, ``achieved.json``, lists of ``flows.json`` and ``web.json``, the run's end."""
+    """What a gate may look at: RunSpec, ``achieved.json``, the list of ``flows.json``, the run's end.
+
+    ``told`` has what programs of further kinds of traffic reported, by the table that it is to become.
+    """
 
     spec: RunSpec
     achieved: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
-    web: Sequence[Mapping[str, Any]] = ()
+    told: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     end_us: int | None = None
 
     @cached_property
@@ -69,10 +69,6 @@ def everything_was_read_back(evidence: Evidence) -> Iterator[str]:
     for flow in evidence.spec.flows:
         if flow.name not in evidence.flows or flow.name not in reported:
             yield f"flow {flow.name} was not reported"
-    seen = {item["web"] for item in evidence.achieved.get("web", ())} & {report["web"] for report in evidence.web}
-    for users in evidence.spec.web:
-        if users.name not in seen:
-            yield f"web traffic {users.name} was not reported"
 
 
 def sysctls_hold(evidence: Evidence) -> Iterator[str]:
@@ -204,36 +200,6 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
                 yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
 
 
-def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
-    """The connections of each web server used the declared algorithm and no other."""
-    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
-    for users in evidence.spec.web:
-        if users.name in found and found[users.name] != [users.cca]:
-            seen = ", ".join(found[users.name]) or "not seen"
-            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
-
-
-def web_users_were_served(evidence: Evidence) -> Iterator[str]:
-    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
-    for report in evidence.web:
-        errors, replies = sum(report["errors"].values()), report["replies"]
-        if not replies:
-            yield f"the users of {report['web']} got no reply"
-        elif errors > WEB_ERROR_SHARE * (errors + replies):
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
-            share = 100 * errors / (errors + replies)
-            allowed = 100 * WEB_ERROR_SHARE
-            yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {allowed:g} %"
-
-
-def udp_traffic_arrived(evidence: Evidence) -> Iterator[str]:
-    """Something of each UDP traffic reached its receiver; how much is for the queues on the way to say."""
-    found = {item["udp"]: item["received_packets"] for item in evidence.achieved.get("udp", ())}
-    for udp in evidence.spec.udp:
-        if not found.get(udp.name):
-            yield f"no packet of UDP traffic {udp.name} arrived"
-
-
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
     """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
     for port, found in evidence.present_ports():
@@ -318,9 +284,6 @@ GATES: tuple[Gate, ...] = (
     queue_holds,
     base_rtt_holds,
     algorithm_holds,
-    servers_algorithm_holds,
-    web_users_were_served,
-    udp_traffic_arrived,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,
@@ -329,10 +292,10 @@ GATES: tuple[Gate, ...] = (
 )
 
 
-def misses(evidence: Evidence) -> tuple[str, ...]:
-    """The reasons of all gates; empty for a valid run. What cannot be read is a reason too."""
+def reasons_of(gates: Iterable[Gate], evidence: Evidence) -> tuple[str, ...]:
+    """The reasons of the gates; empty for a valid run. What cannot be read is a reason too."""
     reasons: list[str] = []
-    for gate in GATES:
+    for gate in gates:
         try:
             reasons.extend(gate(evidence))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -354,7 +317,7 @@ def _queue_us(port: Port) -> float:
 
 def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     """Whether traffic that began before the flow sends data or acknowledgments through the interface."""
-    earlier = (one for one in (*spec.traffic, *spec.udp) if one.start_us < flow.start_us)
+    earlier = (one for one in spec.sent if one.start_us < flow.start_us)
     return any(
         port in (*route(spec, one.sender, one.receiver), *route(spec, one.receiver, one.sender)) for one in earlier
     )

@@ -15,7 +15,7 @@ import json
 import types
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 Scalar = bool | int | float | str
 Role = Literal["sender", "receiver", "router"]
@@ -119,6 +119,35 @@ class Node:
     recovery: str | None = field(default=None, metadata=LATER)
 
 
+class Called(Protocol):
+    """A kind of traffic, by what it is called."""
+
+    what: ClassVar[str]
+
+
+class Sent(Called, Protocol):
+    """What all traffic but pings has: who sends to whom, and when, in microseconds of the measurement."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sender(self) -> str: ...
+    @property
+    def receiver(self) -> str: ...
+    @property
+    def start_us(self) -> int: ...
+    @property
+    def duration_us(self) -> int: ...
+
+
+@runtime_checkable
+class SentOverTcp(Sent, Protocol):
+    """Traffic whose data are sent with a congestion control, by the kernel's name of it."""
+
+    @property
+    def cca(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Flow:
     """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
@@ -128,6 +157,8 @@ class Flow:
     from the start of the measurement. With ``transfer_bytes`` a connection carries so much and another follows it,
     until the duration is over; each of the streams does so by itself.
     """
+
+    what: ClassVar[str] = "flows"
 
     name: str
     sender: str
@@ -149,6 +180,8 @@ class Web:
     are taken times ``off_ppm`` millionths. ``start_us`` counts from the start of the measurement.
     """
 
+    what: ClassVar[str] = "web traffic"
+
     name: str
     sender: str
     receiver: str
@@ -167,6 +200,8 @@ class Udp:
     Rates count whole IPv4 packets. ``start_us`` counts from the start of the measurement, ``t`` from ``start_us``.
     """
 
+    what: ClassVar[str] = "UDP traffic"
+
     name: str
     sender: str
     receiver: str
@@ -175,6 +210,48 @@ class Udp:
     period_us: int
     duration_us: int
     start_us: int = 0
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Users at one node that ask a server at another, which sends: each request is a TCP connection of its own.
+
+    A user sends ``request_bytes``, takes in a response and thinks. Responses are of ``response_bytes`` on average by
+    the law ``sizes``, a Pareto law of the given ``shape``; thinking takes ``think_us`` on average by ``thinking``.
+    ``start_us`` counts from the start of the measurement.
+    """
+
+    what: ClassVar[str] = "requests"
+
+    name: str
+    sender: str
+    receiver: str
+    users: int
+    cca: str
+    duration_us: int
+    response_bytes: int
+    sizes: Literal["fixed", "exponential", "pareto"] = "fixed"
+    shape: float = 1.5
+    request_bytes: int = 200
+    think_us: int = 0
+    thinking: Literal["fixed", "exponential"] = "exponential"
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
+class Ping:
+    """Pings from one node to another, as long as the run lasts."""
+
+    what: ClassVar[str] = "ping"
+
+    sender: str
+    receiver: str
+    interval_us: int
+
+
+KINDS: dict[str, type[Called]] = {"flows": Flow, "web": Web, "udp": Udp, "requests": Requests, "pings": Ping}
+"""Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
+``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +287,7 @@ class RunSpec:
     format: int = 1
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
+    requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -217,14 +295,30 @@ class RunSpec:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @property
-    def traffic(self) -> tuple[Flow | Web, ...]:
-        """All flows, then all web traffic."""
-        return (*self.flows, *self.web)
+    def pings(self) -> tuple[Ping, ...]:
+        """The pings that the probes ask for, from the first sender to the first receiver."""
+        if not self.probes.ping_interval_us:
+            return ()
+        sender, receiver = (
+            next(node.name for node in self.nodes if node.role == role) for role in ("sender", "receiver")
+        )
+        return (Ping(sender, receiver, self.probes.ping_interval_us),)
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """All traffic but pings, kind by kind."""
+        kinds = (member.name for member in dataclasses.fields(self) if member.name in KINDS)
+        return tuple(one for kind in kinds for one in getattr(self, kind))
+
+    @property
+    def traffic(self) -> tuple[SentOverTcp, ...]:
+        """All traffic that a congestion control governs, kind by kind."""
+        return tuple(one for one in self.sent if isinstance(one, SentOverTcp))
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last flow or UDP traffic stops sending, and the last user fetching."""
-        return max(traffic.start_us + traffic.duration_us for traffic in (*self.traffic, *self.udp))
+        """Time in microseconds at which the last traffic stops: nothing is sent or asked for any more."""
+        return max(one.start_us + one.duration_us for one in self.sent)
 
     @property
     def marks(self) -> bool:

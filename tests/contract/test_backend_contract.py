@@ -14,11 +14,11 @@ import pytest
 from conftest import cable_spec, delay_spec
 from scarce_backends import realtime, simulator
 
-from longfat.backends.protocol import Backend, Feature, Traits, needed
+from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
 from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
-from longfat.runspec import DeliberateDrop, Interface, Link, Queue, RunSpec, Scalar, Udp, Web
+from longfat.runspec import DeliberateDrop, Interface, Link, Ping, Queue, Requests, RunSpec, Scalar, Udp, Web
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -81,7 +81,7 @@ def without_drops(end: Interface) -> Interface:
     return dataclasses.replace(end, egress=dataclasses.replace(end.egress, drops=()))
 
 
-def asking_for(feature: Feature, spec: RunSpec) -> RunSpec:
+def asking_for(feature: str, spec: RunSpec) -> RunSpec:
     """The run with the feature in it."""
     link, flow, probes = spec.links[0], spec.flows[0], spec.probes
 
@@ -95,9 +95,12 @@ def asking_for(feature: Feature, spec: RunSpec) -> RunSpec:
 
     dropping = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, drops=(DeliberateDrop(500_000),)))
     asked = {
-        Feature.WEB: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
-        Feature.UDP: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
-        Feature.PING: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
+        Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
+        Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
+        Requests.what: dataclasses.replace(
+            spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
+        ),
+        Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
         Feature.DROPS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=dropping), *spec.links[1:])),
@@ -156,9 +159,9 @@ def test_an_unknown_algorithm_is_refused_with_the_nearest_name(backend: Backend,
     assert "did you mean 'reno'?" in reason
 
 
-@pytest.mark.parametrize("feature", list(Feature), ids=lambda feature: feature.name.lower())
+@pytest.mark.parametrize("feature", sorted(FEATURES))
 def test_a_feature_that_the_backend_lacks_is_refused_with_those_that_have_it(
-    backend: Backend, traits: Traits, spec: RunSpec, feature: Feature
+    backend: Backend, traits: Traits, spec: RunSpec, feature: str
 ) -> None:
     asked = asking_for(feature, spec)
     assert feature in needed(asked)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 
 STUDY = """\

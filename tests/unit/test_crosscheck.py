@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.studies import StudyFolder

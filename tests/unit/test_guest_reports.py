@@ -11,8 +11,8 @@ import pytest
 from conftest import delay_spec
 
 from longfat.gates import Evidence, goodput_is_possible
+from longfat.guest.kinds.flows import flow_results
 from longfat.guest.processes import memory_words
-from longfat.guest.reports import flow_results
 from longfat.runspec import RunSpec
 
 

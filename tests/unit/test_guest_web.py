@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from longfat.guest import surge
-from longfat.guest.reports import web_results
+from longfat.guest.kinds.web import web_results
 from longfat.guest.users import Crowd, error_name
 from longfat.guest.web import looks_us, make_files, server_command, server_config, users_command, users_order
 from longfat.runspec import Probes, RunSpec, Web

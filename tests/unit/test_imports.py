@@ -23,8 +23,15 @@ def imports(path: Path) -> set[str]:
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found.add(str(node.module))
+            found.update(_modules(str(node.module), node.names))
     return found
+
+
+def _modules(source: str, names: list[ast.alias]) -> set[str]:
+    """What ``from source import names`` imports from: the modules among the names, or the source itself."""
+    folder = SOURCE / source.replace(".", "/")
+    inner = {f"{source}.{alias.name}" for alias in names if (folder / f"{alias.name}.py").exists()}
+    return inner if len(inner) == len(names) else inner | {source}
 
 
 def package_of(path: Path) -> str:

@@ -9,7 +9,7 @@ from study_identities import COMMITTED, STUDIES, study_identities
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 
 FORMAT_1 = """\
 # What the study is about.

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.source import MAX_BYTES, read_source
+from longfat.manifest.study import Study
 from longfat.units import Size
 
 GOOD = """\
@@ -125,7 +126,7 @@ CASES = [
     ("unknown key", "title:", "titel: x\ntitle:", 3, "titel", "unknown key 'titel'", "did you mean 'title'?"),
     ("unknown key of a flow", "duration: 10 s}", "duration: 10 s, windw: 1 B}", 14,
      "experiments[0].flows[0].windw",
-     "allowed: name, from, to, algorithm, window, send_window, duration, start, start_jitter, streams",
+     "allowed: name, from, to, duration, start, algorithm, window, send_window, start_jitter, streams",
      "did you mean 'window'?"),
     ("missing key", "title: An example\n", "", 1, "title", "is required here and missing", None),
     ("key twice", "study: example", "study: example\nstudy: b", 2, "study", "on lines 2 and 3", None),

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest import Study, load_study
-from longfat.manifest.models import Algorithm
+from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 
 STUDY = """\
 format: 2

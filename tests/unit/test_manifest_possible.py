@@ -9,7 +9,8 @@ import pytest
 
 from longfat.errors import StudyError
 from longfat.guest import processes, qdisc, traffic
-from longfat.manifest import load_study, possible
+from longfat.manifest import possible
+from longfat.manifest.load import load_study
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 

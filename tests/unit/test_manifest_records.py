@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.models import Dumbbell, Experiment, Red
+from longfat.manifest.study import Study
 from longfat.studies import StudyFolder
 
 GOOD = """\

@@ -8,8 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from longfat.errors import StudyError
-from longfat.manifest import json_schema, load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
+from longfat.manifest.schema import json_schema
 from longfat.manifest.source import read_source
 
 ROOT = Path(__file__).parents[2]

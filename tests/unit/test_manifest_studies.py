@@ -7,7 +7,8 @@ import pytest
 
 from longfat.catalog.stacks import STACKS
 from longfat.errors import StudyError
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
 from longfat.relations.bind import experiments_of, first_experiment

@@ -79,7 +79,7 @@ def test_no_rate_swings_below_0(tmp_path: Path) -> None:
 
 def test_udp_traffic_has_a_name_of_its_own_and_goes_elsewhere(tmp_path: Path) -> None:
     found = problems(tmp_path, ("name: wave, from: client2, to: server2", "name: stream, from: client2, to: client2"))
-    assert any("is the name of TCP traffic too" in problem for problem in found)
+    assert any("is the name of a flow too" in problem for problem in found)
     assert any("from 'client2' to itself" in problem for problem in found)
 
 

@@ -14,7 +14,7 @@ from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import Backend, Capabilities
 from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS, require_kernel
 from longfat.errors import RigError, StudyError
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.manifest import json_schema, load_study
+from longfat.manifest.load import load_study
+from longfat.manifest.schema import json_schema
 from longfat.manifest.source import read_source
 from longfat.studies import StudyFolder
 

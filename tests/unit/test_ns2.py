@@ -15,8 +15,9 @@ from test_red import RED, red_spec
 from longfat.backends.ns2 import Ns2Backend, open_backend, script, write_raw
 from longfat.dataset.parse import parse_run
 from longfat.errors import RigError
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.runspec import Flow, Node, RunSpec
+from longfat.traffic import misses
 
 BACKEND = Ns2Backend(None, "2.35", ("ns-2 is not installed",))
 HIGHSPEED = {

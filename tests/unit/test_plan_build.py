@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import StudyError
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
+from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
 

@@ -8,7 +8,8 @@ import yaml
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.plan.settings import Setting, expanded, settings
 
 STUDY = """\
@@ -101,7 +102,7 @@ def test_the_plan_lists_what_is_fixed_everywhere_and_what_by_experiment(folder: 
     assert ["topology.rtt", "70 ms"] in found
     assert ["flows.f.duration", "5 s"] in found
     assert ["second", "topology: bottleneck_queue.limit 100 (default)"] in found
-    assert ["", "flows.f: algorithm scalable, a 0.02, start 2 s, streams 1 (default)"] in found
+    assert ["", "flows.f: start 2 s, algorithm scalable, a 0.02, streams 1 (default)"] in found
     assert ["", "memory: 2 GiB"] in found
 
 

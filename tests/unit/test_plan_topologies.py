@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.network import route
 from longfat.plan import build_plan
 from longfat.runspec import Egress, RunSpec

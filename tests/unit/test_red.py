@@ -15,12 +15,14 @@ from test_guest_probes import channel
 from longfat.backends.fake import FakeBackend
 from longfat.dataset.parse import parse_run
 from longfat.errors import StudyError
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.guest import arrivals, queues
 from longfat.guest.qdisc import achieved_egress, egress_commands
-from longfat.manifest import Study, load_study
+from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.plan import build_plan
 from longfat.runspec import Queue, RunSpec
+from longfat.traffic import misses
 
 STUDY = """\
 format: 2

@@ -12,7 +12,7 @@ from longfat.backends.ns3 import Ns3Backend
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import StudyError
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.metrics.quantities import Selection, measure
 from longfat.plan import build_plan
 from longfat.report.opened import OpenedStudy

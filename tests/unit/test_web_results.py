@@ -20,7 +20,7 @@ from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.figures.topology import Topology as TopologyFigure
 from longfat.figures.topology import draw_topology
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
@@ -30,6 +30,7 @@ from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.report.report import settings
 from longfat.runspec import Node, RunSpec, Web
+from longfat.traffic import misses
 
 MANIFEST = """\
 format: 2
@@ -84,7 +85,7 @@ Change = Callable[[dict[str, Any], list[dict[str, Any]]], object]
 def test_gates_of_web_traffic_name_what_was_missed(change: Change, reason: str | None) -> None:
     achieved, web = copy.deepcopy(ACHIEVED), [copy.deepcopy(REPORT)]
     change(achieved, web)
-    assert misses(Evidence(SPEC, achieved, [], web)) == ((reason,) if reason else ())
+    assert misses(Evidence(SPEC, achieved, [], {"web": web})) == ((reason,) if reason else ())
 
 
 def results(folder: Path, bend: Callable[[Path], None] | None = None) -> Path:
@@ -132,7 +133,7 @@ def test_a_report_of_another_shape_makes_its_run_invalid(tmp_path: Path) -> None
 
     run = load_dataset(results(tmp_path, bend)).runs[0]
     assert run.status == "invalid"
-    assert run.reason == "web.json: the report of a web traffic cannot be read: KeyError('errors')"
+    assert run.reason == "web.json: a report cannot be read: KeyError('errors')"
 
 
 def test_a_run_without_web_traffic_has_no_value() -> None:

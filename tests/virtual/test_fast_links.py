@@ -10,8 +10,9 @@ import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import parse_run
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

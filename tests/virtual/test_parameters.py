@@ -15,11 +15,12 @@ from guests import ask, one_flow, run, virtual
 
 from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.plan import build_plan
 from longfat.runspec import Probes, RunSpec
+from longfat.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

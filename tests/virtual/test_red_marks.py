@@ -11,11 +11,12 @@ import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.gates import Evidence, misses
-from longfat.manifest import load_study
+from longfat.gates import Evidence
+from longfat.manifest.load import load_study
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
+from longfat.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

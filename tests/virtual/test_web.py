@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from guests import run, virtual
 
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.guest import surge
 from longfat.guest.web import SPARE_FILES
 from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
+from longfat.traffic import misses
 
 pytestmark = pytest.mark.virtual
 
@@ -58,7 +59,7 @@ def read(folder: Path, name: str) -> Any:
 def test_the_run_is_valid(folder: Path) -> None:
     assert read(folder, "outcome.json")["status"] == "ok"
     achieved, flows, web = (read(folder, name) for name in ("achieved.json", "flows.json", "web.json"))
-    assert misses(Evidence(web_spec(USERS), achieved, flows, web)) == ()
+    assert misses(Evidence(web_spec(USERS), achieved, flows, {"web": web})) == ()
 
 
 def test_users_get_about_as_many_replies_as_the_model_asks_for(folder: Path) -> None:

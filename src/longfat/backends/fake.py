@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from longfat.backends import fake_truth as truth
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, Traits
+from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
@@ -30,9 +30,10 @@ from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import KernelSource, code_identity
 from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
-from longfat.runspec import Flow, RunSpec, Web, canonical_json
+from longfat.runspec import Flow, Ping, RunSpec, Udp, Web, canonical_json
 
-TRAITS = {"fake": Traits("#000000", pretends=True)}
+TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
+TRAITS = {"fake": Traits("#000000", can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them

@@ -15,15 +15,15 @@ from typing import Literal, Protocol
 
 from longfat.catalog.kernels import KERNELS
 from longfat.identity import KernelSource
-from longfat.runspec import RunSpec
+from longfat.runspec import KINDS, Flow, RunSpec
 
 
 class Feature(StrEnum):
-    """What a run may need and not every backend can do. Hosts, links, pfifo queues and TCP flows all of them can."""
+    """What a run may need and not every backend can do, beside kinds of traffic.
 
-    WEB = "web traffic"
-    UDP = "UDP traffic"
-    PING = "ping"
+    Hosts, links, pfifo queues and TCP flows all of them can.
+    """
+
     TRANSFERS = "transfers that follow each other"
     CAPTURE = "captures"
     DROPS = "deliberate drops"
@@ -34,6 +34,9 @@ class Feature(StrEnum):
     IMAGES = "hosts made from container images"
     KERNELS = "named kernels"
 
+
+FEATURES: frozenset[str] = frozenset(Feature) | {record.what for record in KINDS.values() if record is not Flow}
+"""All that a run may need and not every backend can do; of a kind of traffic that is what it is called."""
 
 BEYOND_KERNELS = frozenset({Feature.GENTLE, Feature.PLAIN_RENO})
 """What no Linux kernel can do: the planner leaves such runs out where the backend cannot either."""
@@ -53,7 +56,7 @@ class Traits:
     colour: str
     clock: Literal["virtual", "real"] = "virtual"
     kernel: Literal["own", "machine", "none"] = "own"
-    can: frozenset[Feature] = frozenset(Feature) - BEYOND_KERNELS
+    can: frozenset[str] = FEATURES - BEYOND_KERNELS
     guests: bool = False
     lab: bool = False
     pretends: bool = False
@@ -65,15 +68,11 @@ class Traits:
         return self.clock == "virtual" and self.kernel == "own"
 
 
-def needed(spec: RunSpec) -> dict[Feature, str]:
+def needed(spec: RunSpec) -> dict[str, str]:
     """The features that a run needs, each in the words of what needs it."""
-    found: dict[Feature, str] = {}
-    if spec.web:
-        found[Feature.WEB] = "web traffic"
-    if spec.udp:
-        found[Feature.UDP] = "UDP traffic"
-    if spec.probes.ping_interval_us:
-        found[Feature.PING] = "ping"
+    found: dict[str, str] = {
+        record.what: record.what for kind, record in KINDS.items() if record is not Flow and getattr(spec, kind)
+    }
     if any(flow.transfer_bytes is not None for flow in spec.flows):
         found[Feature.TRANSFERS] = "transfers that follow each other"
     if spec.probes.capture_flows:

@@ -18,15 +18,15 @@ from longfat.backends.collect import collect, read_text
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
 from longfat.backends.host_kernel import HostKernel, ask_kernel
-from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
+from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
 from longfat.locks import held
-from longfat.runspec import RunSpec
+from longfat.runspec import RunSpec, Web
 from longfat.scratch import scratch_in
 
-_CAN = frozenset(Feature) - BEYOND_KERNELS - {Feature.WEB, Feature.IMAGES, Feature.KERNELS}
+_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Feature.IMAGES, Feature.KERNELS}
 TRAITS = {
     "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),

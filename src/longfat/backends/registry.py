@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from longfat.backends.protocol import Backend, Feature, Traits, needed
+from longfat.backends.protocol import Backend, Traits, needed
 from longfat.errors import StudyError
 from longfat.runspec import RunSpec
 
@@ -77,7 +77,7 @@ def refused_features(name: str, spec: RunSpec) -> Iterator[str]:
             yield lacking(name, feature, words)
 
 
-def lacking(name: str, feature: Feature, words: str) -> str:
+def lacking(name: str, feature: str, words: str) -> str:
     """The reason that a backend lacks a feature, which stands in ``words``, and who has it."""
     others = backends_that(lambda traits: feature in traits.can)
     have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from longfat.backends import landlock
 from longfat.backends.collect import collect, read_text
-from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
+from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
@@ -43,7 +43,7 @@ from longfat.runspec import RunSpec
 from longfat.scratch import scratch_in
 
 TRAITS = {
-    "virtual": Traits("#0072b2", can=frozenset(Feature) - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
+    "virtual": Traits("#0072b2", can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
 GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
@@ -377,7 +377,7 @@ def guest_sources() -> list[Path]:
     found = []
     for name in GUEST_MODULES:
         path = PACKAGE / name
-        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return found
 
 

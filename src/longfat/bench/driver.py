@@ -22,7 +22,7 @@ from typing import Any, get_args
 
 from longfat.backends.registry import open_backend
 from longfat.errors import LongfatError
-from longfat.manifest import load_study
+from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec

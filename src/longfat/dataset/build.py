@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from longfat.dataset import columns
 from longfat.dataset.parse import ParsedRun, join, parse_run
 from longfat.errors import RecordError, RigError
-from longfat.gates import Evidence, misses
+from longfat.gates import Evidence
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import SUMS
@@ -28,6 +28,7 @@ from longfat.record.verify import Record, find_records
 from longfat.runspec import Scalar
 from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
+from longfat.traffic import TABLES, misses
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
@@ -76,10 +77,10 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
     tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
     tables["throughput"] = join(columns.THROUGHPUT, [run.throughput for run in parsed])
-    tables["web"] = join(columns.WEB, [run.web for run in parsed])
-    tables["datagrams"] = join(columns.DATAGRAMS, [run.datagrams for run in parsed])
-    tables["pings"] = join(columns.PINGS, [run.pings for run in parsed])
     tables["counters"] = join(columns.COUNTERS, [run.counters for run in parsed])
+    for table in TABLES:
+        found = [run.observed[table.name] for run in parsed if table.name in run.observed]
+        tables[table.name] = join(columns.schema_of(table), found)
     _replace(results / DATASET, tables, _exclusions(tables["runs"]))
     used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
     seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
@@ -109,7 +110,7 @@ def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
     except RecordError as error:
         file = Path(error.where or "").name
         return _Outcome("invalid", f"{file}: {error.message}")
-    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.web_reports, parsed.end_us))
+    reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us))
     status = "invalid" if reasons else "ok"
     return _Outcome(status, "; ".join(reasons) or None, parsed, measured_digest(record.folder))
 

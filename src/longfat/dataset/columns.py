@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from longfat.runspec import Scalar
+from longfat.traffic import TABLES as OF_TRAFFIC
+from longfat.traffic.kind import Table
 
 FACTOR_PREFIX = "factor_"
 STATUSES = ("ok", "invalid", "failed", "missing")
@@ -133,24 +135,6 @@ THROUGHPUT = pa.schema(
     )
 )
 
-DATAGRAMS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("udp", pa.string()),
-        ("received_packets", pa.int64()),
-        ("received_bytes", pa.int64()),
-    )
-)
-
-PINGS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("rtt_us", pa.int64()),
-    )
-)
-
 COUNTERS = pa.schema(
     (
         ("run_id", pa.string()),
@@ -160,28 +144,17 @@ COUNTERS = pa.schema(
     )
 )
 
-WEB = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("web", pa.string()),
-        ("sender", pa.string()),
-        ("receiver", pa.string()),
-        ("cca", pa.string()),
-        ("model", pa.string()),
-        ("users", pa.int64()),
-        ("start_us", pa.int64()),
-        ("end_us", pa.int64()),
-        ("bytes_received", pa.int64()),
-        ("replies", pa.int64()),
-        ("errors", pa.int64()),
-        ("unfinished", pa.int64()),
-        ("mean_reply_us", pa.int64()),
-    )
-)
+_TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """The columns of a table that one kind of traffic has for itself."""
+    return pa.schema((("run_id", pa.string()), *((name, _TYPES[kind]) for name, kind in table.columns.items())))
+
 
 TABLES = (
-    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "web"),
-    *("datagrams", "pings", "counters", "achieved"),
+    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "counters", "achieved"),
+    *(table.name for table in OF_TRAFFIC),
 )
 
 

@@ -143,6 +143,11 @@ class Dataset:
         """The rows of ``web`` by run_id."""
         return self._by_run("web", Row)
 
+    def columns_of(self, table: str, run_id: str) -> Columns:
+        """The rows of a table that one kind of traffic has for itself, by column, in the order of recording."""
+        found = self._read(table, filters=_chosen(run_id, None))
+        return {name: found[name].to_numpy() for name in found.column_names}
+
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
         """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""
         return self._series("outstanding", "outstanding_bytes", run_id, flow)

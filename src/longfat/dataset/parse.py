@@ -21,6 +21,8 @@ from longfat.dataset import columns
 from longfat.errors import RecordError
 from longfat.network import ports
 from longfat.runspec import RunSpec
+from longfat.traffic import TABLES
+from longfat.traffic.kind import Table
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
@@ -29,12 +31,15 @@ _SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # 
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files."""
+    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files.
+
+    ``told`` and ``observed`` have, by their tables, what kinds of traffic report and observe apart.
+    """
 
     end_us: int | None
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
-    web_reports: list[dict[str, Any]]
+    told: dict[str, list[dict[str, Any]]]
     interfaces: pa.Table
     flows: pa.Table
     sockets: pa.Table
@@ -42,16 +47,15 @@ class ParsedRun:
     arrivals: pa.Table
     outstanding: pa.Table
     throughput: pa.Table
-    web: pa.Table
-    datagrams: pa.Table
-    pings: pa.Table
     counters: pa.Table
+    observed: dict[str, pa.Table]
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
     reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
-    web_reports = _read_json(folder / "web.json", list) if spec.web else []
+    written = [table for table in TABLES if table.written(spec)]
+    told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us:
         sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
@@ -61,7 +65,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         end_us=_end_us(folder / "outcome.json"),
         achieved=achieved,
         reports=reports,
-        web_reports=web_reports,
+        told=told,
         interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
@@ -71,14 +75,8 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         else columns.ARRIVALS.empty_table(),
         outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
         throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
-        web=_web(folder / "web.json", web_reports, run_id),
-        datagrams=_read_csv(folder / "datagrams.csv", columns.DATAGRAMS, run_id)
-        if spec.udp and spec.probes.queue_interval_us
-        else columns.DATAGRAMS.empty_table(),
-        pings=_read_csv(folder / "pings.csv", columns.PINGS, run_id)
-        if spec.probes.ping_interval_us
-        else columns.PINGS.empty_table(),
         counters=_counters(folder / "counters.json", run_id),
+        observed={table.name: _observed(table, folder, told, run_id) for table in written},
     )
 
 
@@ -120,17 +118,20 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
     }
 
 
-def _web(path: Path, reports: list[dict[str, Any]], run_id: str) -> pa.Table:
-    """One row for each web traffic; errors of all kinds together."""
+def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str) -> pa.Table:
+    """The rows of a table of one kind of traffic; of reports, one for each, by name."""
+    schema = columns.schema_of(table)
+    if table.name not in told:
+        return _read_csv(folder / table.file, schema, run_id)
+    name = next(iter(table.columns))
     try:
         rows = [
-            {key: report.get(key) for key in columns.WEB.names}
-            | {"run_id": run_id, "errors": sum(report["errors"].values())}
-            for report in sorted(reports, key=lambda item: str(item["web"]))
+            {key: row.get(key) for key in table.columns} | {"run_id": run_id}
+            for row in map(table.row, sorted(told[table.name], key=lambda report: str(report[name])))
         ]
-        return pa.Table.from_pylist(rows, schema=columns.WEB)
+        return pa.Table.from_pylist(rows, schema=schema)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"the report of a web traffic cannot be read: {error!r}", where=str(path)) from error
+        raise RecordError(f"a report cannot be read: {error!r}", where=str(folder / table.file)) from error
 
 
 def _end_us(path: Path) -> int | None:

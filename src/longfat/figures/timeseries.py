@@ -121,7 +121,7 @@ class TimeSeries(Figure):
         for key in ("series", "panels"):
             if name := getattr(self, key):
                 found += factor_findings(name, (key,), experiment)
-        flows = (*experiment.flows, *(experiment.udp if self.what == "goodput" else ()))
+        flows = (*experiment.flows, *(experiment.names("udp") if self.what == "goodput" else ()))
         found += among("flow", self.flows, ("flows",), flows)
         if selection.flow and self.flows:
             found.append(Finding(("runs",), "names a flow, which does not go with flows"))

@@ -24,7 +24,8 @@ from longfat.manifest.names import Finding, unknown
 from longfat.manifest.study import Study
 from longfat.network import Port, ports
 from longfat.plan.model import Plan, PlannedRun
-from longfat.runspec import Flow, RunSpec, Web
+from longfat.runspec import RunSpec, SentOverTcp
+from longfat.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
@@ -224,14 +225,12 @@ def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tup
         axes.text((start + end) / 2, y, words, ha="center", va="center", fontsize=7, bbox=_BEHIND)
 
 
-def _flow_words(flows: Sequence[Flow | Web]) -> str:
+def _flow_words(flows: Sequence[SentOverTcp]) -> str:
     flow = flows[0]
-    if isinstance(flow, Web):
-        streams = f", {flow.users} web users"
-    else:
-        streams = f", {flow.streams} connections" if flow.streams > 1 else ""
+    words = section_of(flow).drawn(flow)
+    drawn = f", {words}" if words else ""
     ccas = ", ".join(sorted({one.cca for one in flows}, key=style.order))
-    return f"{flow.name}: {flow.sender} to {flow.receiver}{streams}, {ccas}"
+    return f"{flow.name}: {flow.sender} to {flow.receiver}{drawn}, {ccas}"
 
 
 def _words(port: Sequence[Port]) -> str:

@@ -146,6 +146,12 @@ class Network:
         with self.inside(node):
             return Popen(command, stdout=output, stderr=output)
 
+    def has_socket(self, node: str, port: int, state: int) -> bool:
+        """Whether a node has a TCP socket of a port of its own in a state (enum tcp_states in net/tcp_states.h)."""
+        with self.inside(node):
+            rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+        return any(row[1].endswith(f":{port:04X}") and int(row[3], 16) == state for row in rows)
+
     def _tool(self, node: str, command: list[str]) -> str:
         """What a program of the laboratory says in a node's network namespace."""
         with self.inside(node):

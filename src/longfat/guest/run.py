@@ -19,11 +19,11 @@ from longfat.guest.captures import Captures
 from longfat.guest.ccas import offered_ccas, refused_ccas
 from longfat.guest.counters import difference, read_counters
 from longfat.guest.drops import Drops
-from longfat.guest.kinds import kinds
+from longfat.guest.kinds.kind import traffic_of, write_reports
 from longfat.guest.network import Maker, Network, Part, whole
 from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets
-from longfat.guest.reports import write_json, write_reports
+from longfat.guest.reports import write_json
 from longfat.guest.stage import Stage
 from longfat.guest.sysctls import LaboratoryError
 from longfat.guest.timeline import Timeline
@@ -97,16 +97,16 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     network, timeline = stage.network, stage.timeline
     counters_before = {node.name: read_counters(network, node.name) for node in network.nodes}
     drops_before = network.drops()
-    captures, traffics = Captures(stage), kinds(stage)
+    captures, kinds = Captures(stage), traffic_of(stage)
     drops = Drops(network, timeline, stage.spec.links)
     captures.start()
-    for kind in traffics:
+    for kind in kinds:
         kind.prepare()
     timeline.begin(meeting.start(network))
     pressure_before = pressure_us()
     others_before = None if pressure_before is None else others_us()
 
-    for kind in traffics:
+    for kind in kinds:
         kind.plan()
     drops.plan()
     probes = _start_probes(stage)
@@ -116,7 +116,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
     others = None if others_before is None else (others_us() or 0) - others_before
 
-    for kind in traffics:
+    for kind in kinds:
         kind.finish()
     achieved = network.achieved(drops_before)
     for interface in achieved["interfaces"]:
@@ -126,7 +126,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     }
     achieved["capture"] = captures.finish()
     (stage.folder / "clock").unlink(missing_ok=True)
-    for kind in traffics:
+    for kind in kinds:
         achieved |= kind.achieved()
     achieved["cpu_pressure_us"] = pressure
     if others is not None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import CCAS
-from longfat.manifest.models import Algorithm, Dumbbell, Experiment, Red
+from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.models import Dumbbell, Experiment, Red
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
 
@@ -35,8 +36,7 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
         for one in experiment.traffic
     )
     return (
-        any(flow.start_jitter.value for flow in experiment.every_flow)
-        or bool(experiment.web)
+        any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
         or (isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red))
         or any(CCAS[algorithm.cca].draws for algorithm in used)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
-from longfat.manifest.models import Algorithm, Direct, Dumbbell, Experiment, Flow, Hosts, Red, Web
+from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts, Red
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.red import red_fault, red_queue
 from longfat.manifest.study import host_settings
+from longfat.traffic import SECTIONS
+from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
 
 
@@ -22,8 +25,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
-        *_web_findings(experiment, algorithms),
-        *_udp_findings(experiment),
+        *_route_conflicts(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_red_findings(experiment, hosts),
@@ -32,68 +34,63 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
     ]
 
 
+def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
+    """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
+    if not experiment.traffic:
+        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+        kinds = f"{', '.join(others)} or {last}"
+        yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
+    taken: dict[str, str] = {}
+    for name, section in SECTIONS.items():
+        for index, entry in enumerate(getattr(experiment, name)):
+            if entry.name in taken:
+                message = f"{entry.name!r} is the name of {taken[entry.name]} too; names are unique"
+                yield Finding((name, index, "name"), message)
+            if entry.sender == entry.receiver:
+                yield Finding((name, index, "to"), f"{entry.name!r} goes from {entry.sender!r} to itself")
+            yield from (fault.below(name, index) for fault in entry.findings())
+        taken |= {one.name: section.some for _, one in experiment.entries(name)}
+
+
 def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
     names = [flow.name for flow in experiment.every_flow]
     if double := next((name for name in names if names.count(name) > 1), None):
         yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
-        if flow.sender == flow.receiver:
-            yield Finding(("flows", index, "to"), f"{flow.name!r} goes from {flow.sender!r} to itself")
         for key, window in (("window", flow.window), ("send_window", flow.send_window)):
             if window and settings.window_meaning == "effective" and window.value % 2:
                 message = f"{window} cannot be halved, and an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
-def _single_flows(experiment: Experiment) -> list[tuple[str, int, Flow | Web]]:
-    """Each single flow with the place of its entry."""
-    alone = [experiment.model_copy(update={"flows": (entry,)}) for entry in experiment.flows]
-    return [("flows", index, flow) for index, one in enumerate(alone) for flow in one.every_flow]
+def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
+    """Each single traffic that a congestion control governs, with the place of its entry."""
+    for name in SECTIONS:
+        yield from ((name, index, one) for index, one in experiment.entries(name) if isinstance(one, TcpEntry))
 
 
-def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    if not experiment.traffic:
-        yield Finding(("flows",), "is required here and missing: an experiment needs flows, or web traffic")
-    names = {flow.name for flow in experiment.every_flow}
-    for index, web in enumerate(experiment.web):
-        if web.name in names:
-            yield Finding(("web", index, "name"), f"{web.name!r} is the name of a flow too; names are unique")
+def _route_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """Sockets whose algorithm comes from the route of their host, and other traffic of that host that contradicts it.
 
-
-def _web_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Servers whose data would go nowhere, or whose algorithm another traffic of the host contradicts.
-
-    The route of a host gives its servers their algorithm, and would give it to the host's flows as well.
+    The route would give its algorithm to the other traffic as well.
     """
+    every = [
+        (name, index, one, used.cca)
+        for name, index, one in _over_tcp(experiment)
+        if (used := _algorithm(one.algorithm, algorithms))
+    ]
     taken: dict[str, tuple[str, str]] = {}
-    for index, web in enumerate(experiment.web):
-        if web.sender == web.receiver:
-            yield Finding(("web", index, "to"), f"{web.name!r} goes from {web.sender!r} to itself")
-        if (used := _algorithm(web.algorithm, algorithms)) is None:
-            continue
-        others = [(flow.name, _algorithm(flow.algorithm, algorithms)) for flow in _sent_by(web.sender, experiment)]
-        known = [(name, other.cca) for name, other in others if other]
-        for name, cca in [*known, taken.setdefault(web.sender, (web.name, used.cca))]:
-            if cca != used.cca:
-                message = f"{web.name!r} needs {used.cca} on {web.sender!r}, where {name!r} needs {cca}"
-                yield Finding(("web", index, "algorithm"), message, "let them start from different hosts")
-
-
-def _udp_findings(experiment: Experiment) -> Iterator[Finding]:
-    names = {one.name for one in experiment.traffic}
-    for index, udp in enumerate(experiment.udp):
-        if udp.name in names:
-            yield Finding(("udp", index, "name"), f"{udp.name!r} is the name of TCP traffic too; names are unique")
-        if udp.sender == udp.receiver:
-            yield Finding(("udp", index, "to"), f"{udp.name!r} goes from {udp.sender!r} to itself")
-        if udp.swing.value > udp.mean.value:
-            message = f"{udp.swing} is more than the mean of {udp.mean}; no rate is below 0"
-            yield Finding(("udp", index, "swing"), message)
-
-
-def _sent_by(host: str, experiment: Experiment) -> list[Flow]:
-    return [flow for flow in experiment.every_flow if flow.sender == host]
+    for name, index, entry, cca in (found for found in every if SECTIONS[found[0]].route_sets_algorithm):
+        others = [
+            (one.name, its)
+            for other, _, one, its in every
+            if one.sender == entry.sender and not SECTIONS[other].route_sets_algorithm
+        ]
+        for before, its in [*others, taken.setdefault(entry.sender, (entry.name, cca))]:
+            if its != cca:
+                message = f"{entry.name!r} needs {cca} on {entry.sender!r}, where {before!r} needs {its}"
+                yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
 
 
 def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> Algorithm | None:
@@ -103,18 +100,17 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
     """Traffic of one sender that needs different values of one sysctl: a host has one value at a time."""
     taken: dict[tuple[str, str], tuple[str, str]] = {}
-    entries = [("web", index, web) for index, web in enumerate(experiment.web)]
-    for section, index, traffic in [*_single_flows(experiment), *entries]:
-        used = _algorithm(traffic.algorithm, algorithms)
+    for name, index, entry in _over_tcp(experiment):
+        used = _algorithm(entry.algorithm, algorithms)
         sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
         for sysctl, value in sysctls.items():
-            other, before = taken.setdefault((traffic.sender, sysctl), (traffic.name, value))
+            other, before = taken.setdefault((entry.sender, sysctl), (entry.name, value))
             if before != value:
                 message = (
-                    f"{traffic.name!r} needs {sysctl} = {value} on {traffic.sender!r}, "
+                    f"{entry.name!r} needs {sysctl} = {value} on {entry.sender!r}, "
                     f"where {other!r} needs {before}; a host has one value for all its flows"
                 )
-                yield Finding((section, index, "algorithm"), message, "let them start from different hosts")
+                yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
 
 
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from longfat.errors import StudyError
+from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.explain import explain
 from longfat.manifest.formulas import Formula, FormulaError
@@ -21,7 +22,6 @@ from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
     TOPOLOGIES,
-    Algorithm,
     Document,
     Experiment,
     Header,
@@ -37,6 +37,7 @@ from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_le
 from longfat.manifest.thinning import Profile, Profiles
 from longfat.manifest.unknowns import assumed
 from longfat.runspec import Scalar
+from longfat.traffic import SECTIONS
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -229,9 +230,9 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
         found = [finding.below("sweep") for finding in found]
         return None, [*_found(found, placed), *_points(placed, Sweep(), {}, [], around)[2]]
     formulas, found = _formulas(sweep)
-    for section, what in (("flows", "flow"), ("web", "web traffic"), ("udp", "UDP traffic")):
-        if isinstance(raw.get(section), list):
-            found += _repeated(raw[section], "name", what, (section,))
+    for name, section in SECTIONS.items():
+        if isinstance(raw.get(name), list):
+            found += _repeated(raw[name], "name", section.one, (name,))
     wrong = sweep_findings(sweep)
     found += [*wrong, *reference_findings(raw, sweep, formulas)]
     levels = factor_levels(sweep, around.surroundings.records)

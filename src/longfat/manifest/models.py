@@ -7,20 +7,20 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
-from longfat.catalog.ccas import CCAS, Value, plain
 from longfat.manifest import fields as f
+from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.closed import Closed
-from longfat.manifest.names import nearest, shown, unknown
 from longfat.manifest.thinning import Profiles
 from longfat.manifest.unknowns import Unknown
-from longfat.units import Duration, Ratio
+from longfat.traffic import SECTIONS
+from longfat.traffic.flows import Flow
+from longfat.traffic.kind import Entry, TcpEntry
+from longfat.units import Duration
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -31,53 +31,6 @@ class Paper(Closed):
     authors: tuple[f.Text, ...] = Field(min_length=1, description="names of the authors")
     year: Annotated[int, Field(strict=True, ge=1970, le=2100)] = Field(description="year of publication")
     identifier: f.Text = Field(description="report number, DOI or address")
-
-
-class Algorithm(Closed):
-    """A congestion control of the kernel, with its parameters by the catalogue's names."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, f.ParameterValue]
-
-    cca: f.CcaName = Field(description="the kernel's name of the congestion control")
-
-    @property
-    def parameters(self) -> dict[str, Value]:
-        """The parameters given, by name."""
-        return dict(self.__pydantic_extra__)
-
-    @model_validator(mode="after")
-    def _check_parameters(self) -> Algorithm:
-        faults = []
-        for name, value in self.parameters.items():
-            fault = _parameter_fault(self.cca, name, value)
-            if fault:
-                faults.append(InitErrorDetails(type=fault, loc=(name,), input=value))
-        if faults:
-            raise ValidationError.from_exception_data("Algorithm", faults)
-        return self
-
-
-def _parameter_fault(cca: str, name: str, value: Value) -> Any:
-    """What is wrong with a parameter of a congestion control, or None."""
-    parameters = CCAS[cca].parameters
-    if name not in parameters:
-        return f.fault(*unknown(f"parameter of {cca}", name, parameters))
-    parameter, given = parameters[name], shown(value) if isinstance(value, str) else plain(value)
-    allowed = f"allowed: {parameter.range_text}"
-    if parameter.words:
-        if value in parameter.words:
-            return None
-        return f.fault(f"{given} is not allowed; {allowed}", nearest(value, parameter.words))
-    if isinstance(value, str):
-        return f.fault(f"{given} is not a number; {allowed}")
-    scaled = parameter.scaled(value)
-    if not parameter.minimum <= scaled <= parameter.maximum:
-        return f.fault(f"{given} is out of range; {allowed}")
-    if scaled != int(scaled):
-        multiple = f"a multiple of 1/{parameter.per_unit}" if parameter.per_unit > 1 else "a whole number"
-        return f.fault(f"{given} is not {multiple}; values are never rounded")
-    return None
 
 
 class Hosts(Closed):
@@ -230,71 +183,6 @@ def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[st
     return clients, ("server",) if len(servers) == 1 else servers
 
 
-class Flow(Closed):
-    """TCP traffic from one host to another for a given time, or several such flows."""
-
-    name: f.Name = Field(description="name, unique in the experiment")
-    sender: f.NodeName = Field(alias="from", description="host that sends")
-    receiver: f.NodeName = Field(alias="to", description="host that receives")
-    algorithm: Annotated[
-        Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
-        Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
-    ] = Field(description="a name from `algorithms`, or a mapping like one of its entries")
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends (default: auto-tuning)")
-    send_window: f.Window | None = Field(
-        default=None, description="socket buffer of the sending end alone (default: that of `window`)"
-    )
-    duration: f.Length = Field(description="time for which it sends")
-    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
-    start_jitter: f.Delay = Field(
-        default=Duration(0),
-        description="largest random addition to `start`, drawn for each repetition (default 0 s)",
-    )
-    streams: f.Count = Field(default=1, description="parallel connections (default 1)")
-    transfer: f.Transfer | None = Field(
-        default=None,
-        description="what a connection carries before another follows it, until `duration` is over (default: one "
-        "connection for all of the duration)",
-    )
-    count: f.Count | None = Field(
-        default=None,
-        description="so many flows alike, called NAME1, NAME2, ...: the first is from `from` to `to`, the others from "
-        "and to the hosts that follow these in turn",
-    )
-
-
-class Web(Closed):
-    """Web users at one host that fetch files from an HTTP server at another."""
-
-    name: f.Name = Field(description="name, unique among those of flows and web traffic in the experiment")
-    sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
-    receiver: f.NodeName = Field(alias="to", description="host of the users")
-    users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
-    algorithm: Annotated[
-        Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
-        Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
-    ] = Field(description="a name from `algorithms`, or a mapping like one of its entries: that of the server")
-    model: f.WebModelName = Field(default="surge", description="which file a user asks for when (default surge)")
-    off_times: f.OffTimes = Field(
-        default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
-    )
-    duration: f.Length = Field(description="time for which the users ask")
-    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
-
-
-class Udp(Closed):
-    """UDP traffic from one host to another whose rate is mean + swing * sin(2 pi t / period)."""
-
-    name: f.Name = Field(description="name, unique among those of flows and web traffic in the experiment")
-    sender: f.NodeName = Field(alias="from", description="host that sends")
-    receiver: f.NodeName = Field(alias="to", description="host that receives")
-    mean: f.LinkRate = Field(description="its mean rate, IPv4 headers included")
-    swing: f.LinkRate = Field(description="by how much its rate rises above the mean and falls below it")
-    period: f.Length = Field(description="time of one swing")
-    duration: f.Length = Field(description="time for which it sends")
-    start: f.Start = Field(default=Duration(0), description="start after the beginning of the run (default 0 s)")
-
-
 class Probes(Closed):
     """What is observed while a run lasts; null turns the sampling of queues off."""
 
@@ -320,6 +208,20 @@ class Drop(Closed):
     at: f.Delay = Field(description="the first data packet after this time is the one")
 
 
+Model = TypeVar("Model", bound=Closed)
+
+
+def _with_traffic(model: type[Model]) -> type[Model]:
+    """The model with a key for each kind of traffic that it does not have yet."""
+    keys: dict[str, Any] = {
+        name: (tuple[kind.model, ...], Field(default=(), description=kind.meaning))  # type: ignore[name-defined]
+        for name, kind in SECTIONS.items()
+        if name not in model.model_fields
+    }
+    return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **keys)
+
+
+@_with_traffic
 class Experiment(Closed):
     """One experiment of the study at one point of its sweep, every reference replaced."""
 
@@ -334,9 +236,7 @@ class Experiment(Closed):
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; it or `web` is required")
-    web: tuple[Web, ...] = Field(default=(), description="the web traffic")
-    udp: tuple[Udp, ...] = Field(default=(), description="the UDP traffic")
+    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; some traffic over TCP is required")
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     pairs_with: f.ExperimentId | None = Field(
@@ -350,18 +250,31 @@ class Experiment(Closed):
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
     )
 
+    def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
+        """Each single traffic of a kind with the place of its entry; one with a count stands for several."""
+        return tuple((index, one) for index, entry in enumerate(getattr(self, kind)) for one in entry.each(self.sides))
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the senders and of the receivers."""
+        topology = self.topology
+        counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
+        return end_hosts(topology.kind, *counts)
+
     @property
     def every_flow(self) -> tuple[Flow, ...]:
         """Each single flow; an entry with a count stands for several."""
-        topology = self.topology
-        counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
-        sides = end_hosts(topology.kind, *counts)
-        return tuple(one for entry in self.flows for one in _each(entry, sides))
+        return tuple(one for entry in self.flows for one in entry.each(self.sides))
 
     @property
-    def traffic(self) -> tuple[Flow | Web, ...]:
-        """Each single flow, then all web traffic."""
-        return (*self.every_flow, *self.web)
+    def sent(self) -> tuple[Entry, ...]:
+        """Each single traffic, kind by kind."""
+        return tuple(one for kind in SECTIONS for _, one in self.entries(kind))
+
+    @property
+    def traffic(self) -> tuple[TcpEntry, ...]:
+        """That of it which a congestion control governs."""
+        return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
 class FlowDefaults(Closed):
@@ -384,20 +297,6 @@ class Defaults(Closed):
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
     kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
-
-
-def _each(entry: Flow, sides: tuple[tuple[str, ...], ...]) -> Iterator[Flow]:
-    if entry.count is None:
-        yield entry
-        return
-    side = {host: hosts for hosts in sides for host in hosts}
-    for number in range(entry.count):
-        sender, receiver = (
-            side[first][(side[first].index(first) + number) % len(side[first])]
-            for first in (entry.sender, entry.receiver)
-        )
-        name = f"{entry.name}{number + 1}"
-        yield entry.model_copy(update={"name": name, "sender": sender, "receiver": receiver, "count": None})
 
 
 class Header(Closed):

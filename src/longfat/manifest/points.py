@@ -18,8 +18,9 @@ from longfat.manifest.formulas import Amount, Formula, FormulaError, amount_of
 from longfat.manifest.inherit import Placed, laid_over
 from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unknown
 from longfat.manifest.sweep import Cell, Level, Records
+from longfat.traffic import SECTIONS
 
-SWEPT_SECTIONS = ("path", "topology", "hosts", "flows", "web", "udp", "probes", "drops", "kernel")
+SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel")
 PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
 
 

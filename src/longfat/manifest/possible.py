@@ -69,7 +69,7 @@ def _round_trips(experiment: Experiment) -> Iterator[Finding]:
 def _samples(experiment: Experiment) -> Iterator[Finding]:
     """Flows whose sockets are never seen: what they use is read back from samples."""
     interval = experiment.probes.sockets.value
-    ends = [one.start.value + one.duration.value for one in (*experiment.traffic, *experiment.udp)]
+    ends = [one.start.value + one.duration.value for one in experiment.sent]
     ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
     last = (max(ends, default=0) - 1) // interval * interval
     for index, flow in enumerate(experiment.flows):

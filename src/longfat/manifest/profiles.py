@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longfat.manifest.lint import drop_findings
-from longfat.manifest.models import Experiment, Flow, Udp, Web
+from longfat.manifest.models import Experiment
 from longfat.manifest.names import Finding, nearest, unknown
 from longfat.manifest.study import Point, SweptExperiment
 from longfat.manifest.sweep import base_value, same
 from longfat.manifest.thinning import Profile, Profiles, Thinning
 from longfat.runspec import Scalar
+from longfat.traffic import SECTIONS
+from longfat.traffic.kind import Entry
 from longfat.units import Duration, Ratio
 
 PROFILES = (*Profiles.model_fields, "paper")
@@ -66,13 +68,14 @@ def _kept(factors: Mapping[str, Scalar], keep: Factors) -> bool:
 def _shortened(experiment: Experiment, rule: Thinning) -> Experiment:
     if rule.duration is None and rule.starts is None:
         return experiment
-    flows = tuple(flow.model_copy(update=_times(flow, rule)) for flow in experiment.flows)
-    web = tuple(users.model_copy(update=_times(users, rule)) for users in experiment.web)
-    udp = tuple(one.model_copy(update=_times(one, rule)) for one in experiment.udp)
-    return experiment.model_copy(update={"flows": flows, "web": web, "udp": udp})
+    changed = {
+        name: tuple(entry.model_copy(update=_times(entry, rule)) for entry in getattr(experiment, name))
+        for name in SECTIONS
+    }
+    return experiment.model_copy(update=changed)
 
 
-def _times(traffic: Flow | Web | Udp, rule: Thinning) -> dict[str, Duration]:
+def _times(traffic: Entry, rule: Thinning) -> dict[str, Duration]:
     part = rule.starts or _WHOLE
     times = {
         "start": Duration(traffic.start.value * part.value // _WHOLE.value),

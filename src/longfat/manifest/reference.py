@@ -17,6 +17,8 @@ from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
 from longfat.manifest import axes, models, thinning, unknowns
+from longfat.manifest.algorithm import Algorithm
+from longfat.traffic import SECTIONS
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 _INTRODUCTION = """\
@@ -71,8 +73,8 @@ experiments:
 differs; keys in a mapping such as `bottleneck_queue` are laid over one by one, unless it has a `kind` of its
 own. Without `path`, `topology` is whole.
 
-**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `flows`, `web`, `udp`,
-`probes`, `drops` or `kernel` of an experiment. Each factor of a sweep must be used. A factor's value may be the
+**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel` or
+any traffic of an experiment. Each factor of a sweep must be used. A factor's value may be the
 name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
 Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
 the name alone. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
@@ -108,7 +110,7 @@ experiments:
 _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("study.yaml", models.Document),
     ("paper", models.Paper),
-    ("algorithms.NAME", models.Algorithm),
+    ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
     ("unknowns.NAME", unknowns.Unknown),
     ("defaults", models.Defaults),
@@ -119,9 +121,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: dumbbell", models.Dumbbell),
     ("topology.bottleneck_queue: pfifo", models.Pfifo),
     ("topology.bottleneck_queue: red", models.Red),
-    ("flows[]", models.Flow),
-    ("web[]", models.Web),
-    ("udp[]", models.Udp),
+    *((f"{name}[]", section.model) for name, section in SECTIONS.items()),
     ("sweep", axes.Sweep),
     ("sweep.product.FACTOR[]: record", axes.Record),
     ("sweep.exclude[]", axes.Exclusion),
@@ -136,7 +136,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 def reference() -> str:
     """The text of ``docs/manifest.md``."""
     parts = [_INTRODUCTION, _units()]
-    parts += ["\n".join(_keys(title, model)) for title, model in _SECTIONS]
+    parts += ["\n".join([*_keys(title, model), *_example(title)]) for title, model in _SECTIONS]
     return "\n".join([*parts, _catalogue(), _stacks()])
 
 
@@ -154,6 +154,13 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
         required = "yes" if field.is_required() else ""
         yield f"| `{field.alias or name}` | {required} | {field.description} |"
     yield ""
+
+
+def _example(title: str) -> Iterator[str]:
+    """An entry of a kind of traffic, as it is written."""
+    name = title.removesuffix("[]")
+    if name in SECTIONS:
+        yield from ("```yaml", f"{name}:", f"  - {SECTIONS[name].example}", "```", "")
 
 
 def _catalogue() -> str:

@@ -17,6 +17,7 @@ from pydantic_core import core_schema
 
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
+from longfat.traffic import SECTIONS
 from longfat.units import Quantity
 
 _REFERENCE = {
@@ -24,7 +25,10 @@ _REFERENCE = {
     "pattern": r"^\$\{[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\}$",
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
-_SWEPT = ("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Flow", "Web", "Udp", "Algorithm", "Probes", "Drop")
+_SWEPT = (
+    *("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Algorithm", "Probes", "Drop"),
+    *(section.model.__name__ for section in SECTIONS.values()),
+)
 _TOPOLOGIES = ("Direct", "Delay", "Dumbbell")
 _QUEUES = ("Pfifo", "Red")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from longfat.manifest.models import Algorithm, Experiment, Header, Hosts
+from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.models import Experiment, Header, Hosts
 from longfat.runspec import Scalar
 from longfat.units import Size
 
@@ -58,12 +59,11 @@ class SweptExperiment:
     @property
     def flows(self) -> tuple[str, ...]:
         """The names of the flows that it has at some point, in the manifest's order."""
-        return tuple(dict.fromkeys(flow.name for point in self.points for flow in point.experiment.every_flow))
+        return self.names("flows")
 
-    @property
-    def udp(self) -> tuple[str, ...]:
-        """The names of the UDP traffic that it has at some point, in the manifest's order."""
-        return tuple(dict.fromkeys(one.name for point in self.points for one in point.experiment.udp))
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The names of the traffic of a kind that it has at some point, in the manifest's order."""
+        return tuple(dict.fromkeys(one.name for point in self.points for _, one in point.experiment.entries(kind)))
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
         return
     local = host_settings(hosts, experiment.hosts).local_queue
     clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
-    sending = {one.sender for one in (*experiment.traffic, *experiment.udp)}
+    sending = {one.sender for one in experiment.sent}
     ports = [("bottleneck_queue", topology.bottleneck_queue, "switch", clients)]
     if topology.reverse_queue:
         ports.append(("reverse_queue", topology.reverse_queue, "switch2", servers))

@@ -4,7 +4,7 @@
 Importing the package registers every metric of the project. Must not judge.
 """
 
-from longfat.metrics import bottleneck, cuts, goodput, outstanding, steadiness, together, web, windows
+from longfat.metrics import bottleneck, cuts, goodput, outstanding, requests, steadiness, together, web, windows
 from longfat.metrics.registry import METRICS, Metric
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "cuts",
     "goodput",
     "outstanding",
+    "requests",
     "steadiness",
     "together",
     "web",

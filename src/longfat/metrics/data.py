@@ -241,6 +241,11 @@ class Source:
     by_flow: bool = False
 
 
+def columns_of(table: str) -> Source:
+    """The columns of a table that one kind of traffic has for itself."""
+    return Source(lambda data, flow: data.dataset.columns_of(table, data.run.run_id))
+
+
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]

@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
 from longfat.network import smallest_mtu_bytes
 from longfat.plan.model import Plan
-from longfat.runspec import Flow, RunSpec, Web
+from longfat.runspec import RunSpec
+from longfat.traffic import section_of
+from longfat.traffic.kind import Path
 
 # Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-SECONDS_PER_WEB_REQUEST = 3e-3  # programs and connection of a web user's request, its packets apart
-SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 
 # What the files of a run hold; text is counted as it is written.
@@ -27,8 +26,6 @@ FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
 BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
 BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv
 BYTES_PER_CAPTURED_PACKET = 200  # headers of a data packet, its share of ACKs, its row of outstanding data
-
-LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7))
 
 
 @dataclass(frozen=True)
@@ -63,17 +60,14 @@ def run_seconds(spec: RunSpec) -> float:
     """Seconds of wall time of one run on one core, in virtual time."""
     bottleneck_bits = _bottleneck_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / smallest_mtu_bytes(spec)
-    packets = min(
-        most, sum(_packets(flow, spec) for flow in spec.flows) + sum(_web_packets(web, spec) for web in spec.web)
-    )
-    captured = min(most, sum(_packets(flow, spec) for flow in _captured(spec)))
+    path = _path(spec)
+    costs = [section_of(one).cost(one, path) for one in spec.sent]
+    packets = min(most, sum(cost.packets for cost in costs))
+    captured = min(most, _captured_packets(spec))
     # All topologies are chains: a flow crosses every router.
     hops = 1 + sum(node.role == "router" for node in spec.nodes)
-    requests = sum(_seconds(web) * WEB_MODELS[web.model].requests_per_s for web in spec.web)
-    datagrams = sum(one.mean_bps * one.duration_us / 8e6 / smallest_mtu_bytes(spec) for one in spec.udp)
-    seconds = datagrams * SECONDS_PER_DATAGRAM
-    seconds += FIXED_SECONDS + packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
-    return seconds + requests * SECONDS_PER_WEB_REQUEST
+    seconds = packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
+    return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
 
 
 def run_bytes(spec: RunSpec) -> int:
@@ -85,32 +79,19 @@ def run_bytes(spec: RunSpec) -> int:
     if spec.probes.queue_interval_us:
         samples = 2 * len(spec.links) * spec.end_us / spec.probes.queue_interval_us
         total += samples * BYTES_PER_QUEUE_SAMPLE
-    total += sum(_packets(flow, spec) for flow in _captured(spec)) * BYTES_PER_CAPTURED_PACKET
+    total += _captured_packets(spec) * BYTES_PER_CAPTURED_PACKET
     return round(total)
 
 
-def _packets(flow: Flow, spec: RunSpec) -> float:
-    """Data packets of a flow that has the path to itself: the rate's, or the window's if that is less."""
-    bps = float(_slowest_bps(spec))
+def _path(spec: RunSpec) -> Path:
+    """What the costs of the run's traffic depend on."""
     round_trip_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
-    if flow.window_bytes and round_trip_us:
-        window_bits = 8 * LINUX_DOUBLING * flow.window_bytes * flow.streams
-        bps = min(bps, window_bits * 1e6 / round_trip_us)
-    return bps * flow.duration_us / 1e6 / 8 / smallest_mtu_bytes(spec)
+    return Path(_slowest_bps(spec), round_trip_us, smallest_mtu_bytes(spec))
 
 
-def _web_packets(web: Web, spec: RunSpec) -> float:
-    """Data packets that all users of a web traffic ask for."""
-    return _seconds(web) * WEB_MODELS[web.model].bytes_per_s / smallest_mtu_bytes(spec)
-
-
-def _seconds(web: Web) -> float:
-    """Seconds of all users together, as the model counts them: with shorter OFF times they pass the faster."""
-    return web.users * web.duration_us / web.off_ppm
-
-
-def _captured(spec: RunSpec) -> list[Flow]:
-    return [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
+def _captured_packets(spec: RunSpec) -> float:
+    path, captured = _path(spec), [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
+    return sum(section_of(flow).cost(flow, path).packets for flow in captured)
 
 
 def _slowest_bps(spec: RunSpec) -> int:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from longfat.backends.protocol import Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.ccas import parameter_sysctls
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
-from longfat.manifest.models import Flow as FlowModel
-from longfat.manifest.models import Udp as UdpModel
-from longfat.manifest.models import Web as WebModel
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links, roles
-from longfat.runspec import Flow, Node, Role, RunSpec, Udp, Web
+from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
+from longfat.traffic import SECTIONS
+from longfat.traffic.kind import Around
 from longfat.units import Duration
 
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
@@ -35,19 +35,20 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     """
     traits = traits_of(pins.get("backend", DEFAULT_BACKEND))
     hosts = host_settings(study.header.hosts, experiment.hosts)
-    flows = tuple(_flow(flow, study, hosts) for flow in experiment.every_flow)
+    around = Around(study.algorithm, hosts.requested_window)
+    traffic: dict[str, Any] = {
+        name: tuple(section.record(one, around) for _, one in experiment.entries(name))
+        for name, section in SECTIONS.items()
+    }
     delay_node = traits.clock == "real"
     named = roles(experiment.topology, delay_node=delay_node).items()
     return RunSpec(
         nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named),
         links=links(experiment.topology, hosts, experiment.drops, delay_node=delay_node),
-        flows=flows,
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
-        **({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
-        web=tuple(_web(web, study) for web in experiment.web),
-        udp=tuple(_udp(one) for one in experiment.udp),
+        **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
 
 
@@ -94,48 +95,6 @@ def _node(
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image, hosts.recovery)
-
-
-def _flow(flow: FlowModel, study: Study, hosts: HostSettings) -> Flow:
-    return Flow(
-        name=flow.name,
-        sender=flow.sender,
-        receiver=flow.receiver,
-        cca=study.algorithm(flow.algorithm).cca,
-        duration_us=flow.duration.value,
-        window_bytes=hosts.requested_window(flow.window) if flow.window else None,
-        send_window_bytes=hosts.requested_window(flow.send_window) if flow.send_window else None,
-        start_us=flow.start.value,
-        streams=flow.streams,
-        transfer_bytes=flow.transfer.value if flow.transfer else None,
-    )
-
-
-def _web(web: WebModel, study: Study) -> Web:
-    return Web(
-        name=web.name,
-        sender=web.sender,
-        receiver=web.receiver,
-        users=web.users,
-        cca=study.algorithm(web.algorithm).cca,
-        duration_us=web.duration.value,
-        model=web.model,
-        off_ppm=web.off_times.value,
-        start_us=web.start.value,
-    )
-
-
-def _udp(udp: UdpModel) -> Udp:
-    return Udp(
-        name=udp.name,
-        sender=udp.sender,
-        receiver=udp.receiver,
-        mean_bps=udp.mean.value,
-        swing_bps=udp.swing.value if udp.swing else 0,
-        period_us=udp.period.value,
-        duration_us=udp.duration.value,
-        start_us=udp.start.value,
-    )
 
 
 def _probes(probes: Probes) -> RunProbes:

@@ -13,12 +13,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.manifest.models import Algorithm, Experiment
+from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study, host_settings
 from longfat.runspec import RunSpec
+from longfat.traffic import SECTIONS
 from longfat.units import Quantity, Size
 
-_SECTIONS = ("topology", "flows", "web", "udp", "probes", "drops")
+_PARTS = ("topology", *SECTIONS, "probes", "drops")
 _MEMORY = Size(RunSpec.memory_bytes)
 
 
@@ -39,7 +41,7 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
     What is left out, and has no default but to be absent, is not there.
     """
     found = dict(_host_settings(experiment, study))
-    for section in _SECTIONS:
+    for section in _PARTS:
         value = getattr(experiment, section)
         default = section not in experiment.model_fields_set
         found |= dict(_leaves(section, value, study, default=default))
@@ -101,9 +103,7 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
         "memory": experiment.memory or _MEMORY,
         "topology": experiment.topology,
         "hosts": {name: getattr(hosts, name) for name in type(experiment.hosts).model_fields},
-        "flows": [_with_algorithm(flow, study) for flow in experiment.every_flow],
-        "web": [_with_algorithm(web, study) for web in experiment.web],
-        "udp": experiment.udp,
+        **{name: [_with_algorithm(one, study) for _, one in experiment.entries(name)] for name in SECTIONS},
         "probes": experiment.probes,
         "drops": experiment.drops,
     }
@@ -114,7 +114,7 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
 def _with_algorithm(traffic: BaseModel, study: Study) -> Mapping[str, Any]:
     data = {field.alias or name: getattr(traffic, name) for name, field in type(traffic).model_fields.items()}
     data.pop("count", None)
-    return {**data, "algorithm": study.algorithm(data["algorithm"])}
+    return {**data, "algorithm": study.algorithm(data["algorithm"])} if "algorithm" in data else data
 
 
 def _plain(value: Any) -> Any:

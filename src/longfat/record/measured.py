@@ -8,16 +8,17 @@ they show ports and sequence numbers, which differ by seed and measure nothing.
 from __future__ import annotations
 
 import hashlib
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from longfat.record.bundle import SUMS
 
-MEASURED = (
-    *("flows.json", "web.json", "counters.json", "sockets.csv", "queues.csv", "arrivals.csv", "datagrams.csv"),
-    *("pings.csv", "outstanding/*.csv", "throughput/*.csv"),
-)
-"""Patterns of the raw files' names in a run folder (docs/formats.md)."""
+NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "achieved.json", "hosts.json")
+"""Of the reports of a run those that say how it was done (docs/formats.md)."""
+
+
+def is_measured(name: str) -> bool:
+    """Whether a raw file, by its name in the run folder, has measurements: every table, and reports of the run."""
+    return name.endswith(".csv") or (name.endswith(".json") and "/" not in name and name not in NOT_MEASURED)
 
 
 def measured_digest(folder: Path) -> str:
@@ -26,5 +27,5 @@ def measured_digest(folder: Path) -> str:
     The checksums are those of its SHA256SUMS, which ``read_record`` verifies. Raises OSError when it is not there.
     """
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
-    measured = [line for line in lines if any(fnmatchcase(line[66:], pattern) for pattern in MEASURED)]
+    measured = [line for line in lines if is_measured(line[66:])]
     return hashlib.sha256("\n".join(measured).encode()).hexdigest()

@@ -40,6 +40,7 @@ from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
 from longfat.seals import seal, seal_of
 from longfat.studies import CLAIMS, FIGURES, StudyFolder
+from longfat.traffic import section_of
 
 REPORT = "report.html"
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
@@ -187,18 +188,8 @@ def _setting(name: str, runs: list[PlannedRun], drawn_in: Mapping[str, Sequence[
         factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()) or "none",
         network=tuple(_port_text(port) for port in ports(spec)),
         flows=tuple(
-            f"{flow.name}: {flow.sender} to {flow.receiver}, {flow.duration_us / 1e6:g} s, {flow.streams} TCP"
-            for flow in spec.flows
-        )
-        + tuple(
-            f"{web.name}: {web.sender} to {web.receiver}, {web.duration_us / 1e6:g} s, {web.users} web users"
-            f" ({web.model}, OFF times {web.off_ppm / 1e4:g} %)"
-            for web in spec.web
-        )
-        + tuple(
-            f"{udp.name}: {udp.sender} to {udp.receiver}, {udp.duration_us / 1e6:g} s, UDP of {udp.mean_bps / 1e6:g}"
-            f" +- {udp.swing_bps / 1e6:g} Mbit/s, period {udp.period_us / 1e6:g} s"
-            for udp in spec.udp
+            f"{one.name}: {one.sender} to {one.receiver}, {one.duration_us / 1e6:g} s, {section_of(one).words(one)}"
+            for one in spec.sent
         ),
         hosts=tuple(hosts),
     )

@@ -18,6 +18,7 @@ from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.settings import Setting, expanded, settings
+from longfat.traffic import SECTIONS
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
@@ -102,7 +103,7 @@ def _grouped(own: Mapping[str, Setting]) -> Iterator[str]:
     for key, setting in own.items():
         section, _, rest = key.partition(".")
         name, _, inner = rest.partition(".")
-        group, rest = (f"{section}.{name}", inner) if section in ("flows", "web", "udp", "drops") else (section, rest)
+        group, rest = (f"{section}.{name}", inner) if section in (*SECTIONS, "drops") else (section, rest)
         groups.setdefault(group, []).append(f"{rest} {setting}".lstrip())
     for group, parts in groups.items():
         yield f"{group}: {', '.join(parts)}"

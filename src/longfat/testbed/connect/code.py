@@ -34,5 +34,5 @@ def _sources() -> list[Path]:
     found = []
     for name in MODULES:
         path = PACKAGE / name
-        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return found

@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from longfat.guest import sockets, traffic
 from longfat.guest.ccas import parameter_names
-from longfat.guest.network import Network
 from longfat.guest.processes import DRAIN_S, finish, started
 from longfat.guest.reports import write_json
-from longfat.guest.stage import Stage
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import Flow
+from longfat.runspec import Flow, RunSpec
+
+if TYPE_CHECKING:  # reports are written where there is no Mininet, too
+    from longfat.guest.stage import Stage
 
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
-ESTABLISHED = "01"  # of enum tcp_states (net/tcp_states.h), as /proc/net/tcp shows it
 
 
-class Flows:
+class Traffic:
     """All flows of a run whose sender or receiver is here."""
 
     def __init__(self, stage: Stage) -> None:
@@ -92,7 +93,7 @@ class Flows:
     def _wait_for_last_transfer(self, flow: Flow) -> None:
         """Let what is under way arrive. Raises LaboratoryError when it does not."""
         deadline = time.monotonic() + DRAIN_S
-        while connected(self._stage.network, flow.receiver, self._ports[flow.name]):
+        while self._stage.network.has_socket(flow.receiver, self._ports[flow.name], sockets.TCP_ESTABLISHED):
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"connections of flow {flow.name} are open {DRAIN_S:g} s after its end")
             time.sleep(REPORT_S)
@@ -105,8 +106,55 @@ class Flows:
         return {name: value for name, value in values.items() if name in names}
 
 
-def connected(network: Network, node: str, port: int) -> bool:
-    """Whether a node has a connection to a port of its own that the other end has not closed."""
-    with network.inside(node):
-        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
-    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
+def report(spec: RunSpec, folder: Path) -> None:
+    """Write flows.json."""
+    write_json(folder / "flows.json", flow_results(spec, folder))
+
+
+def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
+    """flows.json from what iperf2 said at both ends of each flow. Raises ValueError when it said too little."""
+    results = []
+    ports = traffic.ports(spec)
+    for flow in spec.flows:
+        said = {end: (folder / "iperf" / f"{flow.name}.{end}.txt").read_text() for end in ("client", "server")}
+        if flow.transfer_bytes:
+            under_way = json.loads((folder / "iperf" / f"{flow.name}.end.json").read_text())
+            amounts = _transferred(flow, said, ports[flow.name], under_way)
+        else:
+            amounts = _sent(flow, said)
+        results.append(
+            {
+                "flow": flow.name,
+                "sender": flow.sender,
+                "receiver": flow.receiver,
+                "cca": flow.cca,
+                "start_us": flow.start_us,
+                "end_us": flow.start_us + flow.duration_us,
+                **amounts,
+            }
+        )
+    return results
+
+
+def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
+    sent, _ = traffic.parse_report(said["client"], flow.streams)
+    received, goodput = traffic.parse_report(said["server"], flow.streams)
+    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+
+
+def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
+    """Of connections that follow each other: how many were complete, and the rate of all over the flow's duration.
+
+    ``under_way`` has what those that were open at the flow's end had received by then, by the sender's port: what the
+    buffers held comes later, and counts for nothing.
+    """
+    sent, ended = (traffic.parse_transfers(said[end], port) for end in ("client", "server"))
+    if not ended:
+        raise ValueError(f"iperf2 reported no transfer of flow {flow.name}: {said['server'].strip()[-300:]!r}")
+    received = [min(amount, under_way.get(str(sender), amount)) for sender, amount in ended]
+    return {
+        "bytes_sent": sum(amount for _, amount in sent),
+        "bytes_received": sum(received),
+        "goodput_bps": round(8e6 * sum(received) / flow.duration_us),
+        "transfers": sum(amount == flow.transfer_bytes for amount in received),
+    }

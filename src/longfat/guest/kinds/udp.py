@@ -7,16 +7,19 @@ import dataclasses
 import socket
 import subprocess
 from functools import partial
-from typing import Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
 from longfat.guest.processes import finish, started
-from longfat.guest.stage import Stage
 from longfat.network import smallest_mtu_bytes
-from longfat.runspec import Udp
+from longfat.runspec import RunSpec, Udp
+
+if TYPE_CHECKING:
+    from longfat.guest.stage import Stage
 
 
-class UdpTraffic:
+class Traffic:
     """All UDP traffic of a run."""
 
     def __init__(self, stage: Stage) -> None:
@@ -52,7 +55,7 @@ class UdpTraffic:
             {"udp": name, "received_packets": udp.received_packets(receiver)}
             for name, receiver in self._receivers.items()
         ]
-        return {"udp": received} if received else {}
+        return {"udp": received}
 
     def _start_sender(self, one: Udp) -> None:
         address = self._stage.network.topology.address(one.receiver)
@@ -69,3 +72,7 @@ class UdpTraffic:
         for name, receiver in self._receivers.items():
             packets = udp.received_packets(receiver)
             print(f"{t_us},{name},{packets},{packets * self._mtu_bytes}", file=table)
+
+
+def report(spec: RunSpec, folder: Path) -> None:
+    """What is counted stands in datagrams.csv and achieved.json already."""

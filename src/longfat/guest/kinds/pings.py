@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from longfat.guest import echo
 from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_points
-from longfat.guest.stage import Stage
+from longfat.runspec import Ping, RunSpec
+
+if TYPE_CHECKING:
+    from longfat.guest.stage import Stage
 
 
-class Pings:
-    """Pings from the first sender to the first receiver, where the run asks for them."""
+class Traffic:
+    """The pings, where the run asks for them."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -25,8 +30,8 @@ class Pings:
 
     def plan(self) -> None:
         """Begin with the measurement."""
-        if interval_us := self._stage.spec.probes.ping_interval_us:
-            self._stage.timeline.at(0, lambda: self._start(interval_us))
+        for asked in self._stage.spec.pings:
+            self._stage.timeline.at(0, partial(self._start, asked))
 
     def finish(self) -> None:
         """End ping and write the table."""
@@ -41,11 +46,12 @@ class Pings:
         """Nothing of a ping is set."""
         return {}
 
-    def _start(self, interval_us: int) -> None:
+    def _start(self, asked: Ping) -> None:
         stage = self._stage
-        sender, receiver = (
-            next(node.name for node in stage.spec.nodes if node.role == role) for role in ("sender", "receiver")
-        )
-        command = echo.ping_command(stage.network.topology.address(receiver), interval_us)
-        process = stage.network.start_tool(sender, command, stage.output("ping.txt"))
+        command = echo.ping_command(stage.network.topology.address(asked.receiver), asked.interval_us)
+        process = stage.network.start_tool(asked.sender, command, stage.output("ping.txt"))
         self._ping = started(stage.cleanup, process)
+
+
+def report(spec: RunSpec, folder: Path) -> None:
+    """The table is written when ping ends."""

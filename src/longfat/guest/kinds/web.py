@@ -10,15 +10,19 @@ import json
 import socket
 import subprocess
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
 from longfat.guest.processes import finish, started
-from longfat.guest.stage import Stage
-from longfat.runspec import Web
+from longfat.guest.reports import write_json
+from longfat.runspec import RunSpec, Web
+
+if TYPE_CHECKING:
+    from longfat.guest.stage import Stage
 
 
-class WebTraffic:
+class Traffic:
     """The web traffic of one run: its programs, and the congestion controls that its servers' sockets showed."""
 
     def __init__(self, stage: Stage) -> None:
@@ -31,8 +35,6 @@ class WebTraffic:
 
     def prepare(self) -> None:
         """Make the files and start every server."""
-        if not self._web:
-            return
         (self._stage.folder / "web").mkdir()
         files = self._stage.scratch / "web"
         web.make_files(files)
@@ -60,7 +62,7 @@ class WebTraffic:
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that were seen of each entry."""
-        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]} if self._web else {}
+        return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]}
 
     def _start_users(self, users: Web) -> None:
         """Start the users of one entry."""
@@ -80,3 +82,29 @@ class WebTraffic:
         with channel:
             port = self._ports[users.name]
             self._ccas[users.name] |= {info.cca for info in sockets.read_sockets(channel) if info.source_port == port}
+
+
+def report(spec: RunSpec, folder: Path) -> None:
+    """Write web.json."""
+    write_json(folder / "web.json", web_results(spec, folder))
+
+
+def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
+    """web.json from what the users of each web traffic said. Raises ValueError when they said too little."""
+    results = []
+    for users in spec.web:
+        said = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
+        results.append(
+            {
+                "web": users.name,
+                "sender": users.sender,
+                "receiver": users.receiver,
+                "cca": users.cca,
+                "model": users.model,
+                "users": users.users,
+                "start_us": users.start_us,
+                "end_us": users.start_us + users.duration_us,
+                **{key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")},
+            }
+        )
+    return results

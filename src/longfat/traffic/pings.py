@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pings from the first sender to the first receiver, which an experiment asks for among its probes."""
+
+from __future__ import annotations
+
+from longfat.traffic.kind import Kind, Table
+
+
+class Pings(Kind):
+    """See the module."""
+
+    tables = (Table("pings", "pings.csv", {"t_us": "whole", "rtt_us": "whole"}, written=lambda spec: bool(spec.pings)),)
+
+
+KIND = Pings()

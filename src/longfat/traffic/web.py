@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web traffic: users at one host that fetch files from an HTTP server at another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from longfat.catalog.web import WEB_MODELS
+from longfat.gates import Evidence
+from longfat.manifest import fields as f
+from longfat.runspec import Web as Record
+from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
+from longfat.units import Ratio
+
+SECONDS_PER_REQUEST = 3e-3  # programs and connection of a user's request, its packets apart
+# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
+# the programs, and a thousandth moves the bytes by less than the model's own chance does.
+ERROR_SHARE = 0.001
+
+
+class Web(TcpEntry):
+    """Web users at one host that fetch files from an HTTP server at another."""
+
+    sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
+    receiver: f.NodeName = Field(alias="to", description="host of the users")
+    duration: f.Length = Field(description="time for which the users ask")
+    users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
+    model: f.WebModelName = Field(default="surge", description="which file a user asks for when (default surge)")
+    off_times: f.OffTimes = Field(
+        default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
+    )
+
+    @property
+    def draws(self) -> bool:
+        """Files and OFF times."""
+        return True
+
+
+def users_were_reported(evidence: Evidence) -> Iterator[str]:
+    """Each web traffic is in achieved.json and in web.json."""
+    seen = {item["web"] for item in evidence.achieved.get("web", ())}
+    told = {report["web"] for report in evidence.told.get("web", ())}
+    yield from (f"web traffic {web.name} was not reported" for web in evidence.spec.web if web.name not in seen & told)
+
+
+def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
+    """The connections of each web server used the declared algorithm and no other."""
+    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
+    for users in evidence.spec.web:
+        if users.name in found and found[users.name] != [users.cca]:
+            seen = ", ".join(found[users.name]) or "not seen"
+            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
+
+
+def users_were_served(evidence: Evidence) -> Iterator[str]:
+    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
+    for report in evidence.told.get("web", ()):
+        errors, replies = sum(report["errors"].values()), report["replies"]
+        if not replies:
+            yield f"the users of {report['web']} got no reply"
+        elif errors > ERROR_SHARE * (errors + replies):
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
+            share = 100 * errors / (errors + replies)
+            yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {100 * ERROR_SHARE:g} %"
+
+
+def _row(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Errors of all kinds together."""
+    return {**report, "errors": sum(report["errors"].values())}
+
+
+class WebTraffic(Section[Web, Record]):
+    """See the module."""
+
+    model = Web
+    meaning = "the web traffic"
+    example = "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}"
+    one = "web traffic"
+    route_sets_algorithm = True
+    gates = (users_were_reported, servers_algorithm_holds, users_were_served)
+    tables = (
+        Table(
+            "web",
+            "web.json",
+            {
+                "web": "text",
+                "sender": "text",
+                "receiver": "text",
+                "cca": "text",
+                "model": "text",
+                "users": "whole",
+                "start_us": "whole",
+                "end_us": "whole",
+                "bytes_received": "whole",
+                "replies": "whole",
+                "errors": "whole",
+                "unfinished": "whole",
+                "mean_reply_us": "whole",
+            },
+            written=lambda spec: bool(spec.web),
+            row=_row,
+        ),
+    )
+
+    def record(self, entry: Web, around: Around) -> Record:
+        """The users as the guest is told of them."""
+        return Record(
+            name=entry.name,
+            sender=entry.sender,
+            receiver=entry.receiver,
+            users=entry.users,
+            cca=around.algorithm(entry.algorithm).cca,
+            duration_us=entry.duration.value,
+            model=entry.model,
+            off_ppm=entry.off_times.value,
+            start_us=entry.start.value,
+        )
+
+    def words(self, record: Record) -> str:
+        """How many users, and what they do."""
+        return f"{self.drawn(record)} ({record.model}, OFF times {record.off_ppm / 1e4:g} %)"
+
+    def cost(self, record: Record, path: Path) -> Cost:
+        """What all users ask for, in seconds of theirs as the model counts them: shorter OFF times make them pass."""
+        model, seconds = WEB_MODELS[record.model], record.users * record.duration_us / record.off_ppm
+        return Cost(seconds * model.bytes_per_s / path.mtu_bytes, seconds * model.requests_per_s * SECONDS_PER_REQUEST)
+
+    def drawn(self, record: Record) -> str:
+        """How many users."""
+        return f"{record.users} web users"
+
+
+KIND = WebTraffic()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and their responses: what a manifest says of them, what a server and users make of it, gates and tables."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import cable_spec
+
+from longfat.backends.registry import refused_features
+from longfat.errors import StudyError
+from longfat.gates import Evidence
+from longfat.guest.kinds import requests
+from longfat.manifest.load import load_study
+from longfat.metrics.data import NoValue
+from longfat.metrics.requests import late_response_time, response_time
+from longfat.plan import build_plan
+from longfat.runspec import Node, Requests, RunSpec
+from longfat.traffic import misses, section_of
+
+MANIFEST = """\
+format: 2
+study: asking
+title: Requests
+algorithms: {standard: {cca: reno}}
+experiments:
+  - id: crowd
+    topology: {kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}
+    requests:
+      - {name: ask, from: client1, to: server, algorithm: standard, users: 20, response: 30 kB, duration: 60 s}
+"""
+ASK = Requests("ask", "client1", "server", 20, "reno", 60_000_000, 30_000)
+SPEC = RunSpec((Node("client1", "sender"), Node("server", "receiver")), (), (), cable_spec().probes, 1, requests=(ASK,))
+ACHIEVED = {
+    "nodes": {name: {"sysctls": {}, "offloads_on": []} for name in ("client1", "server")},
+    "interfaces": [],
+    "flows": [],
+    "capture": {"stream1": {"captured": 0, "dropped": 0, "removed": 0}},
+    "cpu_pressure_us": None,
+    "memory_pressure": 0,
+    "requests": [{"requests": "ask", "ccas": ["reno"]}],
+}
+REPORT = {"requests": "ask", "responses": 100, "errors": {}}
+ORDER = {"response_bytes": 1000, "shape": 3.0, "sizes": "fixed", "think_us": 2_000_000, "thinking": "fixed"}
+
+
+def spec(folder: Path, *changes: tuple[str, str]) -> RunSpec:
+    text = MANIFEST
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "study.yaml").write_text(text, encoding="utf-8")
+    return build_plan(load_study(folder / "study.yaml"), profile="paper", pins={}).runs[0].spec
+
+
+def test_requests_alone_are_traffic_enough(tmp_path: Path) -> None:
+    assert spec(tmp_path).requests == (ASK,)
+
+
+def test_laws_of_sizes_and_times_can_be_chosen(tmp_path: Path) -> None:
+    more = "response: 30 kB, sizes: pareto, shape: 1.2, request: 1 kB, think: 500 ms, thinking: fixed, start: 5 s"
+    (found,) = spec(tmp_path, ("response: 30 kB", more)).requests
+    assert (found.sizes, found.shape, found.request_bytes) == ("pareto", 1.2, 1000)
+    assert (found.think_us, found.thinking, found.start_us) == (500_000, "fixed", 5_000_000)
+    words = "20 users with requests, responses of 30000 B (pareto), thinking 0.5 s (fixed)"
+    assert section_of(found).words(found) == words
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("30 kB", "30 kB, sizes: pareto, shape: 1"), "requests[0].shape: 1 is out of range; allowed: more than 1"),
+        (("30 kB", "30 kB, shape: 2"), "requests[0].shape: a law 'fixed' has no shape"),
+        (("30 kB", "30 kB, sizes: normal"), "requests[0].sizes: 'normal' is not allowed; allowed: fixed, exponential"),
+        (("30 kB", "30 kB, request: 4 B"), "requests[0].request: '4 B' is out of range; allowed: 8 B to 1 MiB"),
+        (("to: server", "to: client1"), "requests[0].to: 'ask' goes from 'client1' to itself"),
+    ],
+)
+def test_faults_of_requests_are_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        spec(tmp_path, change)
+    found = [f"{problem.key}: {problem.message}" for problem in caught.value.problems]
+    assert any(said in problem for problem in found), found
+
+
+def test_backends_without_requests_say_so() -> None:
+    found = list(refused_features("ns3", SPEC))
+    assert any(re.match("backend ns3 has no requests; backends .*virtual have", reason) for reason in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda seen, told: None, None),
+        (lambda seen, told: told.clear(), "requests ask were not reported"),
+        (lambda seen, told: seen.pop("requests"), "requests ask were not reported"),
+        (
+            lambda seen, told: seen["requests"][0].update(ccas=["cubic"]),
+            "algorithm of the responses of ask is cubic, declared reno",
+        ),
+        (lambda seen, told: told[0].update(responses=0), "no request of ask was answered"),
+        (
+            lambda seen, told: told[0].update(errors={"econnreset": 2}),
+            "requests of ask failed (2 econnreset), allowed 0",
+        ),
+    ],
+)
+def test_gates_of_requests_name_what_was_missed(
+    change: Callable[[dict[str, Any], list[dict[str, Any]]], object], reason: str | None
+) -> None:
+    achieved, told = copy.deepcopy(ACHIEVED), [copy.deepcopy(REPORT)]
+    change(achieved, told)
+    assert misses(Evidence(SPEC, achieved, [], {"requests": told})) == ((reason,) if reason else ())
+
+
+@pytest.mark.parametrize("sizes", ["fixed", "exponential", "pareto"])
+def test_every_law_has_the_declared_mean(sizes: str) -> None:
+    random = Random(1)
+    drawn = [requests.response_bytes({**ORDER, "sizes": sizes}, random) for _ in range(20_000)]
+    assert fmean(drawn) == pytest.approx(1000, rel=0.03)
+    assert min(drawn) >= 1
+
+
+@pytest.mark.parametrize("thinking", ["fixed", "exponential"])
+def test_users_begin_within_the_time_that_they_think(thinking: str) -> None:
+    random = Random(1)
+    first = [requests.think_s({**ORDER, "thinking": thinking}, random, first=True) for _ in range(20_000)]
+    later = [requests.think_s({**ORDER, "thinking": thinking}, random) for _ in range(20_000)]
+    assert fmean(later) == pytest.approx(2, rel=0.03)
+    assert fmean(first) == pytest.approx(1 if thinking == "fixed" else 2, rel=0.03)
+
+
+def test_users_get_what_they_ask_a_server_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    order = {**ORDER, "users": 3, "port": port, "request_bytes": 300, "cca": "reno", "response_bytes": 400_000}
+    order |= {"address": "127.0.0.1", "seed": 1, "name": "ask", "think_us": 10_000, "start_us": 0}
+    server, ended = requests.Server(order), threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            server.answer(0.01)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    said = requests.Crowd({**order, "origin_ns": time.monotonic_ns(), "duration_us": 500_000}).run()
+    ended.set()
+    thread.join()
+    server.close()
+    assert server.ccas == {"reno"}
+    assert said["errors"] == {}
+    assert {user for _, user, _, _ in said["responses"]} == {0, 1, 2}
+    assert all(size == 400_000 for _, _, size, _ in said["responses"])
+    assert said["bytes_received"] >= 400_000 * len(said["responses"])
+
+
+RESPONSES = {
+    "response_bytes": np.array([1000, 1000, 50_000, 100_000]),
+    "response_us": np.array([40_000, 60_000, 90_000, 410_000]),
+}
+
+
+def test_the_time_of_responses_is_of_all_or_of_a_range_of_sizes() -> None:
+    assert response_time(RESPONSES) == 150
+    assert response_time(RESPONSES, up_to_bytes=1000) == 50
+    assert response_time(RESPONSES, above_bytes=1000, up_to_bytes=50_000) == 90
+    assert late_response_time(RESPONSES) == pytest.approx(410, rel=0.03)
+
+
+def test_a_run_without_such_responses_has_no_value() -> None:
+    with pytest.raises(NoValue, match="no response of such a size"):
+        response_time(RESPONSES, above_bytes=1e6)
+
+
+def test_the_report_has_a_line_for_each_response_in_the_order_of_asking(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    said = {"responses": [[30, 1, 500, 7], [10, 0, 400, 5]], "bytes_received": 900, "unfinished": 1, "errors": {}}
+    (tmp_path / "requests" / "ask.ask.json").write_text(json.dumps(said))
+    requests.report(SPEC, tmp_path)
+    rows = (tmp_path / "responses.csv").read_text().splitlines()
+    assert rows == [requests.COLUMNS, "10,ask,0,400,5", "30,ask,1,500,7"]
+    (told,) = json.loads((tmp_path / "requests.json").read_text())
+    assert (told["responses"], told["mean_response_us"], told["unfinished"]) == (2, 6, 1)

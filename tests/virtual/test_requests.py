@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and their responses in a guest, over the kernel's own TCP: what they take against what the path allows."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from guests import run, virtual
+
+from longfat.dataset.parse import parse_run
+from longfat.gates import Evidence
+from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, Requests, RunSpec
+from longfat.traffic import misses
+
+pytestmark = pytest.mark.virtual
+
+RATE_BPS = 100_000_000
+RTT_US = 20_000
+FIXED = Requests(
+    "fixed", "client1", "server", 10, "scalable", 10_000_000, response_bytes=10_000, think_us=200_000, thinking="fixed"
+)
+HEAVY = dataclasses.replace(FIXED, name="heavy", users=20, sizes="pareto", shape=2.5, thinking="exponential")
+
+
+def spec_of(*requests: Requests) -> RunSpec:
+    """Users over a path of 100 Mbit/s and 20 ms whose queue nothing overflows."""
+    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=10_000)), Egress(delay_us=RTT_US // 2)
+    return RunSpec(
+        nodes=(
+            Node("client1", "sender"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", delayed)),
+            Link(Interface("delay", delayed), Interface("server", shaped)),
+        ),
+        flows=(),
+        probes=Probes(),
+        seed=1,
+        pins=virtual().pins(),
+        requests=requests,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run with two crowds, which no test writes to."""
+    return run(spec_of(FIXED, HEAVY), tmp_path_factory.mktemp("requests") / "run")
+
+
+def reports(folder: Path) -> dict[str, Any]:
+    return {report["requests"]: report for report in json.loads((folder / "requests.json").read_text())}
+
+
+def responses(folder: Path, name: str) -> list[dict[str, int]]:
+    with (folder / "responses.csv").open(newline="") as table:
+        rows = [row for row in csv.DictReader(table) if row.pop("requests") == name]
+    return [{key: int(value) for key, value in row.items()} for row in rows]
+
+
+def test_the_run_is_valid_and_its_tables_have_every_response(folder: Path) -> None:
+    spec = spec_of(FIXED, HEAVY)
+    parsed = parse_run(folder, "id", spec)
+    assert misses(Evidence(spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us)) == ()
+    counted = parsed.observed["requests"].to_pylist()
+    assert [row["requests"] for row in counted] == ["fixed", "heavy"]
+    assert parsed.observed["responses"].num_rows == sum(row["responses"] for row in counted)
+
+
+def test_a_response_takes_the_connection_s_round_trip_and_its_own(folder: Path) -> None:
+    taken = [row["response_us"] for row in responses(folder, "fixed")]
+    assert min(taken) >= 2 * RTT_US
+    assert min(taken) < 2.2 * RTT_US  # 10 kB fit into the initial window
+    assert {row["response_bytes"] for row in responses(folder, "fixed")} == {10_000}
+
+
+def test_users_ask_as_often_as_thinking_and_responses_leave_time_for(folder: Path) -> None:
+    report = reports(folder)["fixed"]
+    expected = FIXED.users * FIXED.duration_us / (FIXED.think_us + report["mean_response_us"])
+    assert report["responses"] == pytest.approx(expected, rel=0.05)
+
+
+def test_sizes_of_a_pareto_law_have_its_least_and_about_its_mean(folder: Path) -> None:
+    sizes = [row["response_bytes"] for row in responses(folder, "heavy")]
+    assert min(sizes) >= HEAVY.response_bytes * (HEAVY.shape - 1) / HEAVY.shape
+    assert fmean(sizes) == pytest.approx(HEAVY.response_bytes, rel=0.15)
+    assert max(sizes) > 4 * HEAVY.response_bytes
+
+
+def test_the_responses_use_the_declared_algorithm(folder: Path) -> None:
+    achieved = json.loads((folder / "achieved.json").read_text())
+    assert achieved["requests"] == [{"requests": name, "ccas": ["scalable"]} for name in ("fixed", "heavy")]
+
+
+def test_the_same_run_gives_the_same_responses_and_another_seed_others(folder: Path, tmp_path: Path) -> None:
+    spec = spec_of(FIXED, HEAVY)
+    table = (folder / "responses.csv").read_bytes()
+    assert (run(spec, tmp_path / "again") / "responses.csv").read_bytes() == table
+    other = run(dataclasses.replace(spec, seed=2), tmp_path / "other")
+    assert (other / "responses.csv").read_bytes() != table
+
+
+def test_a_response_of_many_windows_comes_at_about_the_rate_of_the_path(tmp_path: Path) -> None:
+    large = dataclasses.replace(FIXED, name="large", users=1, response_bytes=50_000_000, think_us=0)
+    taken = responses(run(spec_of(large), tmp_path / "run"), "large")[0]["response_us"]
+    assert taken > 8 * large.response_bytes / RATE_BPS * 1e6
+    assert taken < 1.5 * 8 * large.response_bytes / RATE_BPS * 1e6
