@@ -24,6 +24,11 @@ verdicts *STUDIES:
 decide STUDY *OPTIONS:
     @longfat decide "$@"
 
+# Find for which values of what a paper does not state its claims hold: STUDY [UNKNOWN --on CLAIMS] (docs/evidence.md)
+[group('study')]
+identify STUDY *OPTIONS:
+    @longfat identify "$@"
+
 # Keep what runs gave in the repository, and verify it: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:

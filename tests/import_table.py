@@ -43,6 +43,7 @@ PARTS: dict[str, Part] = {
     "verbs": Part("the commands", free=True),
     "cli": Part("the command line", free=True),
     "cli_options": Part("what its verbs share: arguments, options, messages of errors and the exit", free=True),
+    "cli_evidence": Part("the verbs about evidence: what it says, what to add to it, whether it is true", free=True),
     "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part("the closed schema of study.yaml, with line numbers and every problem at once", "catalog"),
     "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
