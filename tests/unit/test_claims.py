@@ -255,6 +255,10 @@ def test_all_names_that_stand_for_nothing_are_reported_at_once(tmp_path: Path) -
         ("goodput[delay, standard, algorithm=highspeed] > 1", "'algorithm' is given twice"),
         ("goodput[delay, x] > 1 for x in [standard, cubic]", "unknown value of a factor of 'delay' 'cubic'"),
         ("goodput[delay] > 1 for speed", "'speed' is no factor of the metrics here"),
+        (
+            "goodput[delay, window=8 MiB] > goodput[delay, window] for window != 8 MiB",
+            "there is no value for window among the runs of the relation's first metric that has it",
+        ),
         ("alike(goodput[delay] over algoritm)", "unknown factor 'algoritm'"),
         ("drop_ratio[one-drop] = 0.5", "metric 'drop_ratio' needs at"),
         ("goodput[delay, at=1 s] = 1", "unknown name for goodput[delay] 'at'"),

@@ -364,8 +364,14 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
 def check_relation(relation: Relation, study: Study) -> None:
     """Raise RelationError on the first name of a relation that does not stand for anything in the study."""
     values_of = values_in_study(study)
+    found = False
     for scope in scopes(relation, study, values_of):
+        found = True
         _check(relation.claim, scope, values_of)
+    if not found:
+        variables = ", ".join(loop.variable for loop in relation.loops)
+        message = f"there is no value for {variables} among the runs of the relation's first metric that has it"
+        raise RelationError(message, relation.loops[-1].column, "name the metric with all values first")
 
 
 def check_expression(expression: Expression, study: Study) -> None:
