@@ -23,7 +23,7 @@ from longfat.metrics.quantities import Selection
 from longfat.relations.bind import Scope, ValuesOf, along, scopes, selection_of, terms_of, values_in_study
 from longfat.relations.claims import Claim, read_claims
 from longfat.relations.needs import asked_of
-from longfat.relations.syntax import Binary, Chain, Extreme, Gain, Rank, Relation, Term, parse_expression
+from longfat.relations.syntax import Binary, Chain, Count, Extreme, Gain, Rank, Relation, Term, parse_expression
 from longfat.relations.syntax import Expression as Node
 
 
@@ -97,6 +97,6 @@ def _read(nodes: Iterable[Node], scope: Scope, values_of: ValuesOf) -> Iterator[
             yield from _read((node.left, node.right), scope, values_of)
         elif isinstance(node, Rank):
             yield from _read((node.of, node.then), scope, values_of)
-        elif isinstance(node, Extreme):
+        elif isinstance(node, Extreme | Count):
             for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
                 yield from _read((node.of,), inner, values_of)

@@ -18,6 +18,7 @@ from longfat.relations.syntax import (
     Alike,
     Binary,
     Chain,
+    Count,
     Expression,
     Extreme,
     Formula,
@@ -77,7 +78,7 @@ def terms_of(node: Chain | Within | Alike | Expression) -> Iterator[Term]:
         yield from terms_of(node.first)
         for _, limit in node.rest:
             yield from terms_of(limit.of)
-    elif isinstance(node, Within | Alike | Extreme | Places):
+    elif isinstance(node, Within | Alike | Extreme | Places | Count):
         yield from terms_of(node.of)
 
 
@@ -385,7 +386,9 @@ def _check(node: Chain | Within | Alike | Expression, scope: Scope, values_of: V
     elif isinstance(node, Binary | Gain):
         _check(node.left, scope, values_of)
         _check(node.right, scope, values_of)
-    elif isinstance(node, Extreme):
+    elif isinstance(node, Extreme | Count):
+        if isinstance(node, Count) and node.sign in "=~":
+            raise RelationError(f"{node.sign} is no bound to count by; write >=, <=, > or <", node.column)
         for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
             _check(node.of, inner, values_of)
     elif isinstance(node, Rank):
