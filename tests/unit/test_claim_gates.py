@@ -87,6 +87,12 @@ def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_c
     assert "claim 'order' does not hold" in text
 
 
+def test_an_order_of_the_papers_numbers_holds_however_small_their_difference_is(tmp_path: Path) -> None:
+    close = ("oracle:", f"  {FAST}: 817", f"  {SLOW}: 824")
+    assert accepted(tmp_path, claim("a", f"{SLOW} > {FAST}", *close)) == 1
+    assert "does not hold" in problems(tmp_path, claim("a", f"{FAST} > {SLOW}", *close))
+
+
 def test_claims_without_the_papers_numbers_are_counted(tmp_path: Path) -> None:
     text = HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{FAST} > {SLOW}") + claim("c", f"{FAST} > 100")
     study = write_study(tmp_path, claims=text)

@@ -288,6 +288,12 @@ def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
     assert formulas.bandwidth_delay_product(1e9, 30_000) == 3.75
 
 
+def test_standard_tcp_adds_a_little_less_than_a_segment_as_the_window_grows_within_the_round_trip() -> None:
+    assert formulas.standard_increase(1) == 1
+    assert round(formulas.standard_increase(2), 9) == 0.9  # 1/2, then 1/2.5
+    assert 0.99 < formulas.standard_increase(100) < formulas.standard_increase(1000) < 1
+
+
 def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert round(formulas.window_of_path(10e6, 200_000, 1500), 1) == 166.7
     assert round(formulas.standard_recovery(1e9, 200_000, 1500)) == 1667

@@ -18,6 +18,7 @@ from longfat.relations.syntax import (
     Alike,
     Binary,
     Chain,
+    Count,
     Expression,
     Extreme,
     Formula,
@@ -77,7 +78,7 @@ def terms_of(node: Chain | Within | Alike | Expression) -> Iterator[Term]:
         yield from terms_of(node.first)
         for _, limit in node.rest:
             yield from terms_of(limit.of)
-    elif isinstance(node, Within | Alike | Extreme | Places):
+    elif isinstance(node, Within | Alike | Extreme | Places | Count):
         yield from terms_of(node.of)
 
 
@@ -315,7 +316,7 @@ def selections_in(nodes: Iterable[Expression], scope: Scope, values_of: ValuesOf
             yield from selections_in((node.left, node.right), scope, values_of)
         elif isinstance(node, Rank):
             yield from selections_in((node.of, node.then), scope, values_of)
-        elif isinstance(node, Extreme):
+        elif isinstance(node, Extreme | Count):
             for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
                 yield from selections_in((node.of,), inner, values_of)
 
@@ -380,8 +381,14 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
 def check_relation(relation: Relation, study: Study) -> None:
     """Raise RelationError on the first name of a relation that does not stand for anything in the study."""
     values_of = values_in_study(study)
+    found = False
     for scope in scopes(relation, study, values_of):
+        found = True
         _check(relation.claim, scope, values_of)
+    if not found:
+        variables = ", ".join(loop.variable for loop in relation.loops)
+        message = f"there is no value for {variables} among the runs of the relation's first metric that has it"
+        raise RelationError(message, relation.loops[-1].column, "name the metric with all values first")
 
 
 def check_expression(expression: Expression, study: Study) -> None:
@@ -395,7 +402,9 @@ def _check(node: Chain | Within | Alike | Expression, scope: Scope, values_of: V
     elif isinstance(node, Binary | Gain):
         _check(node.left, scope, values_of)
         _check(node.right, scope, values_of)
-    elif isinstance(node, Extreme):
+    elif isinstance(node, Extreme | Count):
+        if isinstance(node, Count) and node.sign in "=~":
+            raise RelationError(f"{node.sign} is no bound to count by; write >=, <=, > or <", node.column)
         for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
             _check(node.of, inner, values_of)
     elif isinstance(node, Rank):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import permutations
-from typing import Protocol
 
 from longfat.dataset.load import Dataset
 from longfat.manifest.idle import varies
@@ -21,7 +20,7 @@ from longfat.manifest.study import Study
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged, Widest, needed
-from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
+from longfat.metrics.quantities import LEAST_RUNS, RELATIONS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     Scope,
@@ -46,12 +45,14 @@ from longfat.relations.limits import (
     Outcome,
 )
 from longfat.relations.points import farthest, places
-from longfat.relations.ranking import rank_of
+from longfat.relations.ranking import count_of, rank_of
+from longfat.relations.readings import Readings
 from longfat.relations.syntax import (
     Alike,
     Binary,
     Chain,
     Comparator,
+    Count,
     Expression,
     Extreme,
     Formula,
@@ -105,37 +106,6 @@ class Evidence:
     agreement: bool = False
 
 
-class Readings(Protocol):
-    """What a relation is held against: the runs of a dataset, or the numbers of a paper."""
-
-    @property
-    def study(self) -> Study: ...
-    @property
-    def values_of(self) -> ValuesOf:
-        """The values of a factor among what a selection chooses."""
-        ...
-
-    def read(self, selection: Selection, least: int | None) -> Estimate:
-        """The metric. Raises NoValue."""
-        ...
-
-    def middle(self, selection: Selection, least: int | None) -> Judged:
-        """What the metric is judged by, where this is the median. Raises NoValue."""
-        ...
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The rank of a factor's value. Raises NoValue."""
-        ...
-
-    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The point of a metric that is farthest from a law. Raises NoValue."""
-        ...
-
-    def places(self, selection: Selection) -> Estimate:
-        """At how many places the points of a metric lie. Raises NoValue."""
-        ...
-
-
 @dataclass(frozen=True)
 class Rule:
     """What a claim says of how its comparisons are made.
@@ -181,6 +151,10 @@ class Grounds:
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
         """The rank of a factor's value. Raises NoValue."""
         return rank_of(self.dataset, of, then, factor, value)
+
+    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
+        """Of how many selections the mean holds. Raises NoValue."""
+        return count_of(self.dataset, selections, holds)
 
     def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
         """The point of a metric over what the law says there, where it is farthest from that. Raises NoValue."""
@@ -334,6 +308,8 @@ class _Values:
             return self.grounds.middle(selection_of(expression, self.scope), self.least)
         if isinstance(expression, Rank):
             return self._rank(expression)
+        if isinstance(expression, Count):
+            return self._count(expression)
         return self.value(expression)
 
     def value(self, expression: Expression) -> Estimate:
@@ -358,7 +334,7 @@ class _Values:
             return self._extreme(expression)
         if isinstance(expression, Places):
             return self.grounds.places(selection_of(expression.of, self.scope))
-        raise ValueError("a rank stands alone on its side: it cannot be reckoned with")
+        raise ValueError("a rank or a count stands alone on its side: it cannot be reckoned with")
 
     def widest(self, expression: Expression, factor: str) -> Judged:
         """By how many percent the largest mean along the factor exceeds the smallest."""
@@ -385,6 +361,13 @@ class _Values:
         value = self.scope.environment.get(str(rank.value.base), rank.value) if rank.value.word else rank.value
         return self.grounds.place(of, then, rank.factor, value.base)
 
+    def _count(self, count: Count) -> Judged:
+        inner = list(along(count.loop, self.scope, (count.of,), self.grounds.values_of))
+        if not inner:
+            raise NoValue(f"the lock has none of the values of {count.loop.variable!r}")
+        selections = [selection_of(count.of, scope) for scope in inner]
+        return self.grounds.count(selections, lambda mean: RELATIONS[count.sign](mean, count.level))
+
     def unit(self, expression: Expression) -> str:
         """The unit of an expression's value."""
         if isinstance(expression, Term):
@@ -409,6 +392,9 @@ class _Values:
             return f"{expression.name.replace('_', ' ')} ({arguments})"
         if isinstance(expression, Places):
             return f"places of {self.words(expression.of)}"
+        if isinstance(expression, Count):
+            bound = f"{expression.sign} {expression.level:g}"
+            return f"number over {expression.loop.variable} with {bound} of {self.words_without(expression)}"
         if isinstance(expression, Gain):
             return f"{self.words(expression.left)}, gain over {self.words(expression.right)}"
         if isinstance(expression, Binary):
@@ -423,8 +409,8 @@ class _Values:
             f"where alike by {self.words(expression.then)}"
         )
 
-    def words_without(self, extreme: Extreme) -> str:
-        """An extreme's expression at the first of its values."""
+    def words_without(self, extreme: Extreme | Count) -> str:
+        """An extreme's or a count's expression at the first of its values."""
         inner = next(
             iter(along(extreme.loop, self.scope, tuple(terms_of(extreme.of)), self.grounds.values_of)), self.scope
         )

@@ -40,8 +40,14 @@ def sawtooth_window(loss_rate: float, increase: float, decrease: float) -> float
 
 
 def standard_increase(window: float) -> float:
-    """Segments that Standard TCP adds each RTT (RFC 5681): 1/w for each of w acknowledgements."""
-    return window * (1 / window)
+    """Segments that Standard TCP adds in an RTT (RFC 5681): 1/w for each of w acknowledgements, while w grows.
+
+    A little less than 1, which is the most.
+    """
+    after = window
+    for _ in range(round(window)):
+        after += 1 / after
+    return after - window
 
 
 def scalable_increase(window: float, a: float) -> float:

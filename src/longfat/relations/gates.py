@@ -14,7 +14,7 @@ from itertools import combinations
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim
-from longfat.relations.evaluate import Evidence, comparisons
+from longfat.relations.evaluate import Evidence, Rule, comparisons
 from longfat.relations.paper import Key, PaperNumbers, Test, tests_of
 
 
@@ -68,7 +68,8 @@ def without_oracle(claims: Sequence[Claim], study: Study) -> list[str]:
 
 
 def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> list[Evidence]:
-    return [item for relation in claim.relations for item in comparisons(relation, papers[claim.id])]
+    paper = papers[claim.id]
+    return [item for relation in claim.relations for item in comparisons(relation, paper, Rule(paper=paper))]
 
 
 def _oracle(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:

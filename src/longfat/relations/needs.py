@@ -7,7 +7,7 @@ Owns the reading of a claim's ``needs``. Judges nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from longfat.dataset.load import Run
@@ -81,6 +81,11 @@ class _Asked(Grounds):
     def middle(self, selection: Selection, least: int | None) -> Judged:
         """Any number will do."""
         return self.read(selection, least)
+
+    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
+        """Any number will do."""
+        self.selections.extend(selections)
+        return exactly(1.0)
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
         """Any number will do."""

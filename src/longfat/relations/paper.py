@@ -6,7 +6,7 @@ Owns the identity of quantities and tests over a study's points. Measures nothin
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from longfat.relations.syntax import (
     Binary,
     Chain,
     Comparator,
+    Count,
     Expression,
     Extreme,
     Formula,
@@ -88,6 +89,10 @@ class PaperNumbers:
     def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
         """The paper's points. Raises NoValue: papers give none."""
         raise NoValue("the paper's points are not given")
+
+    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
+        """How many of the paper's means hold. Raises NoValue: it stands in the relation."""
+        raise NoValue("the paper's count is not given apart from the relation")
 
     def places(self, selection: Selection) -> Estimate:
         """The places of the paper's points. Raises NoValue: papers give none."""
@@ -162,6 +167,9 @@ def _key(expression: Expression, scope: Scope) -> Key:
         terms = tuple(terms_of(expression.of))
         inner = along(expression.loop, scope, terms, values_in_study(scope.study))
         return expression.kind, frozenset(_key(expression.of, one) for one in inner)
+    if isinstance(expression, Count):
+        inner = along(expression.loop, scope, (expression.of,), values_in_study(scope.study))
+        return "count", frozenset(_key(expression.of, one) for one in inner), expression.sign, expression.level
     if isinstance(expression, Places):
         return "places", _key(expression.of, scope)
     if isinstance(expression, Rank):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks by two quantities: by the first, and among those alike in it by the second.
+"""Ranks by two quantities: by the first, and among those alike in it by the second. And counts of means.
 
 Owns the rule by which the values of a factor are ranked (docs/claims.md). Must not judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from longfat.dataset.load import Dataset
 from longfat.metrics.data import NoValue
@@ -63,6 +63,29 @@ def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Sc
         return float(_places(_means(firsts), _means(seconds))[value])
 
     return Sampled(place(levels), bootstrapped(levels, place), len(levels), found.repeats, exact)
+
+
+def count_of(dataset: Dataset, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Sampled:
+    """Of how many selections the mean over the complete repetitions holds, by bootstrap.
+
+    Raises NoValue with the reasons when fewer than two repetitions are complete.
+    """
+    everything = [by_repetition(dataset, selection) for selection in selections]
+    complete = sorted(set.intersection(*(set(found.values) for found in everything)))
+    found = Repetitions(
+        {repetition: tuple(one.values[repetition] for one in everything) for repetition in complete},
+        {repetition: tuple(one.observed[repetition] for one in everything) for repetition in complete},
+        max(one.planned for one in everything),
+        tuple(fault for one in everything for fault in one.faults),
+    )
+    exact = len(found.distinct) == 1 and found.repeats > 0
+    found.least(1 if exact else LEAST_REPETITIONS)
+    rows = list(found.distinct.values())
+
+    def count(sample: Sequence[tuple[float, ...]]) -> float:
+        return float(sum(holds(significant(sum(of) / len(of))) for of in zip(*sample, strict=True)))
+
+    return Sampled(count(rows), bootstrapped(rows, count), len(rows), found.repeats, exact)
 
 
 def ranking(dataset: Dataset, of: Selection, then: Selection, by: str) -> list[Scalar]:

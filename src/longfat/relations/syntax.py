@@ -112,6 +112,17 @@ class Extreme:
 
 
 @dataclass(frozen=True)
+class Count:
+    """For how many values along a loop a metric's mean is at least, at most, above or below a number."""
+
+    of: Term
+    sign: Comparator
+    level: float
+    loop: Loop
+    column: int
+
+
+@dataclass(frozen=True)
 class Rank:
     """The place of one value of a factor among all, 1 for the best by ``of``; among those alike, by ``then``."""
 
@@ -132,7 +143,7 @@ class Loop:
     column: int
 
 
-Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank | Places
+Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank | Places | Count
 
 
 @dataclass(frozen=True)
@@ -335,6 +346,9 @@ class _Tree(Transformer[Token, object]):
 
     def places(self, of: Term) -> Places:
         return Places(of)
+
+    def count(self, of: Term, sign: Token, level: Number, loop: Loop) -> Count:
+        return Count(of, cast(Comparator, str(sign)), level.value, loop, sign.column or 1)
 
     def formula(self, name: Token, *arguments: tuple[str, Value | None] | None) -> Formula:
         return Formula(str(name), tuple(pair for pair in arguments if pair is not None), name.column or 1)
