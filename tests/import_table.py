@@ -44,7 +44,9 @@ PARTS: dict[str, Part] = {
     "cli": Part("the command line", free=True),
     "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
     "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
-    "manifest": _part("the closed schema of study.yaml, with line numbers; it reports every problem at once", "catalog"),
+    "manifest": _part(
+        "the closed schema of study.yaml, with line numbers; it reports every problem at once", "catalog"
+    ),
     "catalog": _part("the names that a manifest may use: algorithms, stack profiles, queues, offloads, kernels"),
     "plan": _part(
         "sweeps, seeds, topologies, the lock, the estimate; pure",

@@ -37,7 +37,7 @@ class Verdict:
     differing: tuple[str, ...]
 
     def __str__(self) -> str:
-        same = f"{self.count - len(self.differing)} of {self.count} behave as the reference"
+        same = f"{self.count - len(self.differing)} of {self.count} behave like the reference"
         return f"{same}; these do not: {', '.join(self.differing)}" if self.differing else same
 
 
@@ -107,8 +107,8 @@ def doubts(kernels: Mapping[str, KernelSource], pins: Mapping[str, str], path: P
             continue
         reference = read_reference(path)
         verdict = kept(reference, {**pins, "kernel": digest}) if reference else None
-        command = f"`{COMMAND}` tells whether it behaves alike"
-        unknown = command if digest == pins.get("kernel") else "canaries are for the default kernel alone"
+        command = f"`{COMMAND}` checks whether it behaves the same"
+        unknown = command if digest == pins.get("kernel") else "canaries are only for the default kernel"
         known = f"of its canaries {verdict}" if verdict else unknown
         yield f"the kernel is not of the pinned release but {source.version}: {known}"
 

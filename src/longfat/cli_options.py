@@ -32,14 +32,14 @@ Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separa
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
 BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one for each CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
 UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
 LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
-OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
-LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
+OfLab = Annotated[str | None, typer.Argument(help="environment; also the lab's name, unless --lab gives another")]
+LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
-Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
+Sample = Annotated[str, typer.Option(help="runs to repeat: a number, or a percentage (never fewer than 20)")]
 EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
@@ -55,7 +55,7 @@ def outcome() -> Iterator[Console]:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(error.exit_status) from error
     except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
+        sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
         raise typer.Exit(INTERRUPTED) from error
     except (typer.Exit, typer.Abort):
         raise
@@ -75,7 +75,7 @@ def _file_of(error: OSError) -> str | None:
 def _fault(error: Exception) -> str:
     """The message for a fault of the program itself, whose traceback goes into a file."""
     first = next(iter(str(error).splitlines()), "")
-    said = f"error: a fault of Longfat itself: {type(error).__name__}: {first}\n"
+    said = f"error: a defect of Longfat itself: {type(error).__name__}: {first}\n"
     told = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(
@@ -84,7 +84,7 @@ def _fault(error: Exception) -> str:
             file.write(told)
     except OSError:
         return said + told
-    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
+    return f"{said}  hint: please report it with {file.name}; finished work is kept\n"
 
 
 def finish(valid: bool) -> None:
@@ -97,7 +97,7 @@ def finish(valid: bool) -> None:
 def verified(same: bool) -> None:
     """End with the same where some run is not what the evidence says."""
     if not same:
-        sys.stderr.write("some runs of the evidence are not what they were: its verdicts are unverified\n")
+        sys.stderr.write("some runs differ from the evidence: its verdicts are unverified\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 

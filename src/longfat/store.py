@@ -83,7 +83,7 @@ def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
         raise RigError(
             f"{what} cannot be written: {error.strerror}",
             where=str(error.filename or target),
-            hint=f"it needs {size} of disk space in a folder of your own; LONGFAT_CACHE names another",
+            hint=f"it needs {size} of disk space in a folder that you own; LONGFAT_CACHE names another folder",
         ) from error
 
 

@@ -62,7 +62,7 @@ def read_text(path: Path) -> str:
 def _folder(descriptor: int, place: Path, target: Path, left: _Left, depth: int) -> None:
     """Copy what is in an open folder, whose path for messages is ``place``."""
     if depth == 0:
-        raise RigError(f"a run left folders in folders, more than {MAX_DEPTH} deep", where=str(place))
+        raise RigError(f"a run left nested folders, more than {MAX_DEPTH} deep", where=str(place))
     for name in sorted(os.listdir(descriptor)):
         where = place / name
         inner = _opened(name, where, descriptor)
@@ -85,10 +85,11 @@ def _opened(name: str | Path, place: Path, within: int | None = None) -> int:
         descriptor = os.open(name, _OPEN, dir_fd=within)
     except OSError as error:  # a link is refused as a loop, a socket as no device
         raise RigError(
-            f"a run left what is neither file nor folder, or unreadable: {error.strerror}", where=str(place)
+            f"a run left something that is neither a file nor a folder, or is unreadable: {error.strerror}",
+            where=str(place),
         ) from error
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
-        raise RigError("a run left what is neither file nor folder", where=str(place))
+        raise RigError("a run left something that is neither a file nor a folder", where=str(place))
     return descriptor

@@ -76,7 +76,7 @@ def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise RigError(f"the run still goes on {timeout_s:.0f} s after its start\n{tail(console)}") from error
+            raise RigError(f"the run has not ended {timeout_s:.0f} s after its start\n{tail(console)}") from error
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

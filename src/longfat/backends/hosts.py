@@ -132,7 +132,7 @@ class HostsBackend:
     def _refused_sysctls(self, spec: RunSpec) -> Iterator[str]:
         for name in sorted({name for node in spec.nodes for name in node.sysctls} - GLOBAL_SYSCTLS):
             if lacking := [host for host, facts in self.facts.items() if name not in facts["sysctls"]]:
-                yield f"the kernel of {', '.join(lacking)} has no sysctl {name}; {self._provision()} boots one that has"
+                yield f"the kernel of {', '.join(lacking)} has no sysctl {name}; {self._provision()} boots one with it"
 
     def _refused_cables(self, spec: RunSpec, placement: Placement) -> Iterator[str]:
         for number, cable in placement.cables.items():
@@ -179,7 +179,9 @@ class HostsBackend:
 
     def _require_kernel(self, builds: Mapping[str, str]) -> None:
         if others := [name for name, build in builds.items() if build != self.facts[name]["build"]]:
-            raise RigError("the host runs another kernel than when the study began", where=", ".join(others))
+            raise RigError(
+                "the host runs a different kernel than at the beginning of the study", where=", ".join(others)
+            )
 
     def _order(self, spec: RunSpec, placement: Placement, host: str) -> dict[str, Any]:
         """What a host's agent is told of the run."""
@@ -209,7 +211,7 @@ class HostsBackend:
 def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     """The backend on the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
-        raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list names those there are")
+        raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list shows the labs")
     inventory = read_inventory(lab)
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
@@ -234,7 +236,7 @@ def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, 
     for name, clock in clocks.items():
         if clock.uncertainty_ns > CLOCK_LIMIT_NS:
             known, allowed = clock.uncertainty_ns / 1e6, CLOCK_LIMIT_NS / 1e6
-            raise RigError(f"its clock is known to {known:.1f} ms only, allowed {allowed:.0f} ms", where=name)
+            raise RigError(f"its clock is known only to {known:.1f} ms, allowed {allowed:.0f} ms", where=name)
     return clocks
 
 
@@ -250,7 +252,9 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
     for name, clock in before.items():
         moved = drift_ns(clock, after[name])
         if moved > CLOCK_LIMIT_NS:
-            raise RigError(f"its clock moved by {moved / 1e6:.1f} ms against this machine's in the run", where=name)
+            raise RigError(
+                f"its clock moved by {moved / 1e6:.1f} ms against this machine's clock in the run", where=name
+            )
 
 
 def _collected(connections: Connections, name: str, target: Path) -> Path:

@@ -48,7 +48,7 @@ def require_backend(name: str) -> None:
     if name not in _MODULES:
         near = difflib.get_close_matches(name, backend_names(), n=1)
         raise StudyError(
-            f"unknown backend {name!r}, there are {', '.join(backend_names())}",
+            f"unknown backend {name!r}; allowed: {', '.join(backend_names())}",
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
 

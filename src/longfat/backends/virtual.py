@@ -255,7 +255,7 @@ def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
         return error
     return SettledError(
         f"the guest is out of memory, it has {memory_bytes >> 20} MiB: {error.message}",
-        hint="`memory` of the experiment gives it more",
+        hint="give it more with `memory` of the experiment",
     )
 
 
@@ -322,9 +322,9 @@ def scratch_folder(jail: Path) -> Path:
     facts = folder.lstat()
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
         raise RigError(
-            "this is not a folder of yours, and guests need one for their files",
+            "you do not own this folder, and guests need one for their files",
             where=str(folder),
-            hint="TMPDIR names another place, LONGFAT_CACHE a cache folder of your own",
+            hint="name another place with TMPDIR, or your own cache folder with LONGFAT_CACHE",
         )
     return folder
 

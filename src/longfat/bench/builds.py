@@ -46,7 +46,7 @@ def build_at(commit: str, tree: Path = TREE) -> Build:
     Raises StudyError when there is no such commit, RigError when ``tree`` is in no repository.
     """
     if _git(tree, "rev-parse", "--git-dir").returncode:
-        raise RigError("a commit can be compared with in a clone of the repository only", where=str(tree))
+        raise RigError("a commit can be compared with only in a clone of the repository", where=str(tree))
     found = _git(tree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
     if found.returncode:
         raise StudyError(f"no commit {commit!r}", where="--against", hint="git log --oneline; git fetch")
@@ -129,7 +129,7 @@ class Driven:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise RigError("the process that runs this build ended; what it said stands above", where=self.build.name)
+            raise RigError("the process that runs this build ended; its messages are above", where=self.build.name)
         answer = json.loads(line)
         if "error" in answer:
             raise RigError(answer["error"], where=self.build.name)

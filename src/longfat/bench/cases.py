@@ -40,7 +40,7 @@ CASES: Mapping[str, Case] = {
     "fixed": Case("fixed cost of a run", 1_000_000_000, 9000, 0.04, sample_us=10_000),
     "1g-9000": Case("10 s of 1 Gb/s, MTU 9000", 1_000_000_000, 9000, 10),
     "1g-1500": Case("10 s of 1 Gb/s, MTU 1500", 1_000_000_000, 1500, 10),
-    "100m-1500": Case("30 s of 100 Mb/s, MTU 1500, sampled each 10 ms", 100_000_000, 1500, 30, sample_us=10_000),
+    "100m-1500": Case("30 s of 100 Mb/s, MTU 1500, sampled every 10 ms", 100_000_000, 1500, 30, sample_us=10_000),
     "2.4g-1500": Case("10 s of 2.4 Gb/s, MTU 1500", 2_400_000_000, 1500, 10),
     "10g-9000": Case("10 s of 10 Gb/s, MTU 9000", 10_000_000_000, 9000, 10),
 }
@@ -78,7 +78,7 @@ def chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str
     unknown = [name for name in given if name not in known]
     problems = tuple(Problem(option, None, name, "unknown", _near(name, known)) for name in unknown)
     if problems:
-        raise StudyError(f"{option} takes {', '.join(known)}, or {NONE} alone", problems=problems)
+        raise StudyError(f"{option} takes {', '.join(known)}, or only {NONE}", problems=problems)
     return tuple(name for name in known if not given or name in given)
 
 

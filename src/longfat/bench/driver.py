@@ -115,7 +115,7 @@ def spec_of(case: dict[str, Any], pins: dict[str, str]) -> RunSpec:
     study = {
         "format": get_args(Header.model_fields["format"].annotation)[0],  # whichever this commit reads
         "study": "bench",
-        "title": "How fast runs are",
+        "title": "The speed of runs",
         "algorithms": {"standard": {"cca": "reno"}},
         "hosts": {"mtu": f"{case['mtu_bytes']} B", "txqueuelen": QUEUE_PACKETS, "sysctls": limits},
         "experiments": [experiment],

@@ -86,7 +86,7 @@ def _require() -> None:
         )
     if os.geteuid() != 0:
         raise RigError(
-            "only root can build the machines' disk, whose files are root's",
+            "only root can build the machines' disk, because its files belong to root",
             hint=f"as root, once: LONGFAT_CACHE={cache_folder()} ./just disk",
         )
 
@@ -117,7 +117,7 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
     boot = (root / "usr/lib/grub/i386-pc/boot.img").read_bytes()
     core = (root / "boot/grub/i386-pc/core.img").read_bytes()
     if len(core) > (FIRST_SECTOR - 1) * SECTOR:
-        raise RigError(f"GRUB's core image has {len(core)} bytes, more than there are before the partition")
+        raise RigError(f"GRUB's core image has {len(core)} bytes, more than fit before the partition")
     shutil.rmtree(root)
     with disk.open("wb") as file:
         file.write(boot_sector(boot, FIRST_SECTOR, sectors) + core)

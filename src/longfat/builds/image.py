@@ -127,10 +127,10 @@ def _closed(folder: Path, reason: str) -> RigError:
     """The error for an image that is another user's and has files that only that user may read."""
     owner = folder.stat().st_uid
     return RigError(
-        f"the image is that of user {owner}, and user {os.geteuid()} may not read all of it: {reason}",
+        f"the image belongs to user {owner}, and user {os.geteuid()} may not read all of it: {reason}",
         where=str(folder),
         hint=f"as user {owner}: rm -r {folder} && LONGFAT_CACHE={folder.parents[1]} ./just image makes one that every "
-        "user may read; or use a cache of your own: LONGFAT_CACHE=$HOME/.cache/longfat",
+        "user may read; or use your own cache: LONGFAT_CACHE=$HOME/.cache/longfat",
     )
 
 

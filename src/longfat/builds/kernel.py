@@ -188,7 +188,7 @@ def check_configuration(wanted: str, got: str) -> None:
         if (unset or line.startswith("CONFIG_")) and not kept:
             lost.append(line)
     if lost:
-        raise RigError(f"the kernel does not take these options: {', '.join(lost)}")
+        raise RigError(f"the kernel does not accept these options: {', '.join(lost)}")
 
 
 def _load(recipe: Recipe, target: Target, result: Path, digest: str, *, pinned: bool) -> KernelBuild:

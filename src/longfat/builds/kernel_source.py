@@ -78,7 +78,7 @@ def _fetch_package(settings: dict[str, str], folder: Path, say: Callable[[str], 
         file = settings["distribution_tarball"]
         fetch_source_package(package, settings["suite"], file, _fetched(settings, folder))
     except RigError as error:
-        say(f"the package {package} cannot be had: {error.message}")
+        say(f"the package {package} is not available: {error.message}")
         return False
     return True
 
@@ -116,7 +116,7 @@ def _release(path: Path) -> str:
                     return ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
     except (tarfile.TarError, EOFError, lzma.LZMAError) as error:
         raise RigError(f"the kernel source cannot be unpacked: {error}", where=str(path)) from error
-    raise RigError("the tarball holds no kernel source", where=str(path))
+    raise RigError("the tarball contains no kernel source", where=str(path))
 
 
 def _download(settings: dict[str, str], path: Path, say: Callable[[str], None]) -> None:

@@ -121,7 +121,7 @@ def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
 
     Set-id bits are not there, nor needed: a container's user gains nothing.
     """
-    layer = Layer("the image, which is the guests' root too", epoch)
+    layer = Layer("the image, which is also the guests' root", epoch)
     layer.tree("", image.path, own=True)
     kept = f"{CACHE}/images/{image.path.parent.name}"
     layer.tree(f"{kept}/root", image.path, own=True)

@@ -47,7 +47,7 @@ def open_root(
             if left != new.parent:
                 shutil.rmtree(left, ignore_errors=True)
         if folder.exists():
-            say(f"the composed root is damaged ({root_fault(folder, image)}); it is composed anew: {folder}")
+            say(f"the composed root is damaged ({root_fault(folder, image)}); it is composed again: {folder}")
         _compose(new, image, add_code)
 
     return keep(folder, make, "the composed root", "10 MB", right=right, lock=folder.parent / LOCK) / "root"
@@ -98,4 +98,4 @@ def _compose(new: Path, image: ImageBuild, add_code: Callable[[Path], None]) -> 
     facts = {"format": FORMAT, "code_sha256": tree_digest(new / "root" / CODE)}
     (new / "root.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
     if fault := root_fault(new, image):
-        raise RigError(f"the root that was composed is not right: {fault}", where=str(new))
+        raise RigError(f"the composed root is not correct: {fault}", where=str(new))

@@ -86,7 +86,7 @@ _SCALABLE = {
     "lwnd": Parameter(
         "net.ipv4.tcp_scalable.lwnd",
         *(1, 0, 1_000_000, 0),
-        "window in segments up to which Reno's rules hold; 0: none, and growth is never below Reno's",
+        "window in segments up to which Reno's rules apply; 0: none, and growth is never below Reno's",
     ),
 }
 _HIGHSPEED = {
@@ -107,7 +107,7 @@ _HIGHSPEED = {
     "current_window": Parameter(
         "net.ipv4.tcp_highspeed.current_window",
         *(1, 0, 1, 0),
-        "1: a loss takes the share of the window it finds, out of slow start too; 0: as mainline",
+        "1: a loss takes the share of the present window, also out of slow start; 0: as mainline",
     ),
     "count_segments": Parameter(
         "net.ipv4.tcp_highspeed.count_segments",

@@ -38,7 +38,7 @@ class Stack:
 _PAYLOAD = Setting(
     "net.ipv4.tcp_payload_limit",
     "65536",
-    "of each read and write only the first 64 KiB are copied, as nobody looks at what bulk transfers carry; the"
+    "only the first 64 KiB of each read and write are copied, because nobody reads the payload of bulk transfers; the"
     " project's own switch, kernels/",
 )
 
@@ -98,8 +98,8 @@ _LINUX_2_4 = (
     Setting(
         "net.ipv4.tcp_pingpong_thresh",
         "255",
-        "the server of today's iperf2 says a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
-        " as of an interactive one; that of the era said nothing, and each segment that opened its window was"
+        "today's iperf2 server sends a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
+        " as if it were interactive; the server of the era sent nothing, and each segment that opened its window was"
         " acknowledged at once (ip-sysctl)",
     ),
     Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
@@ -126,10 +126,10 @@ _LINUX_2_4 = (
 STACKS: Mapping[str, Stack] = {
     stack.name: stack
     for stack in (
-        Stack("modern", "the kernel of the laboratory as it comes"),
+        Stack("modern", "the laboratory's kernel with its defaults"),
         Stack(
             "linux-2.4",
-            "what Linux 2.4 did, as far as switches of a present kernel can say it",
+            "the behaviour of Linux 2.4, as far as switches of a present kernel can express it",
             # RFC 2581, 3.1: at most two segments.
             initial_cwnd_segments=2,
             settings=_LINUX_2_4,

@@ -35,7 +35,7 @@ WEB_MODELS: dict[str, WebModel] = {
         ),
         WebModel(
             "surge_files",
-            _SOURCE + "each file as popular as the others, so that the sizes of requests are those of files",
+            _SOURCE + "each file as popular as the others: the sizes of requests are those of files",
             14_900.0,
             0.224,
         ),

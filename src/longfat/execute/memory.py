@@ -50,7 +50,7 @@ def jobs_in_memory(specs: list[RunSpec], jobs: int, memory_bytes: int) -> tuple[
     available = f"{memory_bytes / 1e9:.1f} GB"
     if not fitting:
         raise RigError(
-            f"a run needs up to {largest} of memory, {available} are available",
+            f"a run needs up to {largest} of memory, but {available} are available",
             hint="end other programs, or use a larger machine",
         )
     return fitting, f"{fitting} runs at a time instead of {jobs}: one needs up to {largest} of {available} of memory"

@@ -136,7 +136,7 @@ class _Dispatch:
             self.waiting.appendleft(replace(attempt, number=number, starved=count))
             return
         if not outcome.settled:
-            message = f"{attempt.name} crashed and is tried again: {outcome.reason}"
+            message = f"{attempt.name} crashed and is repeated: {outcome.reason}"
             self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
             self.waiting.appendleft(replace(attempt, number=number, last=number - attempt.starved == ATTEMPTS))
             return
@@ -160,11 +160,13 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
         more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
-        raise RigError(f"backend {backend.name!r} cannot do the plan:" + "".join(lines) + more)
+        raise RigError(f"backend {backend.name!r} cannot execute the plan:" + "".join(lines) + more)
     pins = backend.pins()
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs.values()):
-        raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
+        raise RigError(
+            f"the plan was made for digests that differ from those of backend {backend.name!r}", hint="plan again"
+        )
     return offered
 
 
@@ -191,7 +193,7 @@ def _check_space(results: Results, needed_bytes: int) -> None:
     free = results.free_bytes()
     if free < needed_bytes + FULL_DISK_BYTES:
         raise RigError(
-            f"the runs need about {needed_bytes / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free",
+            f"the runs need about {needed_bytes / 1e6:.0f} MB of disk, but {free / 1e6:.0f} MB are free",
             where=str(results.path),
             hint="free some space, or give a folder on another disk with --results",
         )

@@ -48,7 +48,7 @@ def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Find
     if kind == "topology":
         return _topology(path, given)
     if kind == "missing":
-        return Finding(path, "is required here and missing")
+        return Finding(path, "is required here but missing")
     if kind in _SHAPES:
         return Finding(path, f"{shown(given)} is not {_SHAPES[kind]}")
     if kind == "literal_error":
@@ -72,7 +72,7 @@ def _topology(path: Path, given: object) -> Finding:
     if not isinstance(given, dict):
         return Finding(path, f"{shown(given)} is not {_SHAPES['dict_type']}")
     if "kind" not in given:
-        return Finding((*path, "kind"), f"is required here and missing; allowed: {', '.join(TOPOLOGIES)}")
+        return Finding((*path, "kind"), f"is required here but missing; allowed: {', '.join(TOPOLOGIES)}")
     return Finding((*path, "kind"), *unknown("topology", given["kind"], TOPOLOGIES))
 
 

@@ -116,8 +116,8 @@ def _with_flows(own: Placed, defaults: Mapping[str, Any]) -> Placed:
 def _network_faults(raw: Mapping[str, Any]) -> Iterator[Finding]:
     topology = raw.get("topology")
     if "path" in raw and isinstance(topology, dict) and "kind" in topology:
-        message = f"{shown(topology['kind'])} makes this a whole topology, and there is a path"
-        yield Finding(("topology", "kind"), message, "give either, or leave `kind` out")
+        message = f"{shown(topology['kind'])} makes this a whole topology, but a path is given too"
+        yield Finding(("topology", "kind"), message, "give one of them, or leave `kind` out")
 
 
 def _without_replaced(base: Placed, raw: Mapping[str, Any]) -> Placed:

@@ -36,13 +36,15 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
     names = [flow.name for flow in experiment.every_flow]
     if double := next((name for name in names if names.count(name) > 1), None):
-        yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
+        yield Finding(
+            ("flows",), f"flow {double!r} is given twice, counting the names that `count` makes; names are unique"
+        )
     for index, flow in enumerate(experiment.flows):
         if flow.sender == flow.receiver:
             yield Finding(("flows", index, "to"), f"{flow.name!r} goes from {flow.sender!r} to itself")
         for key, window in (("window", flow.window), ("send_window", flow.send_window)):
             if window and settings.window_meaning == "effective" and window.value % 2:
-                message = f"{window} cannot be halved, and an effective window is requested by its half"
+                message = f"{window} cannot be halved, but an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
@@ -54,11 +56,11 @@ def _single_flows(experiment: Experiment) -> list[tuple[str, int, Flow | Web]]:
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
     if not experiment.traffic:
-        yield Finding(("flows",), "is required here and missing: an experiment needs flows, or web traffic")
+        yield Finding(("flows",), "is required here but missing: an experiment needs flows, or web traffic")
     names = {flow.name for flow in experiment.every_flow}
     for index, web in enumerate(experiment.web):
         if web.name in names:
-            yield Finding(("web", index, "name"), f"{web.name!r} is the name of a flow too; names are unique")
+            yield Finding(("web", index, "name"), f"{web.name!r} is also the name of a flow; names are unique")
 
 
 def _web_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
@@ -84,7 +86,7 @@ def _udp_findings(experiment: Experiment) -> Iterator[Finding]:
     names = {one.name for one in experiment.traffic}
     for index, udp in enumerate(experiment.udp):
         if udp.name in names:
-            yield Finding(("udp", index, "name"), f"{udp.name!r} is the name of TCP traffic too; names are unique")
+            yield Finding(("udp", index, "name"), f"{udp.name!r} is also the name of TCP traffic; names are unique")
         if udp.sender == udp.receiver:
             yield Finding(("udp", index, "to"), f"{udp.name!r} goes from {udp.sender!r} to itself")
         if udp.swing.value > udp.mean.value:
@@ -125,10 +127,10 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:
-            message = f"has {count} delays, and there are {wanted} receivers; give one for each"
+            message = f"has {count} delays for {wanted} receivers; give one for each"
             yield Finding(("topology", "further_delays"), message)
         if topology.reverse_queue:
-            message = "does not go with reverse_queue: the delay element has one link to all receivers then"
+            message = "cannot be combined with reverse_queue: the delay element then has one link to all receivers"
             yield Finding(("topology", "further_delays"), message)
 
 
@@ -149,7 +151,7 @@ def drop_findings(experiment: Experiment) -> list[Finding]:
     if isinstance(topology, Direct):
         return [Finding(("drops",), "topology 'direct' has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:
-        message = f"drops need a single receiver, and there are {topology.receivers}"
+        message = f"drops need a single receiver, but there are {topology.receivers}"
         return [Finding(("drops",), message)]
     end = Duration(max(traffic.start.value + traffic.duration.value for traffic in experiment.traffic))
     return [

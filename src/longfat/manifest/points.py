@@ -102,7 +102,7 @@ def _take_path(result: Concrete, placed: Placed, scope: dict[str, Level], around
     match = REFERENCE.fullmatch(given) if isinstance(given, str) else None
     level = scope.get(match.group(1)) if match else None
     if match and "." in match.group(1):
-        message = f"{given!r} is a field of a record; what names a path is a factor of its own"
+        message = f"{given!r} is a field of a record; the factor that names a path must be a separate one"
         result.findings.append(Finding(placed.place(("path",)), message, "write `${factor}`"))
     if match and level is None:
         result.replaced |= {("path",): None, ("topology",): None}
@@ -142,7 +142,7 @@ class _Names:
             return level.given, place
         value: Any = level.fields
         if value is None:
-            message = f"{shown(level.given)} names no path or stack; there are: {', '.join(self._records)}"
+            message = f"{shown(level.given)} is not the name of a path or stack; there are: {', '.join(self._records)}"
             raise _Fault(Finding(place, message, nearest(level.given, self._records)))
         place = level.fields_path or place
         for index, key in enumerate(keys):
@@ -167,7 +167,7 @@ class _Names:
                 value, _ = self.find(text)
             except _Wait:
                 if root in to_come:
-                    hint = "formulas take what stands above them"
+                    hint = "formulas use only names that are defined above them"
                     raise StudyError(f"{root!r} has no value here", hint=hint) from None
                 raise
             except _Fault as fault:
@@ -251,13 +251,13 @@ def reference_findings(raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[s
             if root not in allowed:
                 found.append(Finding(("sweep", "derived", name), *unknown("name", root, allowed)))
     if "path" in factors and raw.get("path") not in (None, "${path}"):
-        message = f"{shown(raw['path'])} is not the factor of that name, and a path has one name"
+        message = f"{shown(raw['path'])} is not the factor of that name, but a path has one name"
         found.append(Finding(("path",), message, 'write "${path}", or call the factor something else'))
     unnamed: list[tuple[Path, Mapping[str, Any]]] = [*sweep.groups, (("derived",), sweep.derived)]
     for group, names in unnamed:
         for name in names:
             if name not in used and not (group[0] == "zip" and used & set(names)):
                 what = "derived value" if group == ("derived",) else "factor"
-                message = f"{what} {name!r} is never used; write ${{{name}}} where its value belongs"
+                message = f"{what} {name!r} is never used; write ${{{name}}} in place of its value"
                 found.append(Finding(("sweep", *group, name), message))
     return found

@@ -49,7 +49,7 @@ def _rates(experiment: Experiment, mtu: Size) -> Iterator[Finding]:
         count = max(1, min(FIRST_PACKETS, window // (mtu.value - HEADERS_BYTES)))
         if count * packet_us > DRAIN_US:
             message = (
-                f"at {experiment.topology.rate} the {count} packets that {flow.name!r} has under way when it ends take "
+                f"at {experiment.topology.rate} the {count} packets that {flow.name!r} has in flight when it ends take "
                 f"{count * packet_us / 1e6:.0f} s, and {DRAIN_US / 1e6:.0f} s are waited for them"
             )
             yield Finding(("topology", "rate"), message)
@@ -88,8 +88,8 @@ def _memory(experiment: Experiment) -> Iterator[Finding]:
     streams = sum(flow.streams for flow in experiment.every_flow)
     needed = streams * BLOCK_BYTES + BASE_BYTES
     if needed > memory.value:
-        message = f"{streams} streams take at least {needed >> 20} MiB of memory, and the guest has {memory}"
-        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more by `memory`")
+        message = f"{streams} streams take at least {needed >> 20} MiB of memory, but the guest has {memory}"
+        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more with `memory`")
 
 
 def _drops(experiment: Experiment, mtu: Size) -> Iterator[Finding]:

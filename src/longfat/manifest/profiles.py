@@ -101,7 +101,7 @@ def profile_findings(
         if not its:
             found.append(Finding(place, *unknown("experiment", name, factors)))
         elif all(profile.leaves_out(experiment) for experiment in its):
-            found.append(Finding(place, f"experiment {name!r} is left out; it cannot be thinned, too"))
+            found.append(Finding(place, f"experiment {name!r} is left out; it cannot also be thinned"))
         elif None not in its.values():
             found += [fault.below(*place) for fault in _keep_findings(own, _together(its))]
     return found or [fault for swept in experiments for fault in _outcome_findings(profile, swept)]

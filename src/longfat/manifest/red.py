@@ -41,5 +41,5 @@ def red_fault(queue: Queue) -> str | None:
     size = int(queue.parameters["max"])
     if size.bit_length() + weight >= _AVERAGE_BITS:
         bits = f"{size.bit_length()} bits of max = {size} bytes and {weight} of the weight 2^-{weight}"
-        return f"{bits} are {_AVERAGE_BITS} or more, and the kernel has room for fewer"
+        return f"{bits} are {_AVERAGE_BITS} or more, but the kernel has room for fewer"
     return None

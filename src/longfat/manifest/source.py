@@ -102,7 +102,7 @@ class _Reader:
         self._source.data = self._value(self._next(), ())
         self._next()  # the document's end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
-            raise _refused("a file has one document, and here begins another", event)
+            raise _refused("a file has one document, but another begins here", event)
 
     def _next(self) -> Any:
         return self._parser.get_event()
@@ -131,7 +131,7 @@ class _Reader:
             key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
             place, known = (*path, key), self._source
             if key in result:
-                message = f"given twice, on lines {known.lines[place]} and {line}; each key stands once"
+                message = f"given twice, on lines {known.lines[place]} and {line}; each key is allowed once"
                 known.findings.append(Finding(place, message))
                 self._source = Source(known.file)  # what is in it counts for nothing
             self._value(event, place)

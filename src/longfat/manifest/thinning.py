@@ -18,18 +18,18 @@ from longfat.manifest.closed import Closed
 class Thinning(Closed):
     """How a profile thins an experiment; it never adds a run or lengthens one."""
 
-    repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
+    repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
     duration: f.Length | None = Field(
         default=None, description="no flow sends, and no web user asks, for longer than this"
     )
     starts: f.Share | None = Field(
-        default=None, description="flows and web users start after this part of their `start` (default 100 %)"
+        default=None, description="flows and web users start after this fraction of their `start` (default 100 %)"
     )
-    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
+    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values to keep")
     rest: Literal["first"] | None = Field(
         default=None,
-        description="of every factor that `keep` does not name only the first value remains: of the points that agree "
-        "in what it names the first",
+        description="keep only the first value of every factor that `keep` does not name: of the points that agree in "
+        "the named factors, the first",
     )
 
 
@@ -45,8 +45,8 @@ class Profile(Thinning):
     )
     experiments: dict[str, Thinning] = Field(
         default={},
-        description="entries for experiments, by id or by names such as `sensitivity-*`: a later entry goes before an "
-        "earlier one, and that with the id before all",
+        description="entries for experiments, by id or by names such as `sensitivity-*`: a later entry takes "
+        "precedence over an earlier one, and an entry with the id over all",
     )
 
     def leaves_out(self, experiment: str) -> bool:

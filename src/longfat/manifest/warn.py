@@ -43,7 +43,7 @@ def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
     """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
     for name in hosts.sysctls:
         if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
-            message = "the project's kernel has no such sysctl; only a machine's own kernel may run this"
+            message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
             yield Finding(("hosts", "sysctls", name), message, nearest(given, SYSCTLS))
 
 

@@ -22,7 +22,7 @@ def write_lock(plan: Plan, path: Path) -> None:
         write_whole(path, plan.to_json())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        hint = "choose a folder that can be written with --results"
+        hint = "name a writable folder with --results"
         raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
 
 
@@ -34,7 +34,7 @@ def require_study(path: Path, study: str) -> None:
         return
     if there != study:
         message = f"the folder has results of the study {there!r}, not of {study!r}"
-        raise StudyError(message, where=str(path.parent), hint="give each study a folder of its own with --results")
+        raise StudyError(message, where=str(path.parent), hint="give each study a separate folder with --results")
 
 
 def read_lock(path: Path) -> Plan:

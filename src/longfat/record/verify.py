@@ -118,4 +118,4 @@ def _difference(declared: str, found: str) -> str:
             return f"{name} is not listed in {SUMS}"
         if listed[name] != present[name]:
             return f"{name} has SHA-256 {present[name][:16]}..., not {listed[name][:16]}..."
-    return f"{SUMS} is not sorted or has a line twice"
+    return f"{SUMS} is not sorted or has a duplicate line"

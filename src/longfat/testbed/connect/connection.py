@@ -48,8 +48,11 @@ main(folder)
 
 # What ssh says, and what to do then.
 KNOWN_FAULTS = (
-    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", "the host's key is not the known one"),
-    (r"Permission denied", "no key of yours may log in there"),
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
+        "the host's key differs from the known key",
+    ),
+    (r"Permission denied", "none of your keys may log in there"),
     (r"sudo:", "the user cannot become root without a password"),
     (r"timed out|refused|No route|unreachable|Could not resolve", "the host does not answer"),
 )
@@ -250,7 +253,7 @@ class Connections:
         connection.send("clock")
         while (message := connection.take()) is None:
             if not select.select([connection.output], [], [], ANSWER_S)[0]:
-                raise HostFailed(f"its clock is not told after {ANSWER_S:.0f} s", where=name)
+                raise HostFailed(f"its clock is not reported after {ANSWER_S:.0f} s", where=name)
         return before, int(message["clock"]), time.time_ns()
 
     def collect(self, name: str, target: IO[bytes]) -> None:

@@ -65,7 +65,7 @@ def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     union: dict[str, Any] = {}
     for part in parts:
         if twice := sorted(union.keys() & part.keys()):
-            raise ValueError(f"two hosts tell of {', '.join(twice)}")
+            raise ValueError(f"two hosts report {', '.join(twice)}")
         union |= part
     return union
 

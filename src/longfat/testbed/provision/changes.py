@@ -105,9 +105,9 @@ def _resources(changes: Changes) -> Iterator[str]:
 def _cost(changes: Changes, environment: Environment, price: Price, now: datetime) -> str:
     if price.hourly is None:
         return "price unknown, see the provider's list" if environment.rented else "costs nothing"
-    each = f"{price.hourly:g} {price.currency} an hour, as you say"
+    each = f"{price.hourly:g} {price.currency} an hour, as you stated"
     if changes.expires is None:
-        return f"costs {each}; without an expiry there is no end to it"
+        return f"costs {each}; without an expiry the cost is unlimited"
     hours = _hours(changes.expires, now)
     return f"costs {hours * price.hourly:.2f} {price.currency} until the expiry ({hours:.1f} h at {each})"
 

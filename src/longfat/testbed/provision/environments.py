@@ -62,7 +62,7 @@ def find_environment(name: str) -> Environment:
     if name not in KNOWN:
         near = difflib.get_close_matches(name, KNOWN, n=1)
         raise StudyError(
-            f"there is no environment {name!r}, but {', '.join(KNOWN)}",
+            f"unknown environment {name!r}; allowed: {', '.join(KNOWN)}",
             hint=f"did you mean {near[0]}?" if near else None,
         )
     if not KNOWN[name].folder.is_dir():

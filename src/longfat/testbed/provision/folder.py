@@ -38,14 +38,14 @@ def labs_folder() -> Path:
     try:
         return Path.home() / ".local/state/longfat/labs"
     except RuntimeError:
-        raise StudyError("there is no home folder to keep labs in", hint="set LONGFAT_LABS to a folder") from None
+        raise StudyError("there is no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
 
 
 def lab_folder(name: str) -> Path:
     """The folder of the lab ``name``, which need not exist. Raises StudyError when that is no name of a lab."""
     if not NAME.fullmatch(name):
         raise StudyError(
-            f"{name!r} is no name of a lab",
-            hint="a small letter, then small letters, digits and hyphens, 32 in all",
+            f"{name!r} is not a valid name of a lab",
+            hint="allowed: a lower-case letter, then lower-case letters, digits and hyphens, 32 in all",
         )
     return labs_folder() / name

@@ -33,7 +33,7 @@ OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 SETTINGS_TEXT = """\
 # SPDX-License-Identifier: Apache-2.0
 # Settings of the roles for all machines of this lab (docs/provisioning.md).
-# The machines reach nothing but this host, so that no name can be looked up: an address that never answers.
+# The machines reach only this host and cannot look up names: this is an address that never answers.
 time_synchronised_servers: [192.168.127.1]
 time_synchronised_allow: [10.0.0.0/16]
 """
@@ -101,9 +101,9 @@ def _machines_folder(folder: Path) -> Path:
     if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
         raise StudyError(
             f"the path of the machines' folder is longer than {FOLDER_BYTES} bytes, too long for the names of"
-            " sockets, or has other characters than letters, digits and . _ -",
+            " sockets, or has characters other than letters, digits and . _ -",
             where=str(machines),
-            hint="LONGFAT_LABS names another folder for labs",
+            hint="name another folder for labs with LONGFAT_LABS",
         )
     return machines
 

@@ -37,7 +37,7 @@ def read_state(folder: Path) -> Standing | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RigError(
-            f"Terraform's state cannot be read, so nobody knows what is there ({type(error).__name__}: {error})",
+            f"Terraform's state cannot be read, so the lab's machines are unknown ({type(error).__name__}: {error})",
             where=str(path),
-            hint=f"{path.name}.backup beside it is the one before; the provider's console shows what runs",
+            hint=f"{path.name}.backup next to it is the previous state; the provider's console shows what runs",
         ) from error

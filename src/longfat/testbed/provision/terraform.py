@@ -88,7 +88,7 @@ class Terraform:
         status = attend_alone(argv, self._environment(), lambda line: said_while_applying(line, say))
         if status != 0:
             raise RigError(
-                f"terraform apply ended with exit status {status}, and said above why. What it made is in the state",
+                f"terraform apply ended with exit status {status}; the reason is above. The state has what it made",
                 where=str(self.folder / STATE),
                 hint=self.again,
             )
@@ -112,7 +112,7 @@ class Terraform:
             said = f"{done.stdout}\n{done.stderr}" if arguments[0] == "plan" else done.stderr or done.stdout
             raise RigError(
                 f"terraform {arguments[0]} ended with exit status {done.returncode}:\n{said.strip()}\n"
-                f"nothing was changed by this; what is there is in {self.folder / STATE}",
+                f"this changed nothing; the existing machines are in {self.folder / STATE}",
                 hint=self.again,
             )
         return done

@@ -80,9 +80,9 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     standing = read_state(folder)
     if standing and stated and standing.environment != stated.name:
         raise StudyError(
-            f"the lab {chosen} is one of environment {standing.environment}, not {stated.name}",
+            f"the lab {chosen} belongs to environment {standing.environment}, not {stated.name}",
             where=str(folder),
-            hint="--lab gives a second lab a name of its own",
+            hint="give a second lab another name with --lab",
         )
     return Lab(chosen, folder, stated or (find_environment(standing.environment) if standing else None), standing)
 
@@ -96,7 +96,7 @@ def files_of(lab: Lab) -> Iterator[None]:
         raise RigError(
             f"a file of the lab {lab.name} cannot be used: {error.strerror}",
             where=str(error.filename or lab.folder),
-            hint="once that is mended, the same command goes on; Terraform's state is kept",
+            hint="once that is fixed, the same command continues; Terraform's state is kept",
         ) from error
 
 
@@ -110,7 +110,7 @@ def alone(lab: Lab) -> Iterator[None]:
         try:
             own.enter_context(held(lab.folder, wait=False, folder=True))
         except BlockingIOError:
-            raise RigError(f"another command works on the lab {lab.name}", hint="wait for its end") from None
+            raise RigError(f"another command is working on the lab {lab.name}", hint="wait until it ends") from None
         yield
 
 
@@ -158,7 +158,7 @@ def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
         raise RigError(
             f"the lab is up, but its hosts cannot be reached yet:\n{done.stderr.strip()}",
             where=str(lab.folder / INVENTORY),
-            hint=f"once that is mended: {lab.command('up')}",
+            hint=f"once that is fixed: {lab.command('up')}",
         )
 
 
@@ -184,12 +184,12 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
         failed = ",".join(line for path in Path(scratch).glob("*.retry") for line in path.read_text().split())
     if failed:
         raise RigError(
-            f"not prepared: {failed}; Ansible said above why",
-            hint=f"once that is mended: {lab.command('provision')} -- --limit {failed}",
+            f"not prepared: {failed}; the reason is above",
+            hint=f"once that is fixed: {lab.command('provision')} -- --limit {failed}",
         )
     if status != 0:
         raise RigError(
-            f"infra/ansible/provision ended with exit status {status}, and said above why",
+            f"infra/ansible/provision ended with exit status {status}; the reason is above",
             hint=f"if the inventory is damaged, {lab.command('up')} writes it again",
         )
 
@@ -221,5 +221,5 @@ def _settings(path: Path) -> dict[str, Any] | None:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise StudyError(f"the lab's settings cannot be read: {error}", where=str(path)) from error
     if settings is not None and not isinstance(settings, dict):
-        raise StudyError("the lab's settings are no mapping of names to values", where=str(path))
+        raise StudyError("the lab's settings are not a mapping of names to values", where=str(path))
     return settings or {}
