@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canaries: short runs whose measured bytes tell whether a kernel behaves as that of the references did.
+"""Canaries: short runs whose measured bytes show whether a kernel behaves like the references' kernel.
 
 Owns the committed reference (kernels/canaries.json), the comparison with it, and the verdicts that are kept in the
-cache folder. Runs nothing and does not know what the runs are: a canary is a name and the digest of what was measured.
+cache folder. Runs nothing and does not know the runs: a canary is a name and the digest of its measurements.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ COMMAND = "./just canary"
 FORMAT = 1
 
 Digests = Mapping[str, str]
-"""The digest of what was measured, by the canary's name."""
+"""The digest of the measurements, by the canary's name."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How many canaries there are, and which of them do not behave as the reference."""
+    """How many canaries there are, and which of them do not behave like the reference."""
 
     count: int
     differing: tuple[str, ...]
@@ -43,19 +43,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reference:
-    """The digests of the canaries, and what they were measured with: the kernel's release and all pins."""
+    """The digests of the canaries, and the kernel's release and all pins that they were measured with."""
 
     kernel_version: str
     pins: Mapping[str, str]
     digests: Digests
 
     def compare(self, found: Digests) -> Verdict:
-        """Hold what was measured against the reference; a canary that one of the two lacks differs."""
+        """Compare the measurements with the reference; a canary that one of the two lacks differs."""
         names = sorted({*found, *self.digests})
         return Verdict(len(names), tuple(name for name in names if found.get(name) != self.digests.get(name)))
 
     def other_causes(self, pins: Mapping[str, str]) -> tuple[str, ...]:
-        """What else than the kernel the reference was made with another of, by the pins' names."""
+        """The pins, other than the kernel, in which the reference differs, by name."""
         return tuple(name for name in ("code", "image") if self.pins.get(name) != pins.get(name))
 
 
@@ -101,7 +101,7 @@ def kept(reference: Reference, pins: Mapping[str, str]) -> Verdict | None:
 
 
 def doubts(kernels: Mapping[str, KernelSource], pins: Mapping[str, str], path: Path) -> Iterator[str]:
-    """What a user should know of each kernel (by its digest) that is not built of the pinned release."""
+    """Notices about each kernel (by its digest) that is not built from the pinned release."""
     for digest, source in kernels.items():
         if source.pinned:
             continue

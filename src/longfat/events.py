@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one stream of events that feeds the console and ``results/STUDY/events.jsonl``.
 
-Owns what an event is and where it may go. Must not decide anything: no code reads events back.
+Owns the form of an event and its destinations. Must not decide anything: no code reads events back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Level(StrEnum):
-    """How much it matters: a warning is to be looked at before the results are trusted."""
+    """How much it matters: look at a warning before you trust the results."""
 
     INFO = "info"
     WARNING = "warning"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes over what a guest, or a host of a lab, has left in a folder that it could write to.
+"""Takes over the files that a guest, or a host of a lab, has left in a folder that it could write to.
 
 Nothing in such a folder is trusted: a link would lead to files of this machine, a device or a hole in a file would fill
 its disk. Must not know what the files are for. The program that wrote them has ended.
@@ -50,7 +50,7 @@ def collect(source: Path, target: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The last ``MAX_TEXT_BYTES`` of a file; where a guest has put something else in its place, what that is."""
+    """The last ``MAX_TEXT_BYTES`` of a file; where a guest has put something else in its place, a description of it."""
     try:
         with open(_opened(path, path), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TEXT_BYTES))
@@ -60,7 +60,7 @@ def read_text(path: Path) -> str:
 
 
 def _folder(descriptor: int, place: Path, target: Path, left: _Left, depth: int) -> None:
-    """Copy what is in an open folder, whose path for messages is ``place``."""
+    """Copy the content of an open folder, whose path for messages is ``place``."""
     if depth == 0:
         raise RigError(f"a run left nested folders, more than {MAX_DEPTH} deep", where=str(place))
     for name in sorted(os.listdir(descriptor)):

@@ -15,7 +15,7 @@ SECONDS = 5.0
 
 
 def docker_socket(environment: Mapping[str, str]) -> Path:
-    """The socket that ``DOCKER_HOST`` names, else Docker's own place. Raises RigError when it is no socket."""
+    """The socket that ``DOCKER_HOST`` names, else Docker's own place. Raises RigError when it is not a socket."""
     given = environment.get("DOCKER_HOST", "")
     if not given:
         return DEFAULT

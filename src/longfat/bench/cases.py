@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is timed, and the arithmetic of timing: the choice of cases, the best of several runs, ratios, samples. Pure."""
+"""The timed cases, and the arithmetic of timing: choice of cases, best of several runs, ratios, samples. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE = "none"
 class Case:
     """One Reno flow to time: rate in bit/s, MTU in bytes, length in seconds.
 
-    Sockets and queues are sampled each ``sample_us``. On the machine's ``own_kernel`` there are no delay, no stated
+    Sockets and queues are sampled every ``sample_us``. On the machine's ``own_kernel`` there are no delay, no stated
     window and none of the project's switches.
     """
 
@@ -104,12 +104,12 @@ def total(timings: Sequence[Timing]) -> Timing:
 
 
 def ratio(timing: Timing, against: Timing) -> Ratio:
-    """How long a run takes, as a part of what it takes elsewhere."""
+    """The duration of a run as a fraction of its duration elsewhere."""
     return Ratio(timing.wall_s / against.wall_s, timing.cpu_s / against.cpu_s)
 
 
 def order(builds: int, turn: int) -> list[int]:
-    """Which build goes when: by turns first and last, so that a machine that gets slower favours none."""
+    """The order of the builds: each is first and last in turn, so a machine that gets slower favours none."""
     numbers = list(range(builds))
     return numbers if turn % 2 == 0 else numbers[::-1]
 
@@ -117,8 +117,8 @@ def order(builds: int, turn: int) -> list[int]:
 def sample(names: Sequence[str], size: int, seed: int) -> list[str]:
     """``size`` of the runs, or all if there are fewer: one drawn from each of as many equal parts of the sorted names.
 
-    A run's name starts with its experiment's and goes on with what varies in it, so that each part holds runs that are
-    alike. Parts differ by at most one run: the mean of the sample stands for that of all.
+    A run's name starts with the name of its experiment and continues with its factors, so each part holds similar runs.
+    Parts differ by at most one run: the mean of the sample represents the mean of all.
     """
     ordered = sorted(names)
     size = min(size, len(ordered))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bench shows: tables for people, one JSON text for programs. Measures nothing."""
+"""The output of the bench: tables for people, one JSON text for programs. Measures nothing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _TESTS = re.compile(r".*/tests|pyarrow/include")
 
 
 def runtime_lock(lock: str) -> str:
-    """The entries of a requirements.lock that the project's own dependencies need, without those of its tools."""
+    """The entries of a requirements.lock that the project's own dependencies need, without the entries of its tools."""
     entries = re.findall(r"^[a-z0-9].*\n(?: .*\n)*", lock, flags=re.MULTILINE)
     needed = {_PROJECT}
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stack profiles: how a TCP stack of an era differs from that of the kernel under the laboratory.
+"""Stack profiles: how a TCP stack of an era differs from that of the laboratory's kernel.
 
 Plain data, each setting with its reason and source. A profile never chooses a congestion control, an MTU
 or a queue: these belong to the study. Offloads are off under every profile unless the study asks for them.
@@ -47,24 +47,28 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "net.ipv4.tcp_recv_fill",
         "1",
-        "a blocking read returns when its buffer is full, so that bulk reads cost no system call for each"
+        "a blocking read returns when its buffer is full: bulk reads then cost no system call for each"
         " packet; the project's own switch, kernels/",
     ),
 )
-"""Applied to every receiver under every stack where the kernel is the project's: they change the cost of a run, not
-what TCP sends."""
+"""Applied to every receiver under every stack where the kernel is the project's.
+
+They change the cost of a run, not the packets that TCP sends.
+"""
 
 SENDER_SETTINGS: tuple[Setting, ...] = (
     _PAYLOAD,
     Setting(
         "net.ipv4.tcp_cc_info",
         "1",
-        "the kernel shows the parameters and the state of a socket's congestion control beside tcp_info, so that"
-        " a run can tell what its flows really used; the project's own switch, kernels/",
+        "the kernel shows the parameters and the state of a socket's congestion control next to tcp_info, and a"
+        " run can report what its flows really used; the project's own switch, kernels/",
     ),
 )
-"""Applied to every sender under every stack where the kernel is the project's: they change the cost of a run and what
-the probe of the sockets sees, not what TCP sends."""
+"""Applied to every sender under every stack where the kernel is the project's.
+
+They change the cost of a run and the view of the sockets' probe, not the packets that TCP sends.
+"""
 
 _LINUX_2_4 = (
     Setting(

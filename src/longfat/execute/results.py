@@ -71,7 +71,7 @@ def open_results(path: Path) -> Iterator[Results]:
 
 
 def no_room(error: OSError) -> bool:
-    """Whether the file system can take no more, so that going on makes no sense."""
+    """Whether the file system is full, which makes it pointless to continue."""
     return error.errno in _NO_ROOM
 
 

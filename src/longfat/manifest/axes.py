@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a sweep: its factors, their values, what follows from them and what is left out.
+"""The closed models of a sweep: its factors, their values, derived values and exclusions.
 
 Owns their shape; ``longfat.manifest.sweep`` expands them.
 """
@@ -22,7 +22,7 @@ class Exclusion(Closed):
 
 
 class Record(Closed):
-    """A factor's value that is a record of its own; the factor's value is its name."""
+    """A factor's value that is an inline record; the factor's value is its name."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
@@ -31,7 +31,7 @@ class Record(Closed):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All that it has beside its name."""
+        """All its fields except the name."""
         return dict(self.__pydantic_extra__)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wording of what pydantic found: value given, values allowed, nearest match.
+"""The wording of pydantic's errors: given value, allowed values, nearest match.
 
 Owns the translation of validation errors into findings. It must not validate anything itself.
 """
@@ -107,7 +107,7 @@ def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | No
 
 
 def _options(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The node itself, or all alternatives it stands for."""
+    """The node itself, or all its alternatives."""
     if "$ref" in node:
         yield from _options(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
         return

@@ -58,7 +58,7 @@ _KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
 
 
 class FormulaError(Exception):
-    """What is wrong with a formula, and at which column of its text (from 1)."""
+    """The fault of a formula, with the column of its text (from 1)."""
 
     def __init__(self, message: str, column: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class Formula:
         """The value as a manifest has it: a number, or the text of a quantity.
 
         ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
-        dimensions do not fit, or a quantity is no whole number of its base unit.
+        dimensions do not match, or a quantity is not a whole number of its base unit.
         """
         amount = _evaluate(self._tree, value_of)
         if amount.dimension == (0, 0):
@@ -168,7 +168,7 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
 
 
 def _tree(child: Tree[Token] | Token) -> Tree[Token]:
-    assert isinstance(child, Tree)  # tokens stand in leaves only
+    assert isinstance(child, Tree)  # tokens are only in leaves
     return child
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a sweep, and the checks of what a sweep is in itself.
+"""The points of a sweep, and the checks that need only the sweep itself.
 
 Owns expansion of product, zips and exclusion. It must not judge whether a value fits the place where it is used: the
 models do.
@@ -24,10 +24,10 @@ MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a factor: in base units, as given, where it stands, and the fields of the record that it names.
+    """One value of a factor: in base units, as given, its place, and the fields of the record that it names.
 
-    ``path`` and ``fields_path`` are places: those of the value in the experiment's sweep, and of the record in the
-    document where it is not in the sweep itself.
+    ``path`` and ``fields_path`` are places: of the value in the experiment's sweep, and of the record in the document
+    where the record is not in the sweep itself.
     """
 
     value: Scalar
@@ -49,7 +49,7 @@ def base_value(given: Scalar) -> Scalar:
     try:
         quantity = read_quantity(given)
     except StudyError:
-        return given  # the place where the factor is used reports it, with what is allowed there
+        return given  # the place where the factor is used reports it, with the allowed values there
     return quantity.value if quantity else given
 
 
@@ -96,7 +96,7 @@ def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
 
 
 def sweep_findings(sweep: Sweep) -> list[Finding]:
-    """What is wrong with a sweep in itself; when nothing is, ``grid`` can expand it."""
+    """The faults of a sweep in itself; without any, ``grid`` can expand it."""
     found = [*_double_factors(sweep), *_shape_findings(sweep)]
     levels = factor_levels(sweep)
     found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
@@ -104,7 +104,7 @@ def sweep_findings(sweep: Sweep) -> list[Finding]:
 
 
 def _double_factors(sweep: Sweep) -> Iterator[Finding]:
-    """Names that stand in two places of a sweep."""
+    """Names that occur in two places of a sweep."""
     taken = dict.fromkeys(sweep.product, "product")
     for group, factors in sweep.zips:
         for name in factors:
@@ -178,7 +178,7 @@ def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
 
 
 def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]]) -> Finding | None:
-    """What is wrong with naming a factor's value, or None; the path is the factor's name."""
+    """The fault in naming a factor's value, or None; the path is the factor's name."""
     if name not in levels:
         return Finding((name,), *unknown("factor", name, levels))
     if any(same(level.value, base_value(given)) for level in levels[name]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a study's profiles: what of it a smaller version leaves out or shortens.
+"""The closed models of a study's profiles: the parts that a smaller version leaves out or shortens.
 
 Owns their shape; ``longfat.manifest.profiles`` applies them.
 """
@@ -34,10 +34,10 @@ class Thinning(Closed):
 
 
 class Profile(Thinning):
-    """A smaller version of the study; entries for experiments go before the general one.
+    """A smaller version of the study; entries for experiments take precedence over the general one.
 
-    A name with ``*`` stands for every experiment whose id it fits. Of several entries that fit, a later one goes before
-    an earlier one, and that with the id itself before all.
+    A name with ``*`` means every experiment whose id it matches. Of several entries that match, a later one takes
+    precedence over an earlier one, and the entry with the id itself over all.
     """
 
     leave_out: tuple[str, ...] = Field(
@@ -54,7 +54,7 @@ class Profile(Thinning):
         return any(fnmatchcase(experiment, name) for name in self.leave_out)
 
     def entries(self, experiment: str) -> tuple[Thinning, ...]:
-        """What is said of an experiment, the general entry first, and what goes before the others last."""
+        """The entries for an experiment, the general entry first, and the one with the highest precedence last."""
         names = sorted((name for name in self.experiments if fnmatchcase(experiment, name)), key=experiment.__eq__)
         return (self, *(self.experiments[name] for name in names))
 

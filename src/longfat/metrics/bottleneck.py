@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a whole link: how much of the bottleneck is used, and what its marks do.
+"""Metrics of a whole link: how much of the bottleneck is used, and how often it marks.
 
-A window of time begins after the flows' start-up where a claim is about what comes after it.
+A window of time begins after the flows' start-up where a claim is about the time after it.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from longfat.metrics.data import Array, Connection, Connections, EachFlow, NoValue, Samples, inside
 from longfat.metrics.registry import metric
 
-# Of enum tcp_ca_state (linux/tcp.h): what tcp_info gives as tcpi_ca_state.
+# Of enum tcp_ca_state (linux/tcp.h): the values of tcp_info's tcpi_ca_state.
 OPEN = 0
 CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on the way into them
 LEAST_CUTS = 3  # two intervals, the least that can be compared
-LEAD = 0.05  # of the goodput of both flows; what differs by less is alike (docs/claims.md)
+LEAD = 0.05  # of the goodput of both flows; a smaller difference counts as equal (docs/claims.md)
 
 
 @metric("cuts", "cuts of the congestion window")

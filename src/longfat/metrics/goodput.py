@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of what each flow carried: goodput, shares, transfers, and how evenly it is divided among flows."""
+"""Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of how steady a throughput is, and of what pings and the kernel's counters tell.
+"""Metrics of how steady a throughput is, and metrics from pings and the kernel's counters.
 
-A throughput over time is what was acknowledged in whole intervals; ``since`` leaves a start out.
+A throughput over time counts the data acknowledged in whole intervals; ``since`` leaves a start out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from longfat.metrics.data import Array, Bottleneck, Connections, FlowRows, NoVal
 from longfat.metrics.registry import metric
 from longfat.metrics.together import rates_mbps, seen
 
-LEAST_INTERVALS = 3  # a deviation of fewer says nothing
+LEAST_INTERVALS = 3  # fewer have no meaningful deviation
 
 
 def variation(rates: Array) -> float:

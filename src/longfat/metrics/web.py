@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of web traffic: what the users of a run took in. Its many users make one run enough."""
+"""Metrics of web traffic: the data that the users of a run received. Its many users make one run enough."""
 
 from __future__ import annotations
 

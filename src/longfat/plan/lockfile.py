@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading of ``lock.json``. It must not decide what is in a plan."""
+"""Writing and reading of ``lock.json``. It must not decide the content of a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_lock(plan: Plan, path: Path) -> None:
 
 
 def require_study(path: Path, study: str) -> None:
-    """Raise StudyError when the lock there is that of another study; one that cannot be read is nobody's."""
+    """Raise StudyError when the lock there belongs to another study; an unreadable lock belongs to none."""
     try:
         there = json.loads(path.read_text(encoding="ascii"))["study"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -19,7 +19,7 @@ SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
 
 @dataclass(frozen=True)
 class Host:
-    """A machine: its role, how SSH reaches it, and the links that it has a card for. ``placement`` is what it is."""
+    """A machine: its role, how SSH reaches it, and the links that it has a card for. ``placement`` describes it."""
 
     name: str
     role: Role

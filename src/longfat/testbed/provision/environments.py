@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environments of infra/terraform: which there are, what each costs, which variables it must be given.
+"""The environments of infra/terraform: their names, the cost of each, the variables that it needs.
 
 Owns the reading of variables.tf, which is in the form of ``terraform fmt``. Must not start Terraform.
 """
@@ -21,7 +21,7 @@ ENVIRONMENTS = INFRA / "terraform/environments"
 class Environment:
     """A way to have machines. ``rented``: they cost money or an allocation; ``patience``: how long they take.
 
-    ``met`` says whether the project has ever made or used such machines.
+    ``met`` states whether the project has ever made or used such machines.
     """
 
     name: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lab of the environment ``local`` is made from when the user does not say: key, ports, disk, settings.
+"""The inputs of a lab of the environment ``local`` that the user does not state: key, ports, disk, settings.
 
-Owns these choices. A file that is there is never touched.
+Owns these choices. An existing file is never touched.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ time_synchronised_allow: [10.0.0.0/16]
 
 
 def prepare_local(folder: Path, say: Callable[[str], None]) -> None:
-    """Write what is missing of variables, key and settings into ``folder``, which is made.
+    """Write missing variables, key and settings into ``folder``, which is created.
 
     Variables that were written here are written again as long as nothing is made from them: ports and disk age.
     Raises RigError when a program is missing or the disk cannot be built, StudyError when the folder's path does not

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Terraform's state says is there. Must not change anything."""
+"""The machines in Terraform's state. Must not change anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Standing:
 
 
 def read_state(folder: Path) -> Standing | None:
-    """What is there of the lab in ``folder``, or None. Raises RigError when the state cannot be read."""
+    """The existing lab in ``folder``, or None. Raises RigError when the state cannot be read."""
     path = folder / STATE
     try:
         state = json.loads(path.read_text(encoding="utf-8"))

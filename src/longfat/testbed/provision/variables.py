@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lab is made from: lab.tfvars.json in its folder, checked before Terraform reads it.
+"""The variables of a lab: lab.tfvars.json in its folder, checked before Terraform reads it.
 
-Owns which variables must and may be there. What a value may be, the environment's own validation says.
+Owns which variables must and may be there. The environment's own validation checks the values.
 """
 
 from __future__ import annotations

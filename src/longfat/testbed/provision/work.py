@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a lab: planned and made, given its inventory, prepared, removed.
+"""The work on a lab: it is planned and made, given its inventory, prepared, removed.
 
-Owns the order of the steps, and what each leaves in the lab's folder. Must not ask the user: that is between two steps.
+Owns the order of the steps, and the files that each leaves in the lab's folder. Must not ask the user: the caller does
+so between two steps.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab by its name. ``environment`` is None where neither the user nor the state has said."""
+    """A lab by its name. ``environment`` is None where neither the user nor the state names it."""
 
     name: str
     folder: Path
@@ -124,7 +125,7 @@ def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
 
 
 def prepare(lab: Lab, say: Say) -> None:
-    """Write what is missing of the lab's variables where that can be chosen, and check them.
+    """Write the lab's missing variables where they can be chosen, and check them.
 
     Raises StudyError when they are missing or wrong, RigError when a program or the disk is.
     """
@@ -163,7 +164,7 @@ def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
 
 
 def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
-    """Prepare the hosts by the roles of infra/ansible.
+    """Prepare the hosts with the roles of infra/ansible.
 
     Raises RigError when there is no inventory, the kernel cannot be built or a host could not be prepared, StudyError
     when the lab's settings cannot be read.
@@ -195,9 +196,9 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
 
 
 def remove_traces(lab: Lab) -> tuple[str, ...]:
-    """Remove what was made in the folder of a lab that is destroyed; the names of the files that are kept.
+    """Remove what was made in the folder of a lab that is destroyed; returns the names of the files that are kept.
 
-    Its key is kept as long as the variables are: they may name it.
+    The key is kept as long as the variables are: they may name it.
     """
     made = made_files(lab.folder)
     if (lab.folder / VARIABLES).exists() and lab.folder / VARIABLES not in made:
