@@ -50,7 +50,7 @@ class Limits:
 
     @classmethod
     def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
-        """The range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include values equal to it."""
+        """The range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include equality."""
         margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
         if sign == ">":
             return cls(number, math.inf, False)
