@@ -24,6 +24,11 @@ verdicts *STUDIES:
 decide STUDY *OPTIONS:
     @longfat decide "$@"
 
+# Find the values of a paper's unstated settings for which its claims hold: STUDY [UNKNOWN --on CLAIMS] (docs/evidence.md)
+[group('study')]
+identify STUDY *OPTIONS:
+    @longfat identify "$@"
+
 # Keep the results of runs in the repository, and verify them: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:

@@ -43,6 +43,7 @@ PARTS: dict[str, Part] = {
     "verbs": Part("the commands", free=True),
     "cli": Part("the command line", free=True),
     "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
+    "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
     "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part(
         "the closed schema of study.yaml, with line numbers; it reports every problem at once", "catalog"

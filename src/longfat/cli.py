@@ -22,10 +22,10 @@ import typer
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
+from longfat.cli_evidence import evidence
 from longfat.cli_options import (
     RUNS_NOT_VALID,
     BackendName,
-    EpochName,
     Jobs,
     LabEnvironment,
     LabName,
@@ -33,7 +33,6 @@ from longfat.cli_options import (
     Only,
     Profile,
     Results,
-    Sample,
     Scheduler,
     Seed,
     Stack,
@@ -57,11 +56,7 @@ build = typer.Typer(
     help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
 app.add_typer(build, name="build")
-evidence = typer.Typer(
-    help="Keep what runs gave in the repository, and verify it by running it again (docs/evidence.md).",
-    no_args_is_help=True,
-)
-app.add_typer(evidence, name="evidence")
+app.add_typer(evidence)
 lab = typer.Typer(
     help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
@@ -256,77 +251,6 @@ def reference(study: Study, results: Results = None) -> None:
         from longfat.verbs import conclude
 
         finish(conclude.reference(study, results, console))
-
-
-@app.command()
-def verdicts(
-    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
-    epoch: EpochName = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
-) -> None:
-    """Print every claim's verdict by the committed evidence alone."""
-    with outcome() as console:
-        from longfat.verbs.verdicts import verdicts
-
-        finish(verdicts(studies or (), epoch, console, as_json=as_json))
-
-
-@app.command()
-def decide(
-    study: Study,
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
-    claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
-    profile: Profile = "quick",
-    stack: Stack = None,
-    backend: BackendName = DEFAULT_BACKEND,
-    jobs: Jobs = None,
-) -> None:
-    """Run what decides a study's open claims most cheaply, and add it to the evidence."""
-    with outcome() as console:
-        from longfat.verbs.decide import Wanted, decide, seconds_of
-
-        seconds = seconds_of(budget) if budget is not None else None
-        finish(decide(study, Wanted(seconds, ids(claims), profile, stack, backend, jobs), console))
-
-
-@evidence.command("add")
-def evidence_add(
-    study: Study,
-    results: Results = None,
-    jobs: Jobs = None,
-    new_epoch: Annotated[bool, typer.Option(help="begin a new epoch with what the results were made with")] = False,
-) -> None:
-    """Add what a results folder has to the study's evidence."""
-    with outcome() as console:
-        from longfat.verbs.evidence import add
-
-        finish(add(study, results, jobs, console, new_epoch=new_epoch))
-
-
-@evidence.command("verify")
-def evidence_verify(
-    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
-    sample: Sample = "1%",
-    seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
-    jobs: Jobs = None,
-    epoch: EpochName = None,
-) -> None:
-    """Run a random sample of the evidence again and compare it to the byte."""
-    with outcome() as console:
-        from longfat.verbs.verify import verify
-
-        verified(verify(study, sample, seed, jobs, console, epoch))
-
-
-@evidence.command("merge")
-def evidence_merge(
-    folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
-) -> None:
-    """Take in the evidence of other folders, and write all of it in canonical order."""
-    with outcome() as console:
-        from longfat.verbs.evidence import merge
-
-        finish(merge(folders or (), console))
 
 
 @build.command()

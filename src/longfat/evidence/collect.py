@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from longfat.backends.registry import traits_of
 from longfat.dataset.load import Dataset, Run, load_dataset
@@ -30,6 +32,7 @@ from longfat.metrics.registry import load_own_metrics
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
+from longfat.runspec import Scalar
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,12 @@ def combination_of(plan: Plan) -> Combination:
     return Combination.of(plan.pins)
 
 
-def collect(results: Path, folder: Path, epoch: str) -> Collected:
-    """What a results folder with its dataset has for an epoch of a study.
+def collect(results: Path, folder: Path, epoch: str, given: Mapping[str, Scalar] = MappingProxyType({})) -> Collected:
+    """What a results folder with its dataset has for an epoch of a study; ``given`` is what its runs assume.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
     """
-    study, plan = load_study(folder / "study.yaml"), read_lock(results / "lock.json")
+    study, plan = load_study(folder / "study.yaml", given), read_lock(results / "lock.json")
     if plan.study != study.name:
         raise StudyError(f"the results are of study {plan.study!r}, not of {study.name!r}", where=str(results))
     if plan.seed != study.header.seed:
@@ -64,15 +67,23 @@ def collect(results: Path, folder: Path, epoch: str) -> Collected:
     combination = combination_of(plan)
     load_own_metrics(folder)
     dataset = load_dataset(results)
-    found = _Reader(study, dataset, plan, wanted(folder, study))
+    found = _Reader(study, dataset, plan, wanted(folder, study), given)
     return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
 
 
 class _Reader:
     """Reads the rows of one dataset."""
 
-    def __init__(self, study: Study, dataset: Dataset, plan: Plan, selections: tuple[Selection, ...]) -> None:
+    def __init__(
+        self,
+        study: Study,
+        dataset: Dataset,
+        plan: Plan,
+        selections: tuple[Selection, ...],
+        given: Mapping[str, Scalar],
+    ) -> None:
         self.dataset, self.plan = dataset, plan
+        self.assuming = {name: value for name, value in given.items() if study.header.unknowns[name].default != value}
         self.planned = Planned(study, plan.stack, plan.profile, plan.pins["backend"])
         self.left_out: Counter[str] = Counter()
         self.asked: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
@@ -100,6 +111,7 @@ class _Reader:
                 seconds=_seconds(results, entry),
                 values=self.values(run) if run.status == "ok" else {},
                 reason=None if run.status == "ok" else run.reason or run.status,
+                assuming=self.assuming,
             )
             found.append((Place(epoch, self.plan.stack, self.plan.profile, entry.experiment), row))
         return found

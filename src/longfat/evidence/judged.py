@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND
@@ -31,6 +32,7 @@ from longfat.relations.evaluate import Grounds
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
+from longfat.runspec import Scalar
 
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
@@ -130,14 +132,15 @@ def evidence_of(
     stack: str | None = None,
     rows: Rows | None = None,
     profile: str | None = None,
+    given: Mapping[str, Scalar] = MappingProxyType({}),
 ) -> Evidenced | None:
     """The evidence of a study's folder, of its newest epoch or of the one named; None where there is none.
 
     ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
-    of the epoch named, if only the runs that are missing.
+    of the epoch named, if only the runs that are missing. ``given`` is assumed for unknowns in place of their defaults.
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
-    study = load_study(folder / "study.yaml")
+    study = load_study(folder / "study.yaml", given)
     names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder)
     if epoch is None and names:
         epoch = names[-1]
@@ -160,7 +163,8 @@ def evidence_of(
         counted: dict[str, list[Row]] = {}
         for place, row in ((place, row) for place, of in own.items() for row in of.values()):
             if fault := _fault(row, place, planned, members):
-                left_out[f"{one}: {fault}"] += 1
+                if not row.assuming:  # of other assumptions, it is nothing that is missed here
+                    left_out[f"{one}: {fault}"] += 1
             else:
                 counted.setdefault(row.scenario, []).append(row)
         if planned is not None:

@@ -93,7 +93,7 @@ class Chooser:
             if self._is_settled(claim):
                 settled.append(claim.id)
                 continue
-            (unsettled if _decided(self._verdicts[claim.id]) else open_).append(claim.id)
+            (unsettled if _decided(self.verdicts[claim.id]) else open_).append(claim.id)
             if not self.options[claim.id]:
                 hopeless[claim.id] = self._why(claim)
         return Standing(tuple(settled), tuple(open_), tuple(unsettled), hopeless)
@@ -103,12 +103,12 @@ class Chooser:
         """What could settle each claim that is not, the most worth first; by claim."""
         return {claim.id: tuple(self._options(claim)) for claim in self.claims}
 
-    def step(self, seconds: float = math.inf) -> Step | None:
+    def step(self, seconds: float = math.inf, *, settle: bool = True) -> Step | None:
         """The next step that takes at most so many seconds of CPU; None when nothing is worth it.
 
-        Claims that are open go before those that are only not settled.
+        Claims that are open go before those that are only not settled, which need none unless they are to ``settle``.
         """
-        for claims in (self.standing.open, self.standing.unsettled):
+        for claims in (self.standing.open, self.standing.unsettled if settle else ()):
             if step := self._step(claims, min(seconds, STEP_SECONDS), seconds):
                 return step
         return None
@@ -152,14 +152,14 @@ class Chooser:
         return sum(chances.values()) / max(added, 1e-3)
 
     @cached_property
-    def _verdicts(self) -> Mapping[str, Verdict]:
+    def verdicts(self) -> Mapping[str, Verdict]:
         return {claim.id: decide(claim, self.ground.grounds, self.papers) for claim in self.claims}
 
     def _options(self, claim: Claim) -> Iterator[Option]:
         if claim.not_testable is not None or self._is_settled(claim):
             return
         parts = [part for part in self._parts[claim.id] if not _sure(part)]
-        strict = _decided(self._verdicts[claim.id])
+        strict = _decided(self.verdicts[claim.id])
         failing = [(item, names) for item, names in parts if _outside(item)]
         found = []
         for look in LOOKS:
@@ -177,13 +177,13 @@ class Chooser:
     @cached_property
     def _parts(self) -> Mapping[str, list[Part]]:
         """The comparisons of each claim, with the scenarios that they read and that more runs could tell more of."""
-        return {claim.id: self._parts_of(claim, self._verdicts[claim.id]) for claim in self.claims}
+        return {claim.id: self._parts_of(claim, self.verdicts[claim.id]) for claim in self.claims}
 
     def _is_settled(self, claim: Claim) -> bool:
         """Whether one comparison fails for sure, or all hold for sure."""
         parts = self._parts[claim.id]
         sure = [part for part in parts if _sure(part)]
-        if self._verdicts[claim.id].verdict == "not_measured":
+        if self.verdicts[claim.id].verdict == "not_measured":
             return False
         return any(item.outcome == "fails" for item, _ in sure) or len(sure) == len(parts)
 
@@ -226,7 +226,7 @@ class Chooser:
     def _why(self, claim: Claim) -> str:
         names = {name for _, names in self._parts[claim.id] for name in names}
         if not self._parts[claim.id]:
-            return str(self._verdicts[claim.id].reason)
+            return str(self.verdicts[claim.id].reason)
         if not names:
             return "no run of this profile tells more of it"
         if all(not self._missing(name, CAP) for name in names):

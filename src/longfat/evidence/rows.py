@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longfat.metrics.quantities import Selection, significant
-from longfat.runspec import canonical_json
+from longfat.runspec import Scalar, canonical_json
 
 SPEC_DIGITS = 16  # of a spec's digest: within one scenario and repetition they tell one from another
 Value = float | str  # a number, or why there is none
@@ -62,6 +62,7 @@ class Row:
 
     So it is the same for all that behaves alike; ``run_id`` and ``made``, the key of a combination, are of the one that
     ran. ``measured`` is the digest of what was measured, None where the run is not valid, and ``reason`` says why.
+    ``assuming`` has what was assumed for unknowns of the study in place of their defaults.
     """
 
     scenario: str
@@ -73,6 +74,7 @@ class Row:
     seconds: float
     values: Mapping[str, Value] = field(default_factory=dict)
     reason: str | None = None
+    assuming: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -98,12 +100,14 @@ class Row:
         }
         if self.reason is not None:
             data["reason"] = self.reason
+        if self.assuming:
+            data["assuming"] = dict(self.assuming)
         return canonical_json(data)
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Row:
         """Build from a line's data. Raises KeyError, TypeError or ValueError on another shape."""
-        known = {"made", "measured", "repetition", "run", "scenario", "seconds", "spec", "values", "reason"}
+        known = {"assuming", "made", "measured", "reason", "repetition", "run", "scenario", "seconds", "spec", "values"}
         if unknown := sorted({*data} - known):
             raise ValueError(f"{unknown[0]!r} is no part of a row")
         values = dict(data["values"])
@@ -121,6 +125,7 @@ class Row:
             seconds=float(data["seconds"]),
             values={name: value if isinstance(value, str) else float(value) for name, value in values.items()},
             reason=data.get("reason"),
+            assuming=dict(data.get("assuming", {})),
         )
         if not isinstance(row.repetition, int) or row.repetition < 1:
             raise ValueError(f"repetition is {row.repetition!r}; allowed: 1 or more")
@@ -137,7 +142,10 @@ def united(one: Row, other: Row) -> Row:
         if one.values[name] != other.values[name]:
             raise Conflict(f"{name} is {one.values[name]!r} and {other.values[name]!r}")
     first = min(one, other, key=lambda row: (row.made, row.run_id))
-    return replace(first, seconds=min(one.seconds, other.seconds), values={**one.values, **other.values})
+    # What a run does not depend on may be assumed in any way: the row that assumes least says most.
+    assuming = min(one.assuming, other.assuming, key=lambda given: (len(given), canonical_json(dict(given))))
+    seconds, values = min(one.seconds, other.seconds), {**one.values, **other.values}
+    return replace(first, seconds=seconds, values=values, assuming=assuming)
 
 
 def _outcome(row: Row) -> str:

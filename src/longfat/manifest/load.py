@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -34,12 +35,14 @@ from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
 from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.manifest.thinning import Profile, Profiles
+from longfat.manifest.unknowns import assumed
+from longfat.runspec import Scalar
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def load_study(path: FilePath) -> Study:
-    """Read and check a ``study.yaml``.
+def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
+    """Read and check a ``study.yaml``; ``given`` are values to assume for unknowns in place of their defaults.
 
     Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
     """
@@ -47,8 +50,9 @@ def load_study(path: FilePath) -> Study:
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
     _refuse_format_1(source, path)
-    study, findings = _checked(source.file, source.data)
-    problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings])]
+    data, found = assumed(source.data, given)
+    study, findings = _checked(source.file, data)
+    problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
     if problems or study is None:
         problems.sort(key=lambda problem: problem.line or 0)
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
@@ -64,6 +68,7 @@ def load_header(path: FilePath) -> Header:
     source = read_source(path)
     _refuse_format_1(source, path)
     given = source.data if isinstance(source.data, dict) else {}
+    given, _ = assumed(given, {})
     header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
     if header is None:
         problems = tuple(source.problem(finding) for finding in findings)

@@ -19,6 +19,7 @@ from longfat.manifest.axes import Sweep
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import nearest, shown, unknown
 from longfat.manifest.thinning import Profiles
+from longfat.manifest.unknowns import Unknown
 from longfat.units import Duration, Ratio
 
 Placement = Literal["split", "forward", "reverse"]
@@ -422,6 +423,10 @@ class Header(Closed):
         default={},
         description="records by name, with fields of any names, for factors: `${factor.field}` is a field of the "
         "record that the factor names",
+    )
+    unknowns: dict[f.FactorName, Unknown] = Field(
+        default={},
+        description="what the paper does not state: `${name}` stands for what is assumed, anywhere in the file",
     )
     defaults: Defaults = Field(
         default=Defaults(), description="keys of all experiments, over which those of an experiment are laid"

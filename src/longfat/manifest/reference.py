@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, models, thinning
+from longfat.manifest import axes, models, thinning, unknowns
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 _INTRODUCTION = """\
@@ -111,6 +111,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("paper", models.Paper),
     ("algorithms.NAME", models.Algorithm),
     ("hosts", models.Hosts),
+    ("unknowns.NAME", unknowns.Unknown),
     ("defaults", models.Defaults),
     ("defaults.flow", models.FlowDefaults),
     ("experiments[]", models.Experiment),

@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +28,7 @@ from longfat.manifest.names import unknown
 from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim, read_claims
+from longfat.runspec import Scalar
 from longfat.verbs.evidence import add_results, epoch_for
 from longfat.verbs.run import listen, results_path
 from longfat.verbs.study import MANIFEST, find_study, job_count, load_all, repository_root, study_name
@@ -47,6 +48,7 @@ class Wanted:
     stack: str | None = None
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
+    given: Mapping[str, Scalar] = field(default_factory=dict)  # assumed for unknowns in place of their defaults
 
 
 def seconds_of(budget: str) -> float:
@@ -67,38 +69,43 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
     load_all(folder)
     study = load_study(folder / MANIFEST)
     claims = read_claims(folder, study)
-    _check_names(wanted.claims, claims)
+    check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     backend = open_backend(wanted.backend, {}, say=console.print)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
     _take_results(folder, epoch, console)
     while True:
-        chooser = Chooser(_ground(folder, epoch, wanted), claims, wanted.claims)
+        chooser = Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims)
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         step = chooser.step() if left is None else chooser.step(max(left, 0) * jobs)
         if step is None:
             _conclude(chooser, jobs, console)
             return True
         _say_step(step, chooser, jobs, console)
-        if not _run(folder, wanted, step, backend, epoch, jobs, console):
+        if not run_step(folder, wanted, step, backend, epoch, jobs, console):
             _conclude(chooser, jobs, console)
             return False
 
 
-def _ground(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
+def ground_of(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
+    """The evidence that there is of what is wanted. Raises StudyError where the study cannot be planned so."""
     epochs = read_epochs(repository_root() / FOLDER)
-    found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile)
+    found = evidence_of(
+        folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile, given=wanted.given
+    )
     if found is None or not found.grounds:
         raise StudyError(f"the study cannot be planned with profile {wanted.profile!r} and stack {wanted.stack!r}")
     return found.grounds[0]
 
 
-def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console) -> bool:
+def run_step(
+    folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
+) -> bool:
     """Run a step and add it to the evidence; whether that has gained from it.
 
     Its raw runs are removed then: anybody can have them again.
     """
-    study = load_study(folder / MANIFEST)
+    study = load_study(folder / MANIFEST, wanted.given)
     plan = build_plan(
         study,
         profile=wanted.profile,
@@ -112,7 +119,7 @@ def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoc
         with listen(results, console) as events:
             done = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory)
         build_dataset(results.path)
-        gained = add_results(results.path, folder, epoch.name, console)
+        gained = add_results(results.path, folder, epoch.name, console, wanted.given)
         if done.failed == 0:
             shutil.rmtree(results.raw)
     return gained > 0 and done.failed == 0
@@ -120,7 +127,7 @@ def _run(folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoc
 
 def _repetitions(folder: Path, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
     """The repetitions of each scenario that the evidence lacks of its target."""
-    rows = _ground(folder, epoch, wanted).rows
+    rows = ground_of(folder, epoch, wanted).rows
     known = {name: {row.repetition for row in rows.get(name, ())} for name in targets}
     return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
 
@@ -138,7 +145,7 @@ def _take_results(folder: Path, epoch: Epoch, console: Console) -> None:
         add_results(place, folder, epoch.name, console)
 
 
-def _check_names(given: Sequence[str], claims: Sequence[Claim]) -> None:
+def check_names(given: Sequence[str], claims: Sequence[Claim]) -> None:
     known = [claim.id for claim in claims]
     for name in given:
         if name not in known:

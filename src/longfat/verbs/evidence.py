@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -18,6 +19,7 @@ from longfat.evidence.store import EVIDENCE, read_rows, together, write_rows
 from longfat.execute.results import open_results
 from longfat.manifest.load import load_study
 from longfat.plan.lockfile import read_lock
+from longfat.runspec import Scalar
 from longfat.verbs.canary import measured
 from longfat.verbs.run import results_path
 from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
@@ -33,10 +35,15 @@ def add(name: str, given: Path | None, jobs: int | None, console: Console, *, ne
     return True
 
 
-def add_results(results: Path, folder: Path, epoch: str, console: Console) -> int:
-    """Add the rows of results with their dataset, and say what was left out; how many runs the evidence has gained."""
+def add_results(
+    results: Path, folder: Path, epoch: str, console: Console, given: Mapping[str, Scalar] = MappingProxyType({})
+) -> int:
+    """Add the rows of results with their dataset, and say what was left out; how many runs the evidence has gained.
+
+    ``given`` is what the runs assume for unknowns of the study.
+    """
     study = load_study(folder / MANIFEST).name
-    new = collect(results, folder, epoch)
+    new = collect(results, folder, epoch, given)
     before = read_rows(folder, study, epoch)
     after = together(before, new.rows)
     write_rows(folder, study, after)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands about evidence: to read it, to add to it, and to verify it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.cli_options import (
+    BackendName,
+    EpochName,
+    Jobs,
+    Profile,
+    Results,
+    Sample,
+    Stack,
+    Study,
+    finish,
+    ids,
+    outcome,
+    verified,
+)
+
+evidence = typer.Typer()
+store = typer.Typer(
+    help="Keep the results of runs in the repository, and verify them by running them again (docs/evidence.md).",
+    no_args_is_help=True,
+)
+evidence.add_typer(store, name="evidence")
+
+
+@evidence.command()
+def verdicts(
+    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all that have evidence)")] = None,
+    epoch: EpochName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+) -> None:
+    """Print every claim's verdict by the committed evidence alone."""
+    with outcome() as console:
+        from longfat.verbs.verdicts import verdicts
+
+        finish(verdicts(studies or (), epoch, console, as_json=as_json))
+
+
+@evidence.command()
+def decide(
+    study: Study,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: unlimited)")] = None,
+    claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    backend: BackendName = DEFAULT_BACKEND,
+    jobs: Jobs = None,
+) -> None:
+    """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
+    with outcome() as console:
+        from longfat.verbs.decide import Wanted, decide, seconds_of
+
+        seconds = seconds_of(budget) if budget is not None else None
+        finish(decide(study, Wanted(seconds, ids(claims), profile, stack, backend, jobs), console))
+
+
+@evidence.command()
+def identify(
+    study: Study,
+    unknown: Annotated[
+        str | None, typer.Argument(help="name of an unknown of the study (default: all, by the evidence alone)")
+    ] = None,
+    on: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: unlimited)")] = None,
+    profile: Profile = "quick",
+    stack: Stack = None,
+    jobs: Jobs = None,
+) -> None:
+    """Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence."""
+    with outcome() as console:
+        from longfat.verbs.decide import Wanted, seconds_of
+        from longfat.verbs.identify import identify, known
+
+        seconds = seconds_of(budget) if budget is not None else None
+        wanted = Wanted(seconds, ids(on), profile, stack, DEFAULT_BACKEND, jobs)
+        finish(identify(study, unknown, wanted, console) if unknown else known(study, console))
+
+
+@store.command("add")
+def evidence_add(
+    study: Study,
+    results: Results = None,
+    jobs: Jobs = None,
+    new_epoch: Annotated[
+        bool, typer.Option(help="begin a new epoch with the kernel, image and code of the results")
+    ] = False,
+) -> None:
+    """Add the runs of a results folder to the study's evidence."""
+    with outcome() as console:
+        from longfat.verbs.evidence import add
+
+        finish(add(study, results, jobs, console, new_epoch=new_epoch))
+
+
+@store.command("verify")
+def evidence_verify(
+    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
+    sample: Sample = "1%",
+    seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    jobs: Jobs = None,
+    epoch: EpochName = None,
+) -> None:
+    """Run a random sample of the evidence again and compare it to the byte."""
+    with outcome() as console:
+        from longfat.verbs.verify import verify
+
+        verified(verify(study, sample, seed, jobs, console, epoch))
+
+
+@store.command("merge")
+def evidence_merge(
+    folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
+) -> None:
+    """Merge the evidence of other folders, and write all of it in canonical order."""
+    with outcome() as console:
+        from longfat.verbs.evidence import merge
+
+        finish(merge(folders or (), console))

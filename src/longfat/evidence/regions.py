@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For which values of an unknown a claim holds, and which value to try next to know that better.
+
+Pure: the same verdicts give the same next value on every machine. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby, pairwise
+
+from longfat.manifest.formulas import Amount, amount_of
+from longfat.manifest.unknowns import Unknown
+from longfat.runspec import Scalar
+
+FIRST = 5  # values over the whole range before any of it is looked at more closely
+RESOLUTION = 0.05  # of a value: where a claim's word changes is not looked for more closely than this
+WIDE = 4  # a range whose ends are as many times apart is divided by ratios
+DIGITS = 3  # significant ones of a value between two others
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+_WORDS = {"reproduced": HOLDS, "agrees": HOLDS, "not_reproduced": FAILS}
+_TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
+
+
+@dataclass(frozen=True)
+class At:
+    """The verdicts of claims, by id, where an unknown has a value."""
+
+    value: Scalar
+    words: Mapping[str, str]
+
+    def outcome(self, claim: str) -> str:
+        """Whether the claim holds here, fails, or is open or not measured."""
+        return _WORDS.get(self.words.get(claim, ""), OPEN)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Neighbouring values where a claim has one outcome."""
+
+    outcome: str
+    first: Scalar
+    last: Scalar
+
+    def __str__(self) -> str:
+        span = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+        return f"{self.outcome} at {span}"
+
+
+def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region, ...]:
+    """A claim's outcomes along the values that were tried, in their order."""
+    ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
+    grouped = ((outcome, list(own)) for outcome, own in groupby(ordered, key=lambda at: at.outcome(claim)))
+    return tuple(Region(outcome, own[0].value, own[-1].value) for outcome, own in grouped)
+
+
+def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> tuple[Scalar, ...]:
+    """The values that were tried and where every one of the claims holds, in their order."""
+    values = [at.value for at in tried if all(at.outcome(claim) == HOLDS for claim in claims)]
+    return tuple(sorted(values, key=lambda value: _order(unknown, value)))
+
+
+def next_value(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> Scalar | None:
+    """The value to try next: the first ones over the whole range, then between two where a claim's outcome differs.
+
+    None when all that is plausible was tried, or no change of an outcome can be told more exactly.
+    """
+    known = {at.value for at in tried}
+    if waiting := [value for value in first_values(unknown) if value not in known]:
+        return waiting[0]
+    if unknown.among is not None:
+        return None
+    ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
+    gaps = [
+        (_width(unknown, low.value, high.value), between)
+        for low, high in pairwise(ordered)
+        if any(low.outcome(claim) != high.outcome(claim) for claim in claims)
+        and (between := _between(unknown, low.value, high.value)) not in (low.value, high.value)
+    ]
+    width, value = max(gaps, key=lambda gap: gap[0], default=(0.0, None))
+    return value if width > RESOLUTION else None
+
+
+def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
+    """The default, then what divides the range evenly, by ratios where it is wide; or all that there is."""
+    if unknown.between is None:
+        return tuple(dict.fromkeys((unknown.default, *(unknown.among or ()))))
+    low, high = (_number(unknown, value) for value in unknown.between)
+    wide = low > 0 and high / low >= WIDE
+    steps = [Fraction(step, FIRST - 1) for step in range(FIRST)]
+    values = [low * (high / low) ** float(step) if wide else low + (high - low) * float(step) for step in steps]
+    ends = (unknown.between[0], *(_given(unknown, value) for value in values[1:-1]), unknown.between[1])
+    return tuple(dict.fromkeys((unknown.default, *ends)))
+
+
+def _between(unknown: Unknown, low: Scalar, high: Scalar) -> Scalar:
+    one, other = _number(unknown, low), _number(unknown, high)
+    wide = one > 0 and other / one >= WIDE
+    return _given(unknown, math.sqrt(one * other) if wide else (one + other) / 2)
+
+
+def _width(unknown: Unknown, low: Scalar, high: Scalar) -> float:
+    """How far two values are apart, as a part of the higher one."""
+    one, other = _number(unknown, low), _number(unknown, high)
+    return (other - one) / abs(other) if other else math.inf
+
+
+def _order(unknown: Unknown, value: Scalar) -> float:
+    return _number(unknown, value) if unknown.between is not None else (unknown.among or ()).index(value)
+
+
+def _number(unknown: Unknown, value: Scalar) -> float:
+    """A value in the default's unit."""
+    return float(_amount(value).value / _unit(unknown).value)
+
+
+def _given(unknown: Unknown, number: float) -> Scalar:
+    """A number of the default's unit as a manifest has it: whole where the range's ends are, else of three digits."""
+    rounded = float(f"{number:.{DIGITS}g}")
+    ends = [_number(unknown, value) for value in unknown.between or ()]
+    whole = all(end.is_integer() for end in ends) and (abs(number) >= 10 or not isinstance(unknown.default, str))
+    value: int | float = round(number) if whole else rounded
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
+    return f"{value}{match[2]}{match[3]}" if match else value
+
+
+def _unit(unknown: Unknown) -> Amount:
+    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
+    return _amount(f"1 {match[3]}") if match else Amount(Fraction(1))
+
+
+def _amount(value: Scalar) -> Amount:
+    amount = amount_of(value)
+    assert amount is not None, "a range has numbers and quantities alone"
+    return amount
+
+
+def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unknown) -> tuple[Scalar, ...]:
+    """The values of an unknown that evidence has with all others at their defaults, the default first."""
+    found = [given[name] for given in assumed if set(given) == {name} and unknown.allows(given[name])]
+    return tuple(dict.fromkeys((unknown.default, *sorted(found, key=lambda value: _order(unknown, value)))))

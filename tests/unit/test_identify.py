@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identifying: that runs find for which values of an unknown a claim holds, and that evidence says it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from evidenced import copied, printed, repository
+from fabricated_results import MANIFEST
+
+from longfat.backends.registry import open_backend
+from longfat.errors import StudyError
+from longfat.evidence.epochs import FOLDER, Combination, begin, write_epoch
+from longfat.verbs.decide import Wanted
+from longfat.verbs.identify import identify, known
+from longfat.verbs.verdicts import verdicts
+
+# 1 MiB a round trip is more than 200 Mb/s where that is shorter than 42 ms.
+UNKNOWN = """\
+unknowns:
+  way: {what: length of the way, default: 30 ms, between: [10 ms, 90 ms], source: a map}
+"""
+CLAIM = """\
+format: 2
+study: small
+claims:
+  - id: fast
+    artifact: fig-1
+    statement: A window of 1 MiB gives more than 200 Mb/s.
+    paper: {where: figure 1}
+    relation: goodput[delay, standard, window=1 MiB] > 200
+  - id: drops
+    artifact: fig-2
+    statement: A drop takes half.
+    paper: {value: 0.5, where: figure 2}
+    relation: drop_ratio[one-drop, at=1500 ms] = 0.5
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A repository whose study does not know how long its way is, in an epoch of the fake backend; what was said."""
+    root = tmp_path_factory.mktemp("identified")
+    with pytest.MonkeyPatch.context() as patch:
+        folder = repository(root, patch)
+        text = MANIFEST.replace("rtt: 30 ms", 'rtt: "${way}"', 1).replace("experiments:\n", f"{UNKNOWN}experiments:\n")
+        (folder / "study.yaml").write_text(text, encoding="utf-8")
+        (folder / "claims.yaml").write_text(CLAIM, encoding="utf-8")
+        combination = Combination.of(open_backend("fake", {}).pins())
+        write_epoch(begin(combination, {"a": "1"}, "2026-01-01"), root / FOLDER)
+        return root, run("fast")
+
+
+@pytest.fixture
+def said(made: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What was said when the evidence was made that the verbs find now."""
+    copied(made[0], tmp_path, monkeypatch)
+    return made[1]
+
+
+def run(*claims: str, unknown: str = "way") -> str:
+    wanted = Wanted(None, claims, "paper", None, "fake", 1)
+    return printed(lambda console: identify("small", unknown, wanted, console))
+
+
+def test_runs_find_where_a_claim_holds_and_evidence_says_it_again(said: str) -> None:
+    (end,) = (line for line in said.splitlines() if line.startswith("fast holds at 10 ms to "))
+    last = float(end.removeprefix("fast holds at 10 ms to ").split()[0])
+    assert 39 < last < 43
+    again = printed(lambda console: known("small", console))
+    assert f"fast: holds at 10 ms to {last:g} ms, fails at " in again
+    assert "drops" not in again  # it was not asked, and does not depend on it
+
+
+def test_what_was_run_under_other_assumptions_counts_for_no_verdict(said: str) -> None:
+    assert "runs executed" in said
+    told = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert ": 3 runs;" in told
+    assert "does not count" not in told
+
+
+def test_a_second_time_nothing_is_run(said: str) -> None:
+    again = run("fast")
+    assert "runs executed" not in again
+    assert again.splitlines()[-1] == said.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("said")
+def test_an_unknown_that_there_is_not_and_claims_that_are_not_named_are_errors() -> None:
+    with pytest.raises(StudyError, match="unknown unknown 'wey'"):
+        run("fast", unknown="wey")
+    with pytest.raises(StudyError, match="no claims are named"):
+        run()
+    with pytest.raises(StudyError, match="'fasd'"):
+        run("fasd")
