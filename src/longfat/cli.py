@@ -5,9 +5,9 @@ Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs`
 pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
-Exit status: 0 all runs valid and every claim judged, 1 a fault of the program itself, 2 wrong study or command line,
-3 the machine or a tool is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not
-followed or a canary differs, 130 interrupted.
+Exit status: 0 all runs valid and every claim judged, 1 a defect of the program itself, 2 wrong study or command line, 3
+the machine or a tool is at fault, 4 some runs failed, are invalid or differ from the evidence, a law is not followed or
+a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of the command line share: arguments and options with their help, and how an outcome is told.
+"""The shared parts of the command line's verbs: arguments and options with their help, and reports of outcomes.
 
 Owns messages of errors and the exit status.
 """
@@ -88,21 +88,21 @@ def _fault(error: Exception) -> str:
 
 
 def finish(valid: bool) -> None:
-    """End with an exit status of its own where some run is not valid."""
+    """End with a separate exit status where some run is not valid."""
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 
 def verified(same: bool) -> None:
-    """End with the same where some run is not what the evidence says."""
+    """End with the same exit status where some run differs from the evidence."""
     if not same:
         sys.stderr.write("some runs differ from the evidence: its verdicts are unverified\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 
 def ids(text: str) -> tuple[str, ...]:
-    """What commas separate."""
+    """The items between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

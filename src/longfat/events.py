@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Kind(StrEnum):
-    """What happened; the closed set of events."""
+    """The kinds of events, a closed set."""
 
     STAGE_STARTED = "stage_started"
     JOBS_LIMITED = "jobs_limited"

@@ -2,7 +2,7 @@
 """Takes over the files that a guest, or a host of a lab, has left in a folder that it could write to.
 
 Nothing in such a folder is trusted: a link would lead to files of this machine, a device or a hole in a file would fill
-its disk. Must not know what the files are for. The program that wrote them has ended.
+its disk. Must not know the purpose of the files. The program that wrote them has ended.
 """
 
 from __future__ import annotations

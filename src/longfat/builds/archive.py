@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The archive of a container image: an OCI image layout that is also a Docker archive, in one tar file.
 
-Owns both formats. Must not know what an image is for. Specifications: OCI image-spec 1.0, image-layout.md, config.md,
-manifest.md, layer.md; Docker image specification 1.2, whose ``manifest.json`` may name blobs of the layout.
+Owns both formats. Must not know the purpose of an image. Specifications: OCI image-spec 1.0, image-layout.md,
+config.md, manifest.md, layer.md; Docker image specification 1.2, whose ``manifest.json`` may name blobs of the layout.
 """
 
 from __future__ import annotations

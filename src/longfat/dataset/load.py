@@ -35,7 +35,7 @@ ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 @dataclass(frozen=True)
 class Run:
-    """One lock entry: what it is for, its factors in base units, and what became of it.
+    """One lock entry: its purpose, its factors in base units, and its outcome.
 
     Runs with equal digests ``measured`` are the same observation; it is None where nothing was measured.
     """
@@ -67,7 +67,7 @@ class Dataset:
 
     @cached_property
     def computed(self) -> dict[Hashable, Any]:
-        """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
+        """Values computed from these tables, or the reasons why they cannot be, for repeated requests."""
         return {}
 
     @cached_property
@@ -96,8 +96,8 @@ class Dataset:
     def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
         """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
 
-        ``flow`` is text, all else whole numbers, but for what a congestion control does not have: there it is NaN.
-        SOCKET_COLUMNS are the keys.
+        ``flow`` is text, everything else is a whole number, except that a column that a congestion control lacks is
+        NaN. SOCKET_COLUMNS are the keys.
         """
         table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
         kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
@@ -136,7 +136,7 @@ class Dataset:
         return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
 
     def arrivals(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
-        """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
+        """Packets at each receiver so far, by column (ARRIVAL_COLUMNS), in order of time; empty where nothing marks."""
         table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 

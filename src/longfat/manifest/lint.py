@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that need more than one key: of an experiment at one point of its sweep.
 
-Owns what the closed models cannot see by themselves. It must not change what it checks.
+Owns the checks that the closed models cannot make by themselves. It must not change its input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longfat.units import Duration
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
-    """What is wrong among the keys of an experiment whose single values are all right."""
+    """The faults among the keys of an experiment whose single values are all valid."""
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),

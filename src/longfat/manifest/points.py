@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An experiment at one cell of its sweep, as plain data: derived values, the path, and all references replaced.
 
-Owns the meaning of ``${...}`` and ``path``, and the place in the file where what they brought can be mended. It must
+Owns the meaning of ``${...}`` and ``path``, and the place in the file where their values can be fixed. It must
 not judge whether a value fits the place where it is used: the models do.
 """
 
@@ -20,12 +20,12 @@ from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unkn
 from longfat.manifest.sweep import Cell, Level, Records
 
 SWEPT_SECTIONS = ("path", "topology", "hosts", "flows", "web", "udp", "probes", "drops", "kernel")
-PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
+PACKET = "packet"  # the name of the largest packet in formulas: the MTU of the experiment's links
 
 
 @dataclass
 class Concrete:
-    """The data at a cell, what could not be replaced, and where replaced parts stand in the file.
+    """The data at a cell, the references that could not be replaced, and the places of replaced parts in the file.
 
     A replaced part without a place waits for a value that is reported elsewhere.
     """
@@ -36,7 +36,7 @@ class Concrete:
     places: Mapping[Path, Path] = field(default_factory=dict)
 
     def placed(self, finding: Finding) -> Finding | None:
-        """The finding where the user can mend it; None when that is reported elsewhere."""
+        """The finding at the place where the user can fix it; None when it is reported elsewhere."""
         for length in range(len(finding.path), 0, -1):
             head = finding.path[:length]
             if head in self.replaced:
@@ -53,7 +53,7 @@ class _Wait(Exception):
 
 
 class _Fault(Exception):
-    """A name has no such value; ``finding`` says where and why."""
+    """A name has no such value; ``finding`` states where and why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -61,7 +61,7 @@ class _Fault(Exception):
 
 
 class Surroundings:
-    """What an experiment's references may stand for beside its factors: the study's paths, and its MTU."""
+    """Names that an experiment's references may use in addition to its factors: the study's paths, and its MTU."""
 
     def __init__(self, paths: Records, records: Records, mtu: str) -> None:
         self.paths, self.records, self.mtu = paths, records, mtu
@@ -227,7 +227,7 @@ def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def reference_findings(raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[str, Formula]) -> list[Finding]:
     """References that name nothing or are part of a longer text, and factors and formulas that nothing refers to.
 
-    A zipped factor beside others that are used may stand for nothing but the name of its row.
+    A zipped factor next to others that are used may only be the name of its row.
     """
     factors = [name for _, names in sweep.groups for name in names]
     known = [*factors, *sweep.derived]

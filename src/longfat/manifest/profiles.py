@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: how they thin an experiment, and the checks of what they name. A profile never adds anything."""
+"""Profiles: how they thin an experiment, and the checks of their names. A profile never adds anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Factors = Mapping[str, Sequence[Scalar]]
 
 
 def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
-    """What remains of an experiment under a profile; None, the paper's own, leaves all of it."""
+    """The rest of an experiment under a profile; None, the paper's own, leaves all of it."""
     if profile is None:
         return swept
     if profile.leaves_out(swept.id):

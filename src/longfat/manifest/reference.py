@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest reference, ``docs/manifest.md``, generated from the models so that it cannot lag behind them.
+"""The manifest reference, ``docs/manifest.md``, generated from the models and therefore never outdated.
 
 Run as a module to print it. It must not state anything that the models and the catalogue do not.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is allowed in a study and yet is hardly meant: warnings, each with file, line and key.
+"""Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
 
-Owns what is doubtful; what is wrong is in ``lint``. A study with warnings runs as it is.
+Owns the doubtful settings; wrong ones are in ``lint``. A study with warnings runs unchanged.
 """
 
 from __future__ import annotations

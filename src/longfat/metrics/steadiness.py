@@ -33,7 +33,7 @@ def port_rates_mbps(port: Port, interval_us: float, since_us: float = 0) -> Arra
 
 
 def lost_percent(sent: float, arrived: float) -> float:
-    """Percent of what one node sent that did not come to the other."""
+    """Percent of one node's segments that did not arrive at the other."""
     if sent <= 0:
         raise NoValue("nothing was sent")
     return 100 * (sent - arrived) / sent
@@ -43,7 +43,7 @@ def lost_percent(sent: float, arrived: float) -> float:
 def stability(
     connections: Connections, rows: FlowRows, interval_us: float, since_us: float = 0.0, flow: str | None = None
 ) -> float:
-    """Standard deviation over the mean of what a flow, or all, had acknowledged in each whole interval: 0 is steady."""
+    """Standard deviation over the mean of the data acknowledged in whole intervals, of a flow or all: 0 is steady."""
     own = [row for row in rows if flow in (None, row["flow"])]
     if not own:
         raise NoValue("the run has no such flow")
@@ -54,7 +54,7 @@ def stability(
 
 @metric("", "deviation of what the bottleneck carries over its mean", source="Bullot and Cottrell 2003")
 def link_stability(port: Bottleneck, interval_us: float, since_us: float = 0.0) -> float:
-    """Standard deviation over the mean of what left the bottleneck in each whole interval."""
+    """Standard deviation over the mean of the data that left the bottleneck in each whole interval."""
     return variation(port_rates_mbps(port, interval_us, since_us))
 
 

@@ -10,9 +10,9 @@ from longfat.metrics.registry import metric
 
 @metric("GB", "content that web users took in", name="web_bytes")
 def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
-    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included.
+    """GB (10^9 bytes) of content that all web users of a run received, interrupted transfers included.
 
-    An amount for a time ``within_us`` is had only from users who were there as long.
+    An amount for a time ``within_us`` exists only for users who were active as long.
     """
     require_length(web, within_us)
     return _web_bytes(web) / 1e9

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan will cost: wall time and disk, from a model of a few constants.
+"""The cost of a plan: wall time and disk, from a model of a few constants.
 
 An estimate for the user and for a progress bar's first minute; no result depends on it.
 """
@@ -22,7 +22,7 @@ SECONDS_PER_WEB_REQUEST = 3e-3  # programs and connection of a web user's reques
 SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 
-# What the files of a run hold; text is counted as it is written.
+# The content of a run's files; text is counted as written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
 BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
 BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv

@@ -15,7 +15,7 @@ from pathlib import Path
 
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
-RETEST = "retest"  # the column that says yes where the paper measured again
+RETEST = "retest"  # the column with yes where the paper measured again
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 
