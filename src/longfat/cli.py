@@ -80,7 +80,7 @@ def reproduce(
     ] = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
 ) -> None:
-    """Execute a study's missing runs, judge its claims, draw its figures and write the report."""
+    """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome() as console:
         from longfat.verbs import conclude
         from longfat.verbs.run import Machine
@@ -111,7 +111,7 @@ def crosscheck(
     backends: Annotated[str, typer.Option(help="two or more")] = "",
     results: Results = None,
 ) -> None:
-    """Reproduce the study that compares backends, on the backends that work here, and report where they agree."""
+    """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with outcome() as console:
         from longfat.verbs.crosscheck import crosscheck
 

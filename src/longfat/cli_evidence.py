@@ -48,7 +48,7 @@ def verdicts(
 @evidence.command()
 def decide(
     study: Study,
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: unlimited)")] = None,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
     claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
     profile: Profile = "quick",
     stack: Stack = None,
@@ -70,7 +70,7 @@ def identify(
         str | None, typer.Argument(help="name of an unknown of the study (default: all, by the evidence alone)")
     ] = None,
     on: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: unlimited)")] = None,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h (default: no end)")] = None,
     profile: Profile = "quick",
     stack: Stack = None,
     jobs: Jobs = None,

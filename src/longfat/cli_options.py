@@ -36,10 +36,10 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: 
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
 UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
 LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
-OfLab = Annotated[str | None, typer.Argument(help="environment; also the lab's name, unless --lab gives another")]
-LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
+OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
+LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
-Sample = Annotated[str, typer.Option(help="runs to repeat: a number, or a percentage (never fewer than 20)")]
+Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
 EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 

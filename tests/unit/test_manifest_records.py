@@ -183,8 +183,7 @@ def test_a_formula_may_take_what_stands_above_it(tmp_path: Path) -> None:
 
 # fmt: off
 CASES = [
-    ("format of earlier versions", "format: 2", "format: 1", 1, "format",
-     "this version reads format 2", "longfat convert"),
+    ("format of earlier versions", "format: 2", "format: 1", 1, "format", "this one reads format 2", "longfat convert"),
     ("unknown path", "path: long\n", "path: lonng\n", 30, "experiments[1].path",
      "unknown path 'lonng'; allowed: short, long", "did you mean 'long'?"),
     ("unknown path in the sweep", "path: [short, long]", "path: [short, longg]", 25,

@@ -121,7 +121,7 @@ def test_a_run_spec_without_web_traffic_says_nothing_of_it(tmp_path: Path) -> No
         (("users: 1400", "users: 0"), "experiments[0].web[0].users: 0 is out of range; allowed: 1 or more"),
         (
             ("name: surf", "name: bulk"),
-            "experiments[0].web[0].name: 'bulk' is also the name of a flow; names are unique",
+            "experiments[0].web[0].name: 'bulk' is the name of a flow too; names are unique",
         ),
         (
             ("from: client2", "from: client1"),
@@ -154,7 +154,7 @@ def test_two_servers_of_a_host_have_one_algorithm(tmp_path: Path) -> None:
 def test_an_experiment_without_any_traffic_is_refused(tmp_path: Path) -> None:
     text = MANIFEST[MANIFEST.index("    flows:") :]
     assert problems(tmp_path, (text, "")) == [
-        "experiments[0].flows: is required here but missing: an experiment needs flows, or web traffic"
+        "experiments[0].flows: is required here and missing: an experiment needs flows, or web traffic"
     ]
 
 

@@ -78,7 +78,7 @@ def refused_features(name: str, spec: RunSpec) -> Iterator[str]:
 
 
 def lacking(name: str, feature: Feature, words: str) -> str:
-    """The reason that a backend lacks the feature in ``words``, and the backends that have it."""
+    """The reason that a backend lacks a feature, which stands in ``words``, and who has it."""
     others = backends_that(lambda traits: feature in traits.can)
     have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"
     return f"backend {name} has no {words}; {have}"

@@ -67,7 +67,7 @@ class Dataset:
 
     @cached_property
     def computed(self) -> dict[Hashable, Any]:
-        """Values computed from these tables, or the reasons why they cannot be, for repeated requests."""
+        """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
         return {}
 
     @cached_property
@@ -136,7 +136,7 @@ class Dataset:
         return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
 
     def arrivals(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
-        """Packets at each receiver so far, by column (ARRIVAL_COLUMNS), in order of time; empty where nothing marks."""
+        """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
         table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 

@@ -29,7 +29,7 @@ _SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # 
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run from its folder; ``achieved`` and the reports are the plain JSON data of their files."""
+    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files."""
 
     end_us: int | None
     achieved: dict[str, Any]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which experiments an artifact rests on: those of the figures that show it and of the claims about it.
 
-Owns the derivation: a manifest need not repeat figures.yaml and claims.yaml.
+Owns the derivation, so that a manifest need not list what figures.yaml and claims.yaml say.
 """
 
 from __future__ import annotations

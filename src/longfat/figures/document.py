@@ -156,7 +156,7 @@ class Catalogue:
 def load_catalogue(path: FilePath) -> Catalogue:
     """What a ``figures.yaml`` says of the paper's catalogue, nothing where there is none.
 
-    The drawing of the figures is not checked.
+    How the figures are drawn is not looked at.
     Raises StudyError when it cannot be read.
     """
     if not path.exists():

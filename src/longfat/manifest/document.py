@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of a YAML file next to study.yaml: one list of named entries, with all problems at once.
+"""Loading of a YAML file beside study.yaml: one list of named entries, with all problems at once.
 
-Must not know the entries: the caller's model and check do.
+Must not know what the entries are: the caller's model and check do.
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
     names = [flow.name for flow in experiment.every_flow]
     if double := next((name for name in names if names.count(name) > 1), None):
-        yield Finding(
-            ("flows",), f"flow {double!r} is given twice, counting the names that `count` makes; names are unique"
-        )
+        yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
         if flow.sender == flow.receiver:
             yield Finding(("flows", index, "to"), f"{flow.name!r} goes from {flow.sender!r} to itself")
@@ -56,11 +54,11 @@ def _single_flows(experiment: Experiment) -> list[tuple[str, int, Flow | Web]]:
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
     if not experiment.traffic:
-        yield Finding(("flows",), "is required here but missing: an experiment needs flows, or web traffic")
+        yield Finding(("flows",), "is required here and missing: an experiment needs flows, or web traffic")
     names = {flow.name for flow in experiment.every_flow}
     for index, web in enumerate(experiment.web):
         if web.name in names:
-            yield Finding(("web", index, "name"), f"{web.name!r} is also the name of a flow; names are unique")
+            yield Finding(("web", index, "name"), f"{web.name!r} is the name of a flow too; names are unique")
 
 
 def _web_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
@@ -86,7 +84,7 @@ def _udp_findings(experiment: Experiment) -> Iterator[Finding]:
     names = {one.name for one in experiment.traffic}
     for index, udp in enumerate(experiment.udp):
         if udp.name in names:
-            yield Finding(("udp", index, "name"), f"{udp.name!r} is also the name of TCP traffic; names are unique")
+            yield Finding(("udp", index, "name"), f"{udp.name!r} is the name of TCP traffic too; names are unique")
         if udp.sender == udp.receiver:
             yield Finding(("udp", index, "to"), f"{udp.name!r} goes from {udp.sender!r} to itself")
         if udp.swing.value > udp.mean.value:

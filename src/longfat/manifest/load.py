@@ -61,7 +61,7 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
 
 
 def load_header(path: FilePath) -> Header:
-    """The header of a ``study.yaml``; its experiments are not checked.
+    """Only what a ``study.yaml`` says beside its experiments, which are not looked at.
 
     Raises StudyError when it cannot be read or the header has problems.
     """
@@ -79,7 +79,7 @@ def load_header(path: FilePath) -> Header:
 def _refuse_format_1(source: Source, path: FilePath) -> None:
     """Raise StudyError for a study of the former format: all else that is wrong with it would be noise."""
     if isinstance(source.data, dict) and source.data.get("format") == 1:
-        message = "format 1 belongs to earlier versions; this version reads format 2"
+        message = "format 1 is that of earlier versions; this one reads format 2"
         problem = source.problem(Finding(("format",), message, f"`longfat convert {path.parent}` rewrites it"))
         raise StudyError("the study is of format 1", problems=(problem,))
 

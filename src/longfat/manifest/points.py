@@ -20,7 +20,7 @@ from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unkn
 from longfat.manifest.sweep import Cell, Level, Records
 
 SWEPT_SECTIONS = ("path", "topology", "hosts", "flows", "web", "udp", "probes", "drops", "kernel")
-PACKET = "packet"  # the name of the largest packet in formulas: the MTU of the experiment's links
+PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
 
 
 @dataclass

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from longfat.dataset.load import Dataset, Run, Series
 
-Array = npt.NDArray[np.float64]  # of one dimension unless stated otherwise
+Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
 Row = Mapping[str, Any]
 
 
@@ -242,7 +242,7 @@ class Source:
     by_flow: bool = False
 
 
-# The sources that a metric may request, by annotation.
+# What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
 WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]

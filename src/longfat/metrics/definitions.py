@@ -57,7 +57,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _globals_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The global names that a function, or the functions of a class, use, with their values."""
+    """The global names that a function, or the functions of a class, use, with what they stand for."""
     if inspect.isclass(value):
         for member in vars(value).values():
             member = getattr(member, "fget", None) or getattr(member, "func", None) or member

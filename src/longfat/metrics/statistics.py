@@ -294,7 +294,7 @@ def _combined(
     bounds: tuple[float, float],
     origin: float | None,
 ) -> Estimate:
-    """The combination of two, to first order. An exact number (no runs) does not affect the number of runs."""
+    """What two make together, to first order. An exact number (no runs) has no say in how many runs there are."""
     strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
     for key, one in b.strata.items():
         other = one.weighed(weight_b)

@@ -112,7 +112,7 @@ def read_verdicts(results: Path) -> list[Verdict]:
 
 
 def read_origin(results: Path) -> Origin:
-    """The grounds of the verdicts. Raises RigError like ``read_verdicts``."""
+    """What the verdicts rest on. Raises RigError like ``read_verdicts``."""
     return _read(results)[1]
 
 
