@@ -12,6 +12,8 @@ from longfat.figures.document import load_figures
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
+from longfat.relations.bind import experiments_of, first_experiment
+from longfat.relations.syntax import parse
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -138,6 +140,15 @@ def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:
     slac, folder = study("slac-2003"), EXPERIMENTS / "slac-2003"
     assert experiments_named(folder, slac, ["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
     assert experiments_named(folder, slac, ["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
+
+
+def test_a_loop_over_experiments_is_about_each_of_them() -> None:
+    vista = study("vista-2006")
+    relation = parse(
+        "together[test, ctcp] > together[test, other] for test in [one-caltech, pair] for other in [standard]"
+    )
+    assert experiments_of(relation, vista) == ("one-caltech", "pair")
+    assert first_experiment(relation, vista) == "one-caltech"
 
 
 def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_nearest() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longfat.metrics import windows
-from longfat.metrics.data import NoValue, Port, Samples
+from longfat.metrics.data import NoValue, Samples
 
 OPEN, RECOVERY = 0.0, 3.0
 
@@ -65,9 +65,3 @@ def test_a_cut_soon_after_another_is_a_repeated_one() -> None:
     assert windows.repeated_cuts(samples, 1e6) == 1
     assert windows.repeated_cuts(samples, 1e6, 2e6) == 0
     assert windows.repeated_cuts(samples, 10e6) == 2
-
-
-def test_a_queue_is_derived_from_how_far_the_rtt_varies() -> None:
-    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
-    found = samples(srtt_us=[0, 71_000, 82_535], min_rtt_us=[0, 71_000, 71_000])
-    assert windows.derived_queue_packets(found, port, 1538) == pytest.approx(375, rel=1e-3)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longfat.metrics.cuts import cut_places, cut_times_us
-from longfat.metrics.data import Bottleneck, Connection, NoValue, Samples
+from longfat.metrics.data import Connection, NoValue, Samples
 from longfat.metrics.registry import metric
 
 
@@ -59,16 +59,6 @@ def least_threshold_segments(samples: Connection, since_us: float | None = None)
 def repeated_cuts(samples: Connection, within_us: float, since_us: float | None = None) -> float:
     """Cuts of the congestion window that follow another within the time."""
     return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())
-
-
-@metric("packets", "queue that the RTT tells of", name="derived_queue")
-def derived_queue_packets(samples: Connection, port: Bottleneck, segment_bytes: float) -> float:
-    """Packets whose sending takes as long as the RTT varies: highest less smallest, at the bottleneck's rate."""
-    known = samples.srtt_us > 0
-    if not known.any():
-        raise NoValue("no RTT was sampled in the window")
-    delay_us = float(samples.srtt_us[known].max() - samples.min_rtt_us[known].min())
-    return delay_us * port.rate_bps / 8e6 / segment_bytes
 
 
 def _cuts_since(samples: Samples, since_us: float | None) -> npt.NDArray[np.intp]:

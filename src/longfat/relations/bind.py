@@ -308,19 +308,21 @@ def _without(term: Term, variable: str) -> Term:
 
 def first_experiment(relation: Relation, study: Study) -> str:
     """The experiment of the relation's first metric. Raises RelationError when it names none."""
-    term = next(terms_of(relation.claim))
+    term, scope = next(terms_of(relation.claim)), Scope(study, relation.where)
     for loop in relation.loops:
-        term = _without(term, loop.variable)
-    return _experiment_of(term, Scope(study, relation.where))[0].id
+        if loop.listed:  # the values may be experiments
+            scope = scope.having(loop.variable, loop.listed[0], (term,))
+        else:
+            term = _without(term, loop.variable)
+    return _experiment_of(term, scope)[0].id
 
 
 def experiments_of(relation: Relation, study: Study) -> tuple[str, ...]:
     """The experiments whose runs a relation is about, in the order in which it names them. Raises RelationError."""
     found: dict[str, None] = {}
-    for term in terms_of(relation.claim):
-        for loop in relation.loops:
-            term = _without(term, loop.variable)
-        found[_experiment_of(term, Scope(study, relation.where))[0].id] = None
+    for scope in scopes(relation, study, values_in_study(study)):
+        for term in terms_of(relation.claim):
+            found[_experiment_of(term, scope)[0].id] = None
     return tuple(found)
 
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics that studies bring along: from samples with known answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from longfat.metrics import METRICS
+from longfat.metrics.data import NoValue, Port, Samples
+from longfat.metrics.registry import load_own_metrics
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+STEP = 1e4
+OPEN, CWR, RECOVERY, UNSET = 0, 2, 3, 2**31 - 1
+
+
+@pytest.fixture
+def kelly() -> Iterator[ModuleType]:
+    """The metrics of kelly-2003, as a module."""
+    yield from _loaded("kelly-2003")
+
+
+@pytest.fixture
+def vista() -> Iterator[ModuleType]:
+    """The metrics of vista-2006, as a module."""
+    yield from _loaded("vista-2006")
+
+
+def _loaded(study: str) -> Iterator[ModuleType]:
+    name, before = f"longfat_metrics_of_{study.replace('-', '_')}", dict(METRICS)
+    known = sys.modules.get(name)
+    if known is None:
+        load_own_metrics(EXPERIMENTS / study)
+    yield sys.modules[name]
+    if known is None:
+        METRICS.clear()
+        METRICS.update(before)
+        del sys.modules[name]
+
+
+def samples_of(*rows: tuple[int, int, int]) -> Samples:
+    """A sample each 10 ms: ca_state, congestion window and ssthresh in segments."""
+    state, cwnd, ssthresh = np.array(rows, dtype=float).T
+    return Samples(STEP * np.arange(len(rows)), state, cwnd, ssthresh, acked=np.zeros(len(rows)))
+
+
+def test_growth_back_is_reckoned_from_the_end_of_fast_recovery(kelly: ModuleType) -> None:
+    recovery = [(RECOVERY, 20, 20)] * 10
+    climb = [(OPEN, 20 + k, 20) for k in range(25)]
+    # Samples 2 to 11 are the recovery; 20 segments at sample 12, 39 segments, all but one, at sample 31.
+    samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), *recovery, *climb)
+    assert kelly.grown_back(samples) == pytest.approx(0.19)
+
+
+def test_a_window_that_does_not_grow_back_gives_no_value(kelly: ModuleType) -> None:
+    climb = [(OPEN, 20 + k, 20) for k in range(10)]
+    with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends after 0\.1 s of growth"):
+        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), *climb))
+    with pytest.raises(NoValue, match="no window below the 40 segments"):
+        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), (OPEN, 40, 20)))
+    with pytest.raises(NoValue, match="ends in the first recovery"):
+        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20)))
+    with pytest.raises(NoValue, match="never cut"):
+        kelly.grown_back(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
+
+
+def rtts(*srtt_us: float) -> Samples:
+    """A sample each 100 ms of an RTT whose smallest is 71 ms; 0 is one that is not known."""
+    srtt = np.array(srtt_us)
+    still = np.zeros(len(srtt))
+    least = np.where(srtt > 0, 71_000.0, 0)
+    return Samples(1e5 * np.arange(len(srtt)), still, still, still, still, srtt_us=srtt, min_rtt_us=least)
+
+
+def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_trip(vista: ModuleType) -> None:
+    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    full, delayed = 82_535.0, 90_000.0
+    lasting = rtts(0, 71_000, full, full, delayed, full, 71_000)
+    assert vista.derived_queue_packets(lasting, port, 1538) == pytest.approx(375, rel=1e-3)
+    assert vista.derived_queue_packets(rtts(71_000, 71_000, delayed, 71_000), port, 1538) == 0
+
+
+def test_a_queue_is_not_derived_from_less_than_a_round_trip(vista: ModuleType) -> None:
+    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    with pytest.raises(NoValue, match="no RTT was sampled"):
+        vista.derived_queue_packets(rtts(0, 0), port, 1538)
+    with pytest.raises(NoValue, match="less than a round trip"):
+        vista.derived_queue_packets(rtts(0, 71_000), port, 1538)
