@@ -70,11 +70,18 @@ PARTS: dict[str, Part] = {
     "figures": _part(
         "figures and tables, one module for each kind", "relations", "metrics", "dataset", "manifest", "plan.model"
     ),
+    "studies": _part(
+        "a study's folder, opened: its files, read once, and the experiments behind its artifacts",
+        "figures",
+        "relations",
+        "manifest",
+    ),
     "convert": _part(
         "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
     "report": _part(
         "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "studies",
         "figures",
         "relations",
         "dataset",
@@ -84,6 +91,7 @@ PARTS: dict[str, Part] = {
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
+        "studies",
         "figures",
         "relations",
         "metrics",

@@ -21,6 +21,7 @@ from rich.console import Console
 from longfat.builds import oci
 from longfat.builds.oci import OciBuild
 from longfat.report.reference import compare
+from longfat.studies import StudyFolder
 from longfat.verbs.oci import build
 
 pytestmark = pytest.mark.docker
@@ -101,7 +102,7 @@ def test_the_smoke_study_ends_in_a_container_as_it_does_outside(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "report: /results/_smoke/report.html" in done.stdout
     assert (results / "_smoke/report.html").stat().st_uid == user
-    match = compare(results / "_smoke", STUDY)
+    match = compare(results / "_smoke", StudyFolder(STUDY))
     if match.status == "no_reference":
         pins = json.loads((results / "_smoke/lock.json").read_text())["pins"]
         pytest.skip(f"no reference for kernel {pins['kernel'][:12]} and image {pins['image'][:12]}")

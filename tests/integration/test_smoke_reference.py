@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from longfat.report.reference import compare
+from longfat.studies import StudyFolder
 
 pytestmark = pytest.mark.virtual
 
@@ -40,7 +41,7 @@ def busy_cores() -> Iterator[None]:
 def test_the_smoke_study_ends_with_the_reference_of_the_repository(tmp_path: Path) -> None:
     done = reproduce(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    match = compare(tmp_path, STUDY)
+    match = compare(tmp_path, StudyFolder(STUDY))
     if match.status == "no_reference":
         pins = json.loads((tmp_path / "lock.json").read_text())["pins"]
         pytest.skip(f"no reference for kernel {pins['kernel'][:12]} and image {pins['image'][:12]}")
@@ -50,7 +51,7 @@ def test_the_smoke_study_ends_with_the_reference_of_the_repository(tmp_path: Pat
 
 def test_a_busy_machine_gives_the_same_dataset(tmp_path: Path, busy_cores: None) -> None:
     assert reproduce(tmp_path / "busy").returncode == 0
-    reference = compare(tmp_path / "busy", STUDY)
+    reference = compare(tmp_path / "busy", StudyFolder(STUDY))
     if reference.status == "no_reference":
         assert reproduce(tmp_path / "again").returncode == 0
         files = [sorted((tmp_path / name / "dataset").iterdir()) for name in ("busy", "again")]

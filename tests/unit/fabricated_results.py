@@ -17,6 +17,8 @@ from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
 from longfat.plan import PlannedRun, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
+from longfat.relations.judge import Verdict, judge
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -123,6 +125,12 @@ def write_results(
             if bend:
                 bend(run, bundle.folder)
             bundle.commit(RunFacts(run.run_id, "ok", None, 1, "fake", 0.0, "2000-01-01T00:00:00Z"))
+
+
+def judge_study(results: Path, study: Path) -> list[Verdict]:
+    """The verdicts of a study's folder on results, written there too."""
+    folder = StudyFolder(study)
+    return judge(results, folder.study, folder.claims)
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

@@ -7,18 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results, write_study
+from fabricated_results import judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
 from longfat.metrics.statistics import exactly
-from longfat.relations.claims import load_claims
 from longfat.relations.counting import Counted, VerdictWord, apart, tally, total
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.gates import without_oracle
-from longfat.relations.judge import judge, read_origin
+from longfat.relations.judge import read_origin
 from longfat.relations.limits import Agreement, Limits, fallen
+from longfat.studies import StudyFolder
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
@@ -39,12 +39,12 @@ def claim(name: str, relation: str, *fields: str, artifact: str = "fig-1") -> st
 def problems(tmp_path: Path, *claims: str) -> str:
     study = write_study(tmp_path, claims=HEAD + "".join(claims))
     with pytest.raises(StudyError) as caught:
-        load_claims(study / "claims.yaml")
+        _ = StudyFolder(study).claims
     return str(caught.value)
 
 
 def accepted(tmp_path: Path, *claims: str) -> int:
-    return len(load_claims(write_study(tmp_path, claims=HEAD + "".join(claims)) / "claims.yaml"))
+    return len(StudyFolder(write_study(tmp_path, claims=HEAD + "".join(claims))).claims)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_c
 def test_claims_without_the_papers_numbers_are_counted(tmp_path: Path) -> None:
     text = HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{FAST} > {SLOW}") + claim("c", f"{FAST} > 100")
     study = write_study(tmp_path, claims=text)
-    known = load_claims(study / "claims.yaml")
+    known = StudyFolder(study).claims
     assert without_oracle(known, load_study(study / "study.yaml")) == ["b"]
 
 
@@ -131,7 +131,7 @@ def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
     results: Path, tmp_path: Path, needs: str, verdict: str, reason: str | None
 ) -> None:
     study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
-    (found,) = judge(results, study)
+    (found,) = judge_study(results, study)
     assert found.verdict == verdict
     assert (reason or "") in str(found.reason)
 
@@ -182,9 +182,9 @@ def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
 
 def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{SLOW} > 1"))
-    first = keep_first(tmp_path, load_claims(study / "claims.yaml"), before_runs=True)
+    first = keep_first(tmp_path, StudyFolder(study).claims, before_runs=True)
     write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 990") + claim("c", f"{SLOW} > 1"))
-    now = load_claims(study / "claims.yaml")
+    now = StudyFolder(study).claims
     again = keep_first(tmp_path, now, before_runs=False)
     assert again == first
     assert list(changes(again, now)) == [f"a, relation: was {FAST} = 900, is {FAST} = 990", "b: removed", "c: added"]
@@ -192,10 +192,10 @@ def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_
 
 def test_words_of_a_claim_may_change_without_a_word_and_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
-    known = load_claims(study / "claims.yaml")
+    known = StudyFolder(study).claims
     keep_first(tmp_path, known, before_runs=True)
     write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900").replace("Something", "Another"))
-    assert not list(changes(keep_first(tmp_path, known, False), load_claims(study / "claims.yaml")))
+    assert not list(changes(keep_first(tmp_path, known, False), StudyFolder(study).claims))
     (tmp_path / "claims-first.json").write_text("{", encoding="ascii")
     with pytest.raises(RigError, match="the first claims of these results cannot be read"):
         keep_first(tmp_path, known, False)
@@ -204,11 +204,11 @@ def test_words_of_a_claim_may_change_without_a_word_and_damaged_first_claims_are
 def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:
     (results / "claims-first.json").unlink(missing_ok=True)
     study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100"))
-    judge(results, study)
+    judge_study(results, study)
     before = read_origin(results)
     assert (before.claims_sha256, before.changes) == (before.first_sha256, ())
     write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 200"))
-    judge(results, study)
+    judge_study(results, study)
     after = read_origin(results)
     assert after.first_sha256 == before.first_sha256 != after.claims_sha256
     assert after.sentence.endswith("and have changed since")

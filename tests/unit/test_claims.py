@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
-from fabricated_results import CLAIMS, change_json, write_results, write_study
+from fabricated_results import CLAIMS, change_json, judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.plan import PlannedRun
-from longfat.relations.claims import load_claims
-from longfat.relations.judge import Verdict, judge, read_verdicts
+from longfat.relations.judge import Verdict, read_verdicts
 from longfat.relations.limits import Limits
+from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 HEAD = "format: 2\nstudy: small\nclaims:\n"
@@ -30,7 +30,7 @@ def claim(relation: str, name: str = "one") -> str:
 def problems(tmp_path: Path, text: str) -> str:
     study = write_study(tmp_path, claims=text)
     with pytest.raises(StudyError) as caught:
-        load_claims(study / "claims.yaml")
+        _ = StudyFolder(study).claims
     return str(caught.value)
 
 
@@ -50,7 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
     study = write_study(tmp_path, claims=HEAD + claim(relation))
-    return judge(results, study)[0]
+    return judge_study(results, study)[0]
 
 
 STANDARD = "goodput[delay, standard, window > 1 MiB]"
@@ -124,7 +124,7 @@ def test_of_several_relations_each_must_hold(results: Path, tmp_path: Path) -> N
     holds, fails = "quotient(numerator=3, denominator=2) = 1.5", "quotient(numerator=3, denominator=2) > 2"
     for second, verdict in ((holds, "reproduced"), (fails, "not_reproduced")):
         text = HEAD + claim("X").replace("'X'", f"['{holds}', '{second}']")
-        (found,) = judge(results, write_study(tmp_path / verdict, claims=text))
+        (found,) = judge_study(results, write_study(tmp_path / verdict, claims=text))
         assert found.verdict == verdict
         assert len(found.evidence) == 2
 
@@ -167,7 +167,7 @@ def test_the_evidence_of_a_rank_names_value_and_both_quantities(results: Path, t
 
 def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp_path: Path) -> None:
     text = HEAD + claim("X").replace("relation: 'X'", "not_testable: no capture unit")
-    (found,) = judge(results, write_study(tmp_path, claims=text))
+    (found,) = judge_study(results, write_study(tmp_path, claims=text))
     assert (found.verdict, found.reason, found.evidence) == ("not_testable", "no capture unit", ())
 
 
@@ -175,7 +175,7 @@ def test_a_claim_whose_runs_are_missing_is_not_measured_and_says_which(tmp_path:
     study = write_study(tmp_path)
     write_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop" or run.repetition == 2)
     build_dataset(tmp_path)
-    verdicts = {verdict.claim: verdict for verdict in judge(tmp_path, study)}
+    verdicts = {verdict.claim: verdict for verdict in judge_study(tmp_path, study)}
     assert verdicts["halves"].verdict == "not_measured"
     assert "0 of 1 repetitions are valid, at least 2 are needed: run missing (1 x)" in str(verdicts["halves"].reason)
     assert verdicts["window-limits"].verdict == "not_measured"
@@ -189,7 +189,7 @@ def test_a_claim_on_an_experiment_outside_the_lock_is_not_measured(tmp_path: Pat
     (study / "study.yaml").write_text(text, encoding="utf-8")
     (study / "claims.yaml").write_text(CLAIMS.replace("one-drop", "renamed"), encoding="utf-8")
     build_dataset(tmp_path)
-    last = judge(tmp_path, study)[-1]
+    last = judge_study(tmp_path, study)[-1]
     assert (last.verdict, last.reason) == (
         "not_measured",
         "outstanding data after over before the drop of renamed: the lock has no such run of experiment 'renamed'",
@@ -198,10 +198,10 @@ def test_a_claim_on_an_experiment_outside_the_lock_is_not_measured(tmp_path: Pat
 
 def test_judging_twice_gives_the_same_bytes_and_reads_back(results: Path, tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    given = judge(results, study)
+    given = judge_study(results, study)
     before = (results / "verdicts.json").read_bytes()
     assert read_verdicts(results) == given
-    judge(results, study)
+    judge_study(results, study)
     assert (results / "verdicts.json").read_bytes() == before
     assert json.loads(before)["verdicts"][0]["claim"] == "window-limits"
     assert not list(results.glob(".verdicts*"))
@@ -318,7 +318,7 @@ def with_table(tmp_path: Path, cells: str = CELLS, document: str = TABLE) -> Pat
 
 
 def test_the_cells_of_a_table_are_claims(results: Path, tmp_path: Path) -> None:
-    small, large = judge(results, with_table(tmp_path))
+    small, large = judge_study(results, with_table(tmp_path))
     assert (small.claim, small.paper, small.where) == ("small", "280 ± 10 Mb/s", "table 1")
     assert (large.statement, large.verdict) == ("A window of 8 MiB gives 940 Mb/s.", "inconclusive")
     assert "repetitions would decide" in str(large.reason)
@@ -339,7 +339,7 @@ def test_the_cells_of_a_table_are_claims(results: Path, tmp_path: Path) -> None:
 )
 def test_a_faulty_table_is_refused_with_file_and_line(tmp_path: Path, cells: str, document: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_claims(with_table(tmp_path, cells, document) / "claims.yaml")
+        _ = StudyFolder(with_table(tmp_path, cells, document)).claims
     assert message in str(caught.value)
 
 
@@ -355,7 +355,7 @@ def test_limits_are_those_of_the_policy() -> None:
 
 @pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
 def test_the_claims_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
-    claims = load_claims(ROOT / "experiments" / study / "claims.yaml")
+    claims = StudyFolder(ROOT / "experiments" / study).claims
     assert len({claim.id for claim in claims}) == len(claims) > 0
 
 
@@ -377,7 +377,7 @@ tables:
 
 
 def test_a_row_of_several_numbers_is_a_claim_and_one_without_a_claim_is_none(tmp_path: Path) -> None:
-    small, large = load_claims(with_table(tmp_path, WIDE, SEVERAL) / "claims.yaml")
+    small, large = StudyFolder(with_table(tmp_path, WIDE, SEVERAL)).claims
     assert (small.id, large.id) == ("small", "large")
     assert (small.statement, small.paper) == ("A window of 1 MiB gives either about the same.", "280 and 290 Mb/s")
     assert [relation.text for relation in large.relations] == [
@@ -402,5 +402,5 @@ def test_a_row_of_several_numbers_is_a_claim_and_one_without_a_claim_is_none(tmp
 )
 def test_a_faulty_template_of_a_row_is_refused_with_its_place(tmp_path: Path, document: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_claims(with_table(tmp_path, WIDE, document) / "claims.yaml")
+        _ = StudyFolder(with_table(tmp_path, WIDE, document)).claims
     assert message in str(caught.value)

@@ -10,7 +10,8 @@ from converting import study
 
 from longfat.convert import converted_claims
 from longfat.errors import StudyError
-from longfat.relations.claims import load_claims
+from longfat.manifest.source import read_source
+from longfat.relations.claims import claims_of
 
 HEAD = "format: 1\nstudy: small\nclaims:\n"
 A_CLAIM = """\
@@ -34,7 +35,7 @@ def relations(folder: Path, test: str) -> list[str]:
     """The relations of a claim with the test, as format 2 reads them."""
     new = converted(folder, HEAD + A_CLAIM.format(id="one", test=test))
     (folder / "claims.yaml").write_text(new, encoding="utf-8")
-    (claim,) = load_claims(folder / "claims.yaml", study())
+    (claim,) = claims_of(read_source(folder / "claims.yaml"), study())
     return [relation.text for relation in claim.relations]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from longfat.manifest import load_study
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
-from longfat.relations.claims import load_claims
+from longfat.studies import StudyFolder
 from longfat.verbs.crosscheck import STUDY, together
 
 FOLDER = Path(__file__).parents[2] / "experiments" / STUDY
@@ -34,7 +34,7 @@ def test_a_backend_that_the_study_does_not_name_runs_it_too() -> None:
 def test_a_claim_may_choose_by_backend() -> None:
     study = load_study(FOLDER / "study.yaml")
     assert all("backend" in experiment.factors for experiment in study.experiments)
-    texts = [relation.text for claim in load_claims(FOLDER / "claims.yaml", study) for relation in claim.relations]
+    texts = [relation.text for claim in StudyFolder(FOLDER).claims for relation in claim.relations]
     assert all("backend" in text for text in texts)
 
 

@@ -40,6 +40,7 @@ def test_the_tables_have_exactly_the_declared_columns(study: Path, tmp_path: Pat
     build_dataset(tmp_path)
     schemas = {
         "flows": columns.FLOWS,
+        "achieved": columns.ACHIEVED,
         "sockets": columns.SOCKETS,
         "queues": columns.QUEUES,
         "outstanding": columns.OUTSTANDING,
@@ -83,6 +84,27 @@ def test_a_run_with_a_wrong_rate_is_invalid_but_its_flows_are_kept(study: Path, 
     bad = next(run for run in dataset.runs if run.status == "invalid")
     assert bad.reason == "rate_bps of client1-eth0 is 9 bit/s, declared 1000000000 bit/s"
     assert bad.run_id in dataset.flows
+
+
+def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_makes_the_run_invalid(
+    study: Path, tmp_path: Path
+) -> None:
+    def bend(run: PlannedRun, folder: Path) -> None:
+        if run.experiment == "one-drop":
+            change_json(folder / "achieved.json", lambda data: data["interfaces"][0].update(drops="many"))
+
+    write_results(study, tmp_path, bend)
+    build_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
+    good, bad = (next(run for run in dataset.runs if run.status == status) for status in ("ok", "invalid"))
+    shaped = [row for row in dataset.achieved[good.run_id] if row["rate_bps"]]
+    assert next((row["interface"], row["rate_bps"], row["queue_kind"]) for row in shaped) == (
+        "client1-eth0",
+        1_000_000_000,
+        "pfifo",
+    )
+    assert bad.reason is not None
+    assert bad.reason.startswith("achieved.json: what was read back of the interfaces cannot be read")
 
 
 def test_a_file_of_another_shape_makes_the_run_invalid_and_is_named(study: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from longfat.evidence.store import Place, Rows, by_place, read_rows
 from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
 from longfat.metrics.definitions import definition_digest
-from longfat.relations.claims import read_claims
+from longfat.studies import StudyFolder
 from longfat.verbs import decide as verb
 from longfat.verbs.decide import Wanted, decide, seconds_of
 
@@ -71,7 +71,9 @@ def rows_of(study: Path, goodput: Mapping[str, Sequence[float]], shuffle: int = 
 
 
 def chooser(study: Path, goodput: Mapping[str, Sequence[float]], shuffle: int = 0, only: Sequence[str] = ()) -> Chooser:
-    found = evidence_of(study, [EPOCH], epoch=EPOCH.name, rows=rows_of(study, goodput, shuffle), profile="paper")
+    found = evidence_of(
+        StudyFolder(study), [EPOCH], epoch=EPOCH.name, rows=rows_of(study, goodput, shuffle), profile="paper"
+    )
     assert found is not None
     (ground,) = found.grounds
     assert isinstance(ground, Ground)
@@ -199,4 +201,4 @@ def test_budgets_and_claims_that_there_are_not_are_errors(study: Path) -> None:
 
 def test_the_epochs_folder_is_beside_the_kernels(study: Path) -> None:
     assert FOLDER.parts == ("kernels", "epochs")
-    assert len(read_claims(study, load_study(study / "study.yaml"))) == 3
+    assert len(StudyFolder(study).claims) == 3

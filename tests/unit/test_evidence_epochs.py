@@ -17,6 +17,7 @@ from longfat.errors import RigError, StudyError
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, read_epochs, united, write_epoch
 from longfat.evidence.judged import evidence_of
 from longfat.plan.lockfile import read_lock
+from longfat.studies import StudyFolder
 from longfat.verbs import evidence
 
 HERE = Combination.of(FakeBackend().pins())
@@ -79,7 +80,7 @@ def test_one_whose_canaries_differ_is_refused_and_may_begin_a_new_epoch_while_th
     assert "9 runs added" in add(root / "results" / "small", new_epoch=True)
     epochs = read_epochs(root / FOLDER)
     assert [epoch.name for epoch in epochs] == [older.name, old.name]
-    newest, dated = evidence_of(study, epochs), evidence_of(study, epochs, epoch=older.name)
+    newest, dated = evidence_of(StudyFolder(study), epochs), evidence_of(StudyFolder(study), epochs, epoch=older.name)
     assert newest is not None and dated is not None
     assert (newest.epoch, dated.epoch) == (old.name, older.name)
     assert newest.runs == dated.runs == 9

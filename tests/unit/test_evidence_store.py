@@ -19,9 +19,9 @@ from longfat.evidence.judged import evidence_of
 from longfat.evidence.rows import Conflict, Row, ValueKey, united
 from longfat.evidence.store import read_rows
 from longfat.manifest.load import load_study
-from longfat.relations.claims import read_claims
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
+from longfat.studies import StudyFolder
 from longfat.verbs import evidence
 from longfat.verbs.verdicts import verdicts
 
@@ -45,7 +45,7 @@ def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """The verdicts by the evidence, and what was left out."""
-    found = evidence_of(study, read_epochs(root / FOLDER), **choice)
+    found = evidence_of(StudyFolder(study), read_epochs(root / FOLDER), **choice)
     assert found is not None
     return {item.verdict.claim: item.verdict.verdict for item in found.verdicts()}, found.exclusions
 
@@ -72,9 +72,9 @@ def git(folder: Path, *arguments: str) -> str:
 def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tmp_path: Path) -> None:
     known = load_study(study / "study.yaml")
     grounds = Grounds(known, load_dataset(tmp_path / "results" / "small"))
-    from_dataset = [decide(claim, grounds) for claim in read_claims(study, known)]
+    from_dataset = [decide(claim, grounds) for claim in StudyFolder(study).claims]
     shutil.rmtree(tmp_path / "results")
-    found = evidence_of(study, read_epochs(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
     assert [item.verdict for item in found.verdicts()] == from_dataset
     assert [item.profile for item in found.verdicts()] == ["paper", "paper"]
@@ -248,7 +248,7 @@ def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: 
     (study / "claims.yaml").write_text(
         CLAIMS.replace("drop_ratio[one-drop, at=1500 ms] = 0.5", "goodput[one-drop] > 1")
     )
-    found = evidence_of(study, read_epochs(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
     assert found is not None
     (halves,) = (item.verdict for item in found.verdicts() if item.verdict.claim == "halves")
     assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)

@@ -13,10 +13,10 @@ from fabricated_results import bytes_of, change_json, write_results, write_study
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures import style
-from longfat.figures.document import load_figures
 from longfat.figures.drawing import Drawing, draw
 from longfat.plan import PlannedRun
 from longfat.report.opened import OpenedStudy, draw_all
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -151,7 +151,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     study = write(folder)
     write_results(study, folder, scatter)
     build_dataset(folder)
-    return OpenedStudy(folder, study)
+    return OpenedStudy(folder, StudyFolder(study))
 
 
 def note(drawing: Drawing) -> str:
@@ -196,7 +196,7 @@ def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy)
     gains = {(row[0], row[1]): row for row in opened.show("gain").data.rows}
     assert {series for _, series in gains} == {"highspeed", "scalable"}
     over = FIGURES.replace("    over: standard\n", "")
-    plain = load_figures(write(opened.results / "plain", over) / "figures.yaml").figure("gain")
+    plain = StudyFolder(write(opened.results / "plain", over)).figures.figure("gain")
     means = {(row[0], row[1]): row[3] for row in draw(opened.sources, plain).data.rows}
     for (window, series), row in gains.items():
         assert row[3] == pytest.approx(100 * (means[window, series] / means[window, "standard"] - 1))
@@ -218,7 +218,7 @@ def test_many_values_of_x_have_few_labels_and_the_highlighted_one_stands_out(ope
 
 def test_curves_of_two_flows_are_of_one_run_and_the_data_of_all(opened: OpenedStudy) -> None:
     drawing = opened.show("curves")
-    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "outstanding_bytes")
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "outstanding_bytes")
     assert {row[1] for row in drawing.data.rows} == {1, 2, 3}
     assert len(drawing.figure.axes[0].lines) == 2
     assert labels(drawing) == ["HighSpeed TCP", "Standard TCP"]
@@ -227,7 +227,7 @@ def test_curves_of_two_flows_are_of_one_run_and_the_data_of_all(opened: OpenedSt
 
 def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: OpenedStudy) -> None:
     drawing = opened.show("panels")
-    assert drawing.data.columns[2:] == ("window", "first", "flow", "t_s", "throughput_mbps")
+    assert drawing.data.columns[3:] == ("window", "first", "flow", "t_s", "throughput_mbps")
     panels = drawing.figure.axes
     assert [panel.get_title("left") for panel in panels] == [f"window = {size << 20}" for size in (1, 4, 8)]
     assert len({panel.get_ylim() for panel in panels}) == 1
@@ -238,7 +238,7 @@ def test_panels_share_their_scale_and_have_a_curve_for_each_value(opened: Opened
 
 def test_throughput_is_in_the_unit_asked_for(opened: OpenedStudy) -> None:
     text = FIGURES.replace("    unit: Mb/s\n", "")
-    spec = load_figures(write(opened.results / "bytes", text) / "figures.yaml").figure("panels")
+    spec = StudyFolder(write(opened.results / "bytes", text)).figures.figure("panels")
     in_bytes = draw(opened.sources, spec).data
     in_bits = opened.show("panels").data
     assert in_bytes.columns[-1] == "throughput_bytes_per_s"
@@ -288,10 +288,10 @@ def test_no_text_of_a_network_lies_on_another(opened: OpenedStudy) -> None:
 
 
 def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> None:
-    draw_all(opened.results, opened.study_dir)
+    draw_all(opened.results, opened.folder)
     first = bytes_of(opened.results / "figures")
-    assert len(first) == 3 * len(opened.figures.figures)
-    draw_all(opened.results, opened.study_dir)
+    assert len(first) == 3 * len(opened.folder.figures.figures)
+    draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
     rows = list(csv.reader(first["crowd.csv"].decode().splitlines()))
     assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high"]
@@ -301,8 +301,8 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
     study = write(tmp_path)
     write_results(study, tmp_path, omit=lambda run: True)
     build_dataset(tmp_path)
-    opened = OpenedStudy(tmp_path, study)
-    for figure in opened.figures.figures:
+    opened = OpenedStudy(tmp_path, StudyFolder(study))
+    for figure in opened.folder.figures.figures:
         drawing = opened.show(figure.artifact)
         empty = figure.kind != "topology"
         assert (drawing.data.rows == ()) is empty
@@ -337,7 +337,7 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
 def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
-        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert message in str(caught.value)
     assert "figures.yaml:" in str(caught.value)
 
@@ -345,6 +345,6 @@ def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str
 def test_all_that_does_not_agree_is_said_at_once(tmp_path: Path) -> None:
     text = FIGURES.replace("over: standard", "over: cubic").replace("by: first", "by: second")
     with pytest.raises(StudyError, match="has 2 problems") as caught:
-        load_figures(write(tmp_path, text.replace("title: a cable", "title: another cable")) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, text.replace("title: a cable", "title: another cable"))).figures
     assert "unknown first 'cubic'" in str(caught.value)
     assert "unknown factor 'second'" in str(caught.value)

@@ -10,21 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_results import FIGURES, bytes_of, write_results, write_study
+from fabricated_results import FIGURES, bytes_of, judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.errors import RigError, StudyError
 from longfat.figures import KINDS
 from longfat.figures.bars import Bars
-from longfat.figures.document import load_figures
 from longfat.figures.drawing import draw
 from longfat.figures.parts import label_side
 from longfat.figures.style import look, order
 from longfat.figures.timeseries import TimeSeries, curve_data, envelope
-from longfat.relations.judge import judge
 from longfat.report.notebook import run_notebook
 from longfat.report.opened import OpenedStudy, draw_all
+from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,12 +34,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     study = write_study(folder)
     write_results(study, folder)
     build_dataset(folder)
-    judge(folder, study)
-    return OpenedStudy(folder, study)
+    judge_study(folder, study)
+    return OpenedStudy(folder, StudyFolder(study))
 
 
 def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
-    spec = opened.figures.figure("fig-1")
+    spec = opened.folder.figures.figure("fig-1")
     assert isinstance(spec, Bars)
     drawing = draw(opened.sources, spec)
     assert drawing.data.columns == (
@@ -60,7 +59,7 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
 
 
 def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
-    axes = draw(opened.sources, opened.figures.figure("fig-1")).figure.axes[0]
+    axes = draw(opened.sources, opened.folder.figures.figure("fig-1")).figure.axes[0]
     assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
     assert "940 Mb/s" in [text.get_text() for text in axes.texts]
 
@@ -70,21 +69,22 @@ def test_labels_of_lines_that_lie_close_stand_away_from_each_other() -> None:
 
 
 def test_saved_files_are_equal_bytes_each_time_and_the_data_stands_beside(opened: OpenedStudy) -> None:
-    assert draw_all(opened.results, opened.study_dir) == ("fig-1", "fig-2")
+    assert draw_all(opened.results, opened.folder) == ("fig-1", "fig-2")
     first = bytes_of(opened.results / "figures")
-    draw_all(opened.results, opened.study_dir)
+    draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
     assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "png", "svg")]
     rows = list(csv.reader(first["fig-2.csv"].decode().splitlines()))
-    assert rows[0] == ["scenario", "repetition", "t_s", "outstanding_bytes"]
-    assert rows[1][:3] == ["one-drop", "1", "0.0"]
+    assert rows[0] == ["scenario", "repetition", "run_id", "t_s", "outstanding_bytes"]
+    assert (rows[1][:2], rows[1][3]) == (["one-drop", "1"], "0.0")
+    assert any(run.run_id.startswith(rows[1][2]) for run in opened.dataset.runs if run.scenario == "one-drop")
 
 
 def test_an_invalid_or_missing_run_leaves_an_empty_figure_that_says_so(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     write_results(study, tmp_path, omit=lambda run: True)
     build_dataset(tmp_path)
-    opened = OpenedStudy(tmp_path, study)
+    opened = OpenedStudy(tmp_path, StudyFolder(study))
     for artifact in ("fig-1", "fig-2"):
         drawing = opened.show(artifact)
         assert drawing.data.rows == ()
@@ -95,9 +95,9 @@ def test_a_figure_of_an_experiment_that_the_plan_leaves_out_names_the_profile(tm
     study = write_study(tmp_path)
     write_results(study, tmp_path, omit=lambda run: True)
     build_dataset(tmp_path)
-    opened = OpenedStudy(tmp_path, study)
+    opened = OpenedStudy(tmp_path, StudyFolder(study))
     fewer = dataclasses.replace(opened.plan, runs=())
-    for figure in opened.figures.figures:
+    for figure in opened.folder.figures.figures:
         drawing = draw(dataclasses.replace(opened.sources, plan=fewer), figure)
         assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["no run in this plan (profile paper)"]
 
@@ -107,7 +107,7 @@ def test_series_stand_in_the_order_of_their_names_in_the_legend(tmp_path: Path) 
     study = write_study(tmp_path, figures=named)
     write_results(study, tmp_path)
     build_dataset(tmp_path)
-    rows = OpenedStudy(tmp_path, study).show("fig-1").data.rows
+    rows = OpenedStudy(tmp_path, StudyFolder(study)).show("fig-1").data.rows
     assert list(dict.fromkeys(row[1] for row in rows)) == ["highspeed", "standard"]
 
 
@@ -117,8 +117,9 @@ def test_marks_of_the_paper_are_left_out_where_no_run_gives_them_a_scale(tmp_pat
     study = write_study(tmp_path, figures=marked)
     write_results(study, tmp_path, omit=lambda run: True)
     build_dataset(tmp_path)
-    assert draw_all(tmp_path, study) == ("fig-1", "fig-2")
-    assert "high" not in [text.get_text() for text in OpenedStudy(tmp_path, study).show("fig-2").figure.axes[0].texts]
+    assert draw_all(tmp_path, StudyFolder(study)) == ("fig-1", "fig-2")
+    drawn = OpenedStudy(tmp_path, StudyFolder(study)).show("fig-2").figure
+    assert "high" not in [text.get_text() for text in drawn.axes[0].texts]
 
 
 def test_an_unknown_artifact_is_answered_with_the_nearest(opened: OpenedStudy) -> None:
@@ -138,9 +139,9 @@ def test_an_envelope_keeps_the_extremes_and_the_order() -> None:
 
 def test_a_window_of_time_cuts_the_curve(opened: OpenedStudy) -> None:
     text = FIGURES.replace("runs: one-drop\n", "runs: one-drop\n    since: 1 s\n    until: 2 s\n")
-    spec = load_figures(write_study(opened.results / "cut", figures=text) / "figures.yaml").figure("fig-2")
+    spec = StudyFolder(write_study(opened.results / "cut", figures=text)).figures.figure("fig-2")
     assert isinstance(spec, TimeSeries)
-    times = [row[2] for row in curve_data(spec, opened.sources).rows]
+    times = [row[3] for row in curve_data(spec, opened.sources).rows]
     assert (min(times), max(times)) == (1.02, 1.98)
 
 
@@ -154,7 +155,7 @@ def test_faulty_figures_are_refused_with_all_their_problems(tmp_path: Path) -> N
     text = FIGURES.replace("timeseries: fig-2", "curve: fig-2").replace("in MiB", "in MIB")
     study = write_study(tmp_path, figures=text)
     with pytest.raises(StudyError) as caught:
-        load_figures(study / "figures.yaml")
+        _ = StudyFolder(study).figures
     message = str(caught.value)
     assert "figures.yaml has 2 problems" in message
     assert "needs one kind of figure with its artifact, such as `bars: fig-1`; found: none; allowed: bars" in message
@@ -176,7 +177,7 @@ def test_faulty_figures_are_refused_with_all_their_problems(tmp_path: Path) -> N
 def test_a_figure_must_agree_with_the_study(tmp_path: Path, old: str, new: str, message: str) -> None:
     study = write_study(tmp_path, figures=FIGURES.replace(old, new))
     with pytest.raises(StudyError) as caught:
-        load_figures(study / "figures.yaml")
+        _ = StudyFolder(study).figures
     assert message in str(caught.value)
 
 
@@ -193,7 +194,7 @@ LIKE = (
 
 
 def test_a_figure_takes_what_it_does_not_give_from_the_one_it_is_like(tmp_path: Path) -> None:
-    first, _, third = load_figures(write_study(tmp_path, figures=LIKE) / "figures.yaml").figures
+    first, _, third = StudyFolder(write_study(tmp_path, figures=LIKE)).figures.figures
     assert (third.x, third.series, third.artifact) == (first.x, first.series, "fig-3")
     assert (third.title, third.of) == ("goodput of one algorithm", "goodput[delay, highspeed]")
     assert third.marks == ()
@@ -202,13 +203,13 @@ def test_a_figure_takes_what_it_does_not_give_from_the_one_it_is_like(tmp_path: 
 def test_a_figure_is_like_an_earlier_one_of_its_own_kind(tmp_path: Path) -> None:
     for other in ("fig-2", "fig-4"):
         with pytest.raises(StudyError, match="unknown earlier figure of kind bars") as caught:
-            load_figures(write_study(tmp_path, figures=LIKE.replace("like: fig-1", f"like: {other}")) / "figures.yaml")
+            _ = StudyFolder(write_study(tmp_path, figures=LIKE.replace("like: fig-1", f"like: {other}"))).figures
         assert "allowed: fig-1" in str(caught.value)
 
 
 @pytest.mark.parametrize("study", ["sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "_smoke"])
 def test_the_figures_of_the_studies_that_ship_agree_with_their_manifests(study: str) -> None:
-    figures = load_figures(ROOT / "experiments" / study / "figures.yaml").figures
+    figures = StudyFolder(ROOT / "experiments" / study).figures.figures
     assert len(figures) > 0
 
 
@@ -229,7 +230,7 @@ def test_a_notebook_is_thin_and_committed_without_outputs(path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in notebooks() if path.stem != "_template"], ids=lambda path: path.stem)
 def test_the_notebook_of_a_study_shows_each_of_its_figures(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    figures = load_figures(ROOT / "experiments" / path.stem / "figures.yaml").figures
+    figures = StudyFolder(ROOT / "experiments" / path.stem).figures.figures
     assert "show_others()" in text or all(f'show(\\"{figure.artifact}\\")' in text for figure in figures)
 
 
@@ -245,7 +246,7 @@ def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened:
     opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
     before = source.read_bytes()
-    done = run_notebook(source, opened.results, opened.study_dir)
+    done = run_notebook(source, opened.results, opened.folder.path)
     assert done == opened.results / "notebook.ipynb"
     outputs = [cell["outputs"] for cell in json.loads(done.read_text(encoding="utf-8"))["cells"]]
     assert "image/png" in outputs[1][0]["data"]
@@ -257,7 +258,7 @@ def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened:
 def test_what_no_cell_shows_is_shown_in_one(opened: OpenedStudy, tmp_path: Path) -> None:
     opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.show_others()")
-    done = run_notebook(source, opened.results, opened.study_dir)
+    done = run_notebook(source, opened.results, opened.folder.path)
     (output,) = json.loads(done.read_text(encoding="utf-8"))["cells"][2]["outputs"]
     assert "".join(output["data"]["text/plain"]) == "fig-2"
     assert "".join(output["data"]["text/html"]).count("data:image/png;base64,") == 1
@@ -266,7 +267,7 @@ def test_what_no_cell_shows_is_shown_in_one(opened: OpenedStudy, tmp_path: Path)
 def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     with pytest.raises(RigError, match=r"a cell of the notebook failed: .*no such thing"):
-        run_notebook(notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.study_dir)
+        run_notebook(notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.folder.path)
     assert list((tmp_path / "results").iterdir()) == []
 
 
@@ -281,5 +282,5 @@ def test_the_example_of_the_documentation_is_a_valid_file_and_every_kind_is_desc
     text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
     example = text.split("```yaml\n")[1].split("```")[0]
     study = write_study(tmp_path, figures=example)
-    assert [figure.artifact for figure in load_figures(study / "figures.yaml").figures] == ["fig-1"]
+    assert [figure.artifact for figure in StudyFolder(study).figures.figures] == ["fig-1"]
     assert all(f"| `{kind}` |" in text for kind in KINDS)

@@ -7,17 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
-from fabricated_results import change_json, write_results, write_study
+from fabricated_results import change_json, judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
-from longfat.figures.document import load_figures
-from longfat.manifest.load import load_header
-from longfat.relations.judge import judge
 from longfat.report.front import write_front
 from longfat.report.opened import draw_all
 from longfat.report.reference import write_reference
 from longfat.report.report import coverage, write_report
+from longfat.studies import StudyFolder, studies_in
 
 ABOUT = "A &lt;small&gt; study small A. Author, 2003 40 figures and tables, 90 claims"
 
@@ -29,14 +27,14 @@ def root(tmp_path: Path) -> Path:
     results = tmp_path / "results" / "small"
     write_results(study, results, omit=lambda run: run.experiment == "one-drop")
     build_dataset(results)
-    judge(results, study)
-    draw_all(results, study)
-    write_report(results, study)
+    judge_study(results, study)
+    draw_all(results, StudyFolder(study))
+    write_report(results, StudyFolder(study))
     return tmp_path
 
 
 def page_of(root: Path) -> str:
-    return write_front(root / "results", root / "experiments").read_text(encoding="utf-8")
+    return write_front(root / "results", studies_in(root / "experiments")).read_text(encoding="utf-8")
 
 
 def rows_of(root: Path) -> list[str]:
@@ -64,9 +62,9 @@ def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) ->
     complete = root / "elsewhere"
     write_results(study, complete)
     build_dataset(complete)
-    judge(complete, study)
-    draw_all(complete, study)
-    reference = write_reference(complete, study)
+    judge_study(complete, study)
+    draw_all(complete, StudyFolder(study))
+    reference = write_reference(complete, StudyFolder(study))
     assert len(rows_of(root)) == 1, "results of the same profile, stack and backend stand for the reference"
     change_json(reference, lambda data: data.update(stack="linux-2.4"))
     own, other = rows_of(root)
@@ -112,7 +110,8 @@ def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
     assert "1 of 40" in rows_of(root)[0]
     assert (
-        "1 of the paper's 40 figures" in coverage(load_figures(path), [], load_header(path.with_name("study.yaml")))[0]
+        "1 of the paper's 40 figures"
+        in coverage(StudyFolder(path.parent).figures, [], StudyFolder(path.parent).header)[0]
     )
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from fabricated_results import write_results, write_study
+from fabricated_results import judge_study, write_results, write_study
 from tables_in_memory import run, tables
 
 from longfat.dataset.build import build_dataset
@@ -21,10 +21,10 @@ from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.relations import formulas
-from longfat.relations.claims import load_claims
-from longfat.relations.judge import Verdict, judge
+from longfat.relations.judge import Verdict
 from longfat.relations.points import farthest, law_at, places
 from longfat.relations.syntax import Comparator, Number, parse_expression
+from longfat.studies import StudyFolder
 from longfat.verbs.conformance import counted
 
 LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
@@ -197,7 +197,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judged(results: Path, folder: Path, relation: str, instead: str | None) -> Verdict:
     text = LAW.replace("RELATION", relation) + (DEVIATION.replace("INSTEAD", instead) if instead else "")
-    (verdict,) = judge(results, write_study(folder, claims=text))
+    (verdict,) = judge_study(results, write_study(folder, claims=text))
     return verdict
 
 
@@ -240,4 +240,4 @@ def test_laws_are_counted_by_what_became_of_them(results: Path, tmp_path: Path) 
 def test_points_stand_alone_before_one_law(over: Selection, tmp_path: Path, relation: str, message: str) -> None:
     study = write_study(tmp_path, claims=LAW.replace("RELATION", f'"{relation}"'))
     with pytest.raises(StudyError, match=re.escape(message)):
-        load_claims(study / "claims.yaml")
+        _ = StudyFolder(study).claims

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_results import write_results
+from fabricated_results import judge_study, write_results
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.figures.drawing import draw
 from longfat.metrics import bottleneck, cuts, goodput
 from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
 from longfat.metrics.quantities import Selection, measure
-from longfat.relations.judge import judge
 from longfat.report.opened import OpenedStudy
+from longfat.studies import StudyFolder
 
 TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
 
@@ -173,7 +172,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     write_results(folder, folder / "results")
     build_dataset(folder / "results")
-    return OpenedStudy(folder / "results", folder)
+    return OpenedStudy(folder / "results", StudyFolder(folder))
 
 
 def test_a_fair_link_gives_each_connection_the_same(opened: OpenedStudy) -> None:
@@ -194,7 +193,7 @@ def test_marks_of_flows_with_one_receiver_are_not_told_apart(opened: OpenedStudy
 
 
 def test_lines_have_a_point_for_each_value_and_windows_a_curve_for_each_flow(opened: OpenedStudy) -> None:
-    figures = opened.figures
+    figures = opened.folder.figures
     use = draw(opened.sources, figures.figure("use"))
     assert len(use.data.rows) == 4
     assert len(use.figure.axes[0].lines) >= 2
@@ -204,7 +203,7 @@ def test_lines_have_a_point_for_each_value_and_windows_a_curve_for_each_flow(ope
 
 
 def test_an_order_may_be_of_what_one_quantity_exceeds_another_by(opened: OpenedStudy) -> None:
-    (verdict,) = judge(opened.results, opened.study_dir)
+    (verdict,) = judge_study(opened.results, opened.folder.path)
     (evidence,) = verdict.evidence
     # Three connections less two: a fifth of the payload of the rate, and the rate is twice as high.
     assert evidence.mean == pytest.approx(50 / 5 * 1448 / 1538, rel=1e-3)
@@ -226,5 +225,5 @@ def test_faults_are_said(opened: OpenedStudy, tmp_path: Path, old: str, new: str
     (tmp_path / "study.yaml").write_text(MANIFEST, encoding="utf-8")
     (tmp_path / "figures.yaml").write_text(FIGURES.replace(old, new), encoding="utf-8")
     with pytest.raises(StudyError) as caught:
-        load_figures(tmp_path / "figures.yaml")
+        _ = StudyFolder(tmp_path).figures
     assert any(said in problem.message for problem in caught.value.problems)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import Problem
-from longfat.manifest import load_study
-from longfat.manifest.warn import study_warnings
+from longfat.studies import StudyFolder
 
 IDLE = """\
 format: 2
@@ -28,7 +27,7 @@ experiments:
 def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
     path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
-    return study_warnings(path, load_study(path))
+    return StudyFolder(path.parent).warnings
 
 
 def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_could_vary(tmp_path: Path) -> None:

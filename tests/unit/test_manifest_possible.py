@@ -10,8 +10,8 @@ import pytest
 from longfat.errors import StudyError
 from longfat.guest import processes, qdisc, traffic
 from longfat.manifest import load_study, possible
-from longfat.manifest.warn import study_warnings
 from longfat.runspec import RunSpec
+from longfat.studies import StudyFolder
 
 STUDY = """\
 format: 2
@@ -97,6 +97,6 @@ def test_the_numbers_are_those_of_the_laboratory() -> None:
 def test_a_sysctl_that_the_projects_kernel_lacks_is_doubted_with_the_nearest(tmp_path: Path) -> None:
     load(tmp_path, ("mtu: 1500 B", "mtu: 1500 B, sysctls: {net.ipv4.tcp_sak: 1, net.ipv4.conf.all.rp_filter: 0}"))
     path = tmp_path / "study.yaml"
-    (warning,) = study_warnings(path, load_study(path))
+    (warning,) = StudyFolder(path.parent).warnings
     assert str(warning).startswith(f"{path}:5: hosts.sysctls.net.ipv4.tcp_sak: the project's kernel has no such sysctl")
     assert warning.hint == "did you mean 'net.ipv4.tcp_sack'?"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest import Study, load_study
-from longfat.manifest.load import load_header
 from longfat.manifest.models import Dumbbell, Experiment, Red
+from longfat.studies import StudyFolder
 
 GOOD = """\
 format: 2
@@ -280,7 +280,7 @@ def test_the_header_of_a_study_of_format_1_is_refused_with_the_command_that_conv
     path = tmp_path / "study.yaml"
     path.write_text(changed(("format: 2", "format: 1")), encoding="utf-8")
     with pytest.raises(StudyError, match=f"`longfat convert {tmp_path}` rewrites it"):
-        load_header(path)
+        _ = StudyFolder(path.parent).header
 
 
 WORDS = [

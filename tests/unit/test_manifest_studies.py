@@ -7,13 +7,12 @@ import pytest
 
 from longfat.catalog.stacks import STACKS
 from longfat.errors import StudyError
-from longfat.figures.artifacts import experiments_by_artifact, experiments_named
-from longfat.figures.document import load_figures
 from longfat.manifest import Study, load_study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
 from longfat.relations.bind import experiments_of, first_experiment
 from longfat.relations.syntax import parse
+from longfat.studies import StudyFolder
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -26,7 +25,7 @@ def study(name: str) -> Study:
 
 
 def test_sandia_has_every_figure_and_table_of_the_paper() -> None:
-    drawn = [figure.artifact for figure in load_figures(EXPERIMENTS / "sandia-2003" / "figures.yaml").figures]
+    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "sandia-2003").figures.figures]
     paper = {*(f"fig-{number}" for number in range(1, 49)), "tab-1", "tab-2", "tab-3"}
     assert paper <= set(drawn)
     assert len(drawn) == len(set(drawn))
@@ -48,7 +47,7 @@ def test_windows_are_asked_for_as_the_paper_names_them() -> None:
 
 
 def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
-    shown = experiments_by_artifact(EXPERIMENTS / "sandia-2003", study("sandia-2003"))
+    shown = StudyFolder(EXPERIMENTS / "sandia-2003").experiments_by_artifact()
     plan = build_plan(study("sandia-2003"), profile="smoke", pins={})
     drops = {
         artifact: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops]
@@ -60,7 +59,7 @@ def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
 
 
 def test_kelly_has_every_slide_with_a_figure_or_table() -> None:
-    drawn = [figure.artifact for figure in load_figures(EXPERIMENTS / "kelly-2003" / "figures.yaml").figures]
+    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "kelly-2003").figures.figures]
     slides = ("2-table", "4-recovery", "5-algorithm", "6-fairness", "7-stability", "8-variance", "10-bulk", "11-web")
     assert {f"slide-{name}" for name in slides} <= set(drawn)
     assert len(drawn) == len(set(drawn))
@@ -121,7 +120,7 @@ def test_high_window_fits_each_link_of_the_study() -> None:
 
 
 def test_vista_has_every_figure_and_table_of_the_paper() -> None:
-    drawn = [figure.artifact for figure in load_figures(EXPERIMENTS / "vista-2006" / "figures.yaml").figures]
+    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "vista-2006").figures.figures]
     paper = {*(f"fig-{number}" for number in range(1, 16)), *(f"tab-{number}" for number in range(1, 14))}
     assert paper <= set(drawn)
     assert len(drawn) == len(set(drawn))
@@ -137,9 +136,9 @@ def test_the_papers_eight_flows_start_in_pairs_and_send_together_for_fifteen_min
 
 
 def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:
-    slac, folder = study("slac-2003"), EXPERIMENTS / "slac-2003"
-    assert experiments_named(folder, slac, ["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
-    assert experiments_named(folder, slac, ["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
+    slac = StudyFolder(EXPERIMENTS / "slac-2003")
+    assert slac.experiments_named(["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
+    assert slac.experiments_named(["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
 
 
 def test_a_loop_over_experiments_is_about_each_of_them() -> None:
@@ -153,9 +152,16 @@ def test_a_loop_over_experiments_is_about_each_of_them() -> None:
 
 def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_nearest() -> None:
     with pytest.raises(StudyError) as caught:
-        experiments_named(EXPERIMENTS / "vista-2006", study("vista-2006"), ["tab-44", "one-irland", "tab-1"])
+        StudyFolder(EXPERIMENTS / "vista-2006").experiments_named(["tab-44", "one-irland", "tab-1"])
     problems = [str(problem) for problem in caught.value.problems]
     assert len(problems) == 3
     assert "'tab-44'" in problems[0] and "did you mean 'tab-4'?" in problems[0]
     assert "'one-irland'" in problems[1] and "did you mean 'one-ireland'?" in problems[1]
     assert problems[2].startswith("--only: 'tab-1' rests on no experiment")
+
+
+def test_a_table_rests_on_the_experiments_that_its_cells_read() -> None:
+    vista, slac = (StudyFolder(EXPERIMENTS / name) for name in ("vista-2006", "slac-2003"))
+    assert vista.figures.figure("tab-8").experiments(vista.study) == ("variants-one", "variants-two", "variants-eight")
+    assert vista.figures.figure("tab-1").experiments(vista.study) == ()  # texts alone
+    assert slac.figures.figure("slide-27-inter-fairness-results").experiments(slac.study) == ("pairs",)

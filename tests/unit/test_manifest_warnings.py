@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from longfat.cli import app
 from longfat.errors import Problem
-from longfat.manifest.load import load_study
-from longfat.manifest.warn import study_warnings
+from longfat.studies import StudyFolder
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MANIFEST = """\
@@ -43,7 +42,7 @@ def warnings(folder: Path, *changes: tuple[str, str]) -> tuple[Problem, ...]:
         text = text.replace(old, new)
     path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
-    return study_warnings(path, load_study(path))
+    return StudyFolder(path.parent).warnings
 
 
 def test_a_swept_buffer_behind_a_host_of_the_same_rate_is_a_warning_that_names_both(tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
     sandia-2003's two captures one loses packets by draws, the other none, and both have as many repetitions.
     """
     paths = sorted(EXPERIMENTS.glob("*/study.yaml"))
-    found = {path.parent.name: len(study_warnings(path, load_study(path))) for path in paths}
+    found = {path.parent.name: len(StudyFolder(path.parent).warnings) for path in paths}
     warned = {name: count for name, count in found.items() if count}
     assert warned == {"_laws": 25, "kelly-2003": 6, "sandia-2003": 1, "slac-2003": 1}
     assert len(found) == 9

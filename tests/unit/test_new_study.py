@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.manifest import json_schema, load_study
 from longfat.manifest.source import read_source
-from longfat.manifest.warn import study_warnings
+from longfat.studies import StudyFolder
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -35,7 +35,7 @@ def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:
     path = root / "experiments" / "mine" / "study.yaml"
     study = load_study(path)
     assert (study.name, [swept.id for swept in study.experiments]) == ("mine", ["alone"])
-    assert study_warnings(path, study) == ()
+    assert StudyFolder(path.parent).warnings == ()
     assert Draft202012Validator(json_schema()).is_valid(read_source(path).data)
     assert call("check", "mine") == (0, "mine: 1 experiment, 1 hypothesis, 1 figure, no problems\n")
 

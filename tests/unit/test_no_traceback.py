@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fabricated_results import CLAIMS, FIGURES, MANIFEST, change_json, write_results, write_study
+from fabricated_results import CLAIMS, FIGURES, MANIFEST, change_json, judge_study, write_results, write_study
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
@@ -21,7 +21,6 @@ from longfat.dataset import load
 from longfat.dataset.build import build_dataset
 from longfat.errors import SHOWN_PROBLEMS
 from longfat.plan import PlannedRun
-from longfat.relations.judge import judge
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -36,7 +35,7 @@ def judged(tmp_path: Path) -> tuple[Path, Path]:
     study, results = write_study(tmp_path), tmp_path / "results"
     write_results(study, results)
     build_dataset(results)
-    judge(results, study)
+    judge_study(results, study)
     return study, results
 
 
@@ -113,7 +112,7 @@ def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
         raise ZeroDivisionError("as a test")
 
     study, results = judged
-    monkeypatch.setattr(load, "_run", faulty)
+    monkeypatch.setattr(load, "_factors", faulty)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = call("analyse", study, "--results", results)
     assert result.exit_code == 1

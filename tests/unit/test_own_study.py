@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from longfat.cli import app
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
+from longfat.studies import StudyFolder
 
 OWN = re.sub(r"paper: .*\n", "", MANIFEST)
 HYPOTHESES = """\
@@ -114,4 +114,4 @@ def test_a_source_outside_any_paper_is_shown_as_such(study: Path) -> None:
 def test_the_size_of_a_paper_needs_a_paper(study: Path) -> None:
     (study / "figures.yaml").write_text(FIGURES, encoding="utf-8")
     with pytest.raises(StudyError, match="the study has no paper whose figures and claims could be counted"):
-        load_figures(study / "figures.yaml")
+        _ = StudyFolder(study).figures

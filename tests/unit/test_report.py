@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fabricated_results import FIGURES, change_json, write_results, write_study
+from fabricated_results import FIGURES, change_json, judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
@@ -16,17 +16,17 @@ from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import judge
 from longfat.report.opened import draw_all
 from longfat.report.reference import compare, other_stack, write_reference
 from longfat.report.report import measured, write_report
+from longfat.studies import StudyFolder
 
 
 def analysed(folder: Path, repetitions: int | None = None, **options: object) -> Path:
     study = write_study(folder, repetitions=repetitions)
     write_results(study, folder, **options)  # type: ignore[arg-type]
     build_dataset(folder)
-    judge(folder, study)
+    judge_study(folder, study)
     return study
 
 
@@ -39,9 +39,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
             change_json(record / "achieved.json", lambda data: data.update(memory_pressure=3))
 
     study = analysed(folder, bend=bend, omit=lambda run: run.scenario.startswith("delay") and run.repetition == 2)
-    draw_all(folder, study)
-    first = write_report(folder, study).read_bytes()
-    assert write_report(folder, study).read_bytes() == first
+    draw_all(folder, StudyFolder(study))
+    first = write_report(folder, StudyFolder(study)).read_bytes()
+    assert write_report(folder, StudyFolder(study)).read_bytes() == first
     return first.decode()
 
 
@@ -95,12 +95,19 @@ def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> Non
     assert re.search(r"dataset, flows [0-9a-f]{64}", text)
 
 
+def test_what_was_achieved_is_summed_up_by_interface_and_algorithm(page: str) -> None:
+    text = text_of(page)
+    assert "delay client1-eth0 1,000 Mbit/s, pfifo, 100 packets, 15 ms of delay, 9,000 B of MTU 0 drops" in text
+    assert re.search(r"delay stream1 reno [0-9.]+ to [0-9.]+ Mbit/s of goodput, 30[0-9.]* ms smallest RTT", text)
+    assert "1 run of one-drop; kernel none" in text
+
+
 def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any_among_the_digests(
     tmp_path: Path,
 ) -> None:
     def told(version: str, *, pinned: bool) -> str:
         study = analysed(tmp_path / version, kernel=KernelSource(version, pinned))
-        return text_of(write_report(tmp_path / version, study).read_text(encoding="utf-8"))
+        return text_of(write_report(tmp_path / version, StudyFolder(study)).read_text(encoding="utf-8"))
 
     pinned, newer = told("6.12.117", pinned=True), told("6.12.999", pinned=False)
     assert "source of kernel none Linux 6.12.117, the pinned release" in pinned
@@ -111,14 +118,14 @@ def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any
 
 def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    assert "fig-1 has not been drawn" in write_report(tmp_path, study).read_text(encoding="utf-8")
+    assert "fig-1 has not been drawn" in write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
 
 
 def test_a_report_without_verdicts_is_a_clear_error(tmp_path: Path) -> None:
     study = analysed(tmp_path)
     (tmp_path / "verdicts.json").unlink()
     with pytest.raises(RigError, match="the verdicts cannot be read"):
-        write_report(tmp_path, study)
+        write_report(tmp_path, StudyFolder(study))
 
 
 def test_a_measurement_is_shown_with_spread_and_n() -> None:
@@ -133,7 +140,7 @@ def test_a_measurement_is_shown_with_spread_and_n() -> None:
 
 def other_reference(results: Path, study: Path, **changes: object) -> Path:
     """Make the results a reference, then let it be of another stack."""
-    path = write_reference(results, study)
+    path = write_reference(results, StudyFolder(study))
     change_json(path, lambda data: data.update(changes))
     return path
 
@@ -141,7 +148,7 @@ def other_reference(results: Path, study: Path, **changes: object) -> Path:
 def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
     study = analysed(tmp_path, repetitions=3)
     other_reference(tmp_path, study, stack="linux-2.4", verdicts={"halves": "not_reproduced"})
-    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
     text = text_of(page)
     assert "Today&#39;s stack beside the era&#39;s" in text
     assert "under stack linux-2.4 (the same profile). Of 1 claims that were judged under both stacks 0 have" in text
@@ -157,7 +164,7 @@ def test_claims_of_a_kernel_stand_beside_those_of_a_simulator(tmp_path: Path) ->
     study = analysed(tmp_path, repetitions=3)
     path = other_reference(tmp_path, study, verdicts={"halves": "not_reproduced"})
     change_json(path, lambda data: data["key"].update(backend="ns2", kernel="ns-2.35"))
-    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8"))
+    text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
     assert "Backend fake beside backend ns2" in text
     assert "under backend ns2 (the same profile). Of 1 claims that were judged under both backends 0 have" in text
     assert "1 only under fake: halves" in text
@@ -169,30 +176,30 @@ def test_the_reference_of_the_same_profile_is_the_one_beside(tmp_path: Path) -> 
     path = other_reference(tmp_path, study, stack="linux-2.4", profile="paper", verdicts={"halves": "inconclusive"})
     far = json.loads(path.read_text(encoding="ascii")) | {"profile": "quick", "verdicts": {"halves": "not_reproduced"}}
     (path.parent / "0.json").write_text(json.dumps(far), encoding="ascii")
-    found = other_stack(tmp_path, study, read_lock(tmp_path / "lock.json"))
+    found = other_stack(tmp_path, StudyFolder(study), read_lock(tmp_path / "lock.json"))
     assert found is not None
     assert (found.profile, found.verdicts) == ("paper", {"halves": "inconclusive"})
 
 
 def test_a_reference_of_the_same_or_of_an_unknown_stack_is_not_beside(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    path = write_reference(tmp_path, study)
+    path = write_reference(tmp_path, StudyFolder(study))
     reference = json.loads(path.read_text(encoding="ascii"))
     assert (reference["profile"], reference["stack"]) == ("paper", "modern")
-    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
     assert "Other stack" not in page
     assert "Other backend" not in page
     del reference["profile"], reference["stack"]
     path.write_text(json.dumps(reference), encoding="ascii")
-    assert "Other stack" not in write_report(tmp_path, study).read_text(encoding="utf-8")
-    assert compare(tmp_path, study).status == "identical"
+    assert "Other stack" not in write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
+    assert compare(tmp_path, StudyFolder(study)).status == "identical"
 
 
 def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: Path) -> None:
     study = analysed(tmp_path)
     figures = FIGURES.replace("bars: fig-1", "bars: sensitivity-ring")
     (study / "figures.yaml").write_text(figures, encoding="utf-8")
-    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8")).replace("&#39;", "'")
+    text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")).replace("&#39;", "'")
     heading = "Beyond the paper: how far the results depend on what it does not state"
     assert text.index("fig-2: one drop") < text.index(heading) < text.index("sensitivity-ring: goodput")
     assert "1 of the paper's 40 figures and tables, 2 of its 90 claims" in text
@@ -207,15 +214,15 @@ def test_verdicts_of_one_word_can_be_shown_alone_without_a_script(page: str) -> 
 
 def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(tmp_path: Path) -> None:
     study = analysed(tmp_path, repetitions=3)
-    text = text_of(write_report(tmp_path, study).read_text(encoding="utf-8"))
+    text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
     assert "are those that this folder kept when it was first judged, after its runs" in text
     assert "written before" not in text
     path = study / "claims.yaml"
     path.write_text(
         path.read_text(encoding="utf-8").replace("at=1500 ms] = 0.5", "at=1500 ms] = 0.6"), encoding="utf-8"
     )
-    judge(tmp_path, study)
-    page = write_report(tmp_path, study).read_text(encoding="utf-8")
+    judge_study(tmp_path, study)
+    page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
     assert 'class="banner" id="changed"' in page
     assert (
         "halves, relation: was drop_ratio[one-drop, at=1500 ms] = 0.5, is drop_ratio[one-drop, at=1500 ms] = 0.6"
@@ -225,17 +232,17 @@ def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(
 
 def test_equal_results_are_identical_to_the_reference_they_made(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    assert compare(tmp_path, study).status == "no_reference"
-    path = write_reference(tmp_path, study)
+    assert compare(tmp_path, StudyFolder(study)).status == "no_reference"
+    path = write_reference(tmp_path, StudyFolder(study))
     assert path.parent == study / "reference"
-    match = compare(tmp_path, study)
+    match = compare(tmp_path, StudyFolder(study))
     assert match.status == "identical"
     assert "all verdicts match" in match.lines[0]
 
 
 def test_a_changed_number_differs_from_the_reference_and_the_table_is_named(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    write_reference(tmp_path, study)
+    write_reference(tmp_path, StudyFolder(study))
 
     def bend(run: PlannedRun, record: Path) -> None:
         change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=1.0))
@@ -243,8 +250,8 @@ def test_a_changed_number_differs_from_the_reference_and_the_table_is_named(tmp_
     again = tmp_path / "again"
     write_results(study, again, bend)
     build_dataset(again)
-    judge(again, study)
-    match = compare(again, study)
+    judge_study(again, study)
+    match = compare(again, StudyFolder(study))
     assert match.status == "differs"
     assert match.lines[0].startswith("table flows is ")
     assert "claim window-limits is not_reproduced, the reference has reproduced" in match.lines
@@ -252,11 +259,11 @@ def test_a_changed_number_differs_from_the_reference_and_the_table_is_named(tmp_
 
 def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    path = write_reference(tmp_path, study)
+    path = write_reference(tmp_path, StudyFolder(study))
     data = json.loads(path.read_text(encoding="ascii"))
     data["key"]["kernel"] = "0123456789abcdef"
     path.write_text(json.dumps(data), encoding="ascii")
-    match = compare(tmp_path, study)
+    match = compare(tmp_path, StudyFolder(study))
     assert match.status == "no_reference"
     assert "kernel is none, the reference has 0123456789ab" in match.lines
     assert match.lines[-1] == "and yet every verdict is the same"
@@ -264,22 +271,25 @@ def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: P
 
 def test_what_differs_from_the_nearest_reference_is_named_if_its_settings_are_the_same(tmp_path: Path) -> None:
     study = analysed(tmp_path, repetitions=3)
-    path = write_reference(tmp_path, study)
+    path = write_reference(tmp_path, StudyFolder(study))
     change_json(path, lambda data: data["key"].update(kernel="0123456789abcdef"))
     change_json(path, lambda data: data["verdicts"].update(halves="not_reproduced"))
-    assert compare(tmp_path, study).lines[-1] == "claim halves is reproduced, the reference has not_reproduced"
+    assert (
+        compare(tmp_path, StudyFolder(study)).lines[-1]
+        == "claim halves is reproduced, the reference has not_reproduced"
+    )
     change_json(path, lambda data: data.update(profile="smoke"))
-    assert compare(tmp_path, study).lines[-1] == "kernel is none, the reference has 0123456789ab"
+    assert compare(tmp_path, StudyFolder(study)).lines[-1] == "kernel is none, the reference has 0123456789ab"
 
 
 def test_results_with_excluded_runs_make_no_reference(tmp_path: Path) -> None:
     study = analysed(tmp_path, omit=lambda run: run.experiment == "one-drop")
     with pytest.raises(StudyError, match="runs that are not ok: 1; a reference needs every run"):
-        write_reference(tmp_path, study)
+        write_reference(tmp_path, StudyFolder(study))
 
 
 def test_a_damaged_reference_is_a_clear_error(tmp_path: Path) -> None:
     study = analysed(tmp_path)
-    write_reference(tmp_path, study).write_text("{}", encoding="ascii")
+    write_reference(tmp_path, StudyFolder(study)).write_text("{}", encoding="ascii")
     with pytest.raises(StudyError, match="the reference cannot be read"):
-        compare(tmp_path, study)
+        compare(tmp_path, StudyFolder(study))

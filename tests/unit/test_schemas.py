@@ -10,9 +10,8 @@ from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.manifest.source import read_source
-from longfat.relations.claims import load_claims
+from longfat.studies import StudyFolder
 from longfat.verbs.schema import schema_of
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +56,7 @@ def test_what_check_refuses_the_schema_refuses(tmp_path: Path, file: str, old: s
     text = TEXTS[file].replace(old, new, 1)
     study = write_study(tmp_path, **{file: text})
     with pytest.raises(StudyError):
-        load_claims(study / "claims.yaml") if file == "claims" else load_figures(study / "figures.yaml")
+        _ = StudyFolder(study).claims if file == "claims" else StudyFolder(study).figures
     assert list(SCHEMAS[file].iter_errors(read_source(study / f"{file}.yaml").data))
 
 
@@ -77,4 +76,4 @@ def test_what_only_the_loader_can_say(tmp_path: Path, file: str, old: str, new: 
     study = write_study(tmp_path, **{file: TEXTS[file].replace(old, new, 1)})
     assert list(SCHEMAS[file].iter_errors(read_source(study / f"{file}.yaml").data)) == []
     with pytest.raises(StudyError):
-        load_claims(study / "claims.yaml") if file == "claims" else load_figures(study / "figures.yaml")
+        _ = StudyFolder(study).claims if file == "claims" else StudyFolder(study).figures

@@ -10,9 +10,9 @@ from fabricated_results import write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.figures.drawing import Drawing
 from longfat.report.opened import OpenedStudy
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -64,7 +64,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     study = write(folder)
     write_results(study, folder)
     build_dataset(folder)
-    return OpenedStudy(folder, study)
+    return OpenedStudy(folder, StudyFolder(study))
 
 
 def labels(drawing: Drawing) -> list[str]:
@@ -73,8 +73,8 @@ def labels(drawing: Drawing) -> list[str]:
 
 def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None:
     drawing = opened.show("rates")
-    assert drawing.data.columns == ("scenario", "repetition", "flow", "t_s", "goodput_mbps")
-    times = [row[3] for row in drawing.data.rows if row[1:3] == (1, "stream1")]
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "goodput_mbps")
+    times = [row[4] for row in drawing.data.rows if (row[1], row[3]) == (1, "stream1")]
     # The last of ten intervals is left out: the socket was not sampled up to its end.
     assert times == pytest.approx([0.05 + 0.1 * place for place in range(9)])
     assert 0 < max(row[-1] for row in drawing.data.rows) < 1000
@@ -83,8 +83,8 @@ def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None
 
 def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_one(opened: OpenedStudy) -> None:
     drawing = opened.show("windows")
-    assert drawing.data.columns == ("scenario", "repetition", "first", "flow", "window", "t_s", "segments")
-    found = {(row[2], row[4]) for row in drawing.data.rows}
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "first", "flow", "window", "t_s", "segments")
+    found = {(row[3], row[5]) for row in drawing.data.rows}
     assert {("standard", "cwnd"), ("ctcp", "cwnd"), ("ctcp", "dwnd")} <= found
     assert ("standard", "dwnd") not in found
     assert {"congestion window", "delay window"} <= set(labels(drawing))
@@ -101,5 +101,5 @@ def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_on
 def test_what_does_not_go_together_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
-        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert message in str(caught.value)

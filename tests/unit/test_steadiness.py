@@ -11,12 +11,12 @@ from fabricated_results import write_results
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.figures.timeseries import TimeSeries, curve_data
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
 from longfat.report.opened import OpenedStudy
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -107,7 +107,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     (folder / "claims.yaml").write_text("format: 1\nstudy: waves\nclaims: []\n", encoding="utf-8")
     write_results(folder, folder / "results")
     build_dataset(folder / "results")
-    return OpenedStudy(folder / "results", folder)
+    return OpenedStudy(folder / "results", StudyFolder(folder))
 
 
 def test_pings_tell_of_a_path_without_a_queue(opened: OpenedStudy) -> None:
@@ -125,7 +125,7 @@ def test_counters_of_both_ends_tell_what_came_out_of_order(opened: OpenedStudy) 
 
 
 def test_udp_traffic_is_drawn_beside_a_flow_and_pings_by_themselves(opened: OpenedStudy) -> None:
-    both, delay = opened.figures.figures
+    both, delay = opened.folder.figures.figures
     assert isinstance(both, TimeSeries)
     assert isinstance(delay, TimeSeries)
     data = curve_data(both, opened.sources)
@@ -139,5 +139,5 @@ def test_rtts_of_an_experiment_without_pings_are_refused(tmp_path: Path) -> None
     (tmp_path / "study.yaml").write_text(MANIFEST.replace("    probes: {ping: 100 ms}\n", ""), encoding="utf-8")
     (tmp_path / "figures.yaml").write_text(FIGURES, encoding="utf-8")
     with pytest.raises(StudyError) as caught:
-        load_figures(tmp_path / "figures.yaml")
+        _ = StudyFolder(tmp_path).figures
     assert ["has no pings" in problem.message for problem in caught.value.problems] == [True]

@@ -10,8 +10,8 @@ from fabricated_results import write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.report.opened import OpenedStudy
+from longfat.studies import StudyFolder
 
 FIGURES = """\
 format: 2
@@ -64,7 +64,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     study = write(folder)
     write_results(study, folder)
     build_dataset(folder)
-    return OpenedStudy(folder, study)
+    return OpenedStudy(folder, StudyFolder(study))
 
 
 def test_a_file_alone_is_the_table(opened: OpenedStudy) -> None:
@@ -112,7 +112,7 @@ def test_a_papers_table_is_named_by_what_its_cells_have(opened: OpenedStudy) -> 
 def test_a_faulty_table_is_refused_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
-        load_figures(write(tmp_path, FIGURES.replace(old, new)) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert message in str(caught.value)
     assert "figures.yaml:" in str(caught.value)
 
@@ -128,5 +128,5 @@ def test_a_faulty_table_is_refused_with_its_place(tmp_path: Path, old: str, new:
 )
 def test_a_faulty_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_figures(write(tmp_path, rates=text) / "figures.yaml")
+        _ = StudyFolder(write(tmp_path, rates=text)).figures
     assert message in str(caught.value)

@@ -12,12 +12,12 @@ from longfat.backends.ns3 import Ns3Backend
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import StudyError
-from longfat.figures.document import load_figures
 from longfat.manifest import load_study
 from longfat.metrics.quantities import Selection, measure
 from longfat.plan import build_plan
 from longfat.report.opened import OpenedStudy
 from longfat.runspec import RunSpec
+from longfat.studies import StudyFolder
 
 MANIFEST = """\
 format: 2
@@ -136,8 +136,8 @@ def test_complete_transfers_are_counted_over_all_flows_or_of_one(dataset: Datase
 
 
 def test_a_table_may_have_measured_and_computed_cells(results: Path, dataset: Dataset) -> None:
-    spec = load_figures(results / "small" / "figures.yaml").figure("transfers")
-    rows = OpenedStudy(results, results / "small").show(spec.artifact).data.rows
+    spec = StudyFolder(results / "small").figures.figure("transfers")
+    rows = OpenedStudy(results, StudyFolder(results / "small")).show(spec.artifact).data.rows
     assert rows[0][0] == 1
     assert int(rows[0][1]) > 10
     assert rows[0][2] == "5.4e-09"
@@ -146,13 +146,13 @@ def test_a_table_may_have_measured_and_computed_cells(results: Path, dataset: Da
 def test_a_measured_cell_must_be_of_the_study(tmp_path: Path) -> None:
     strange = FIGURES.replace("transfers[bulk, flows=4]", "transfers[bulky, flows=4]")
     with pytest.raises(StudyError) as caught:
-        load_figures(written(tmp_path, figures=strange) / "figures.yaml")
+        _ = StudyFolder(written(tmp_path, figures=strange)).figures
     assert "'bulky'" in caught.value.problems[0].message
 
 
 def test_curves_follow_their_formulas_and_meet_where_the_rule_changes(results: Path, dataset: Dataset) -> None:
-    spec = load_figures(results / "small" / "figures.yaml").figure("response")
-    rows = OpenedStudy(results, results / "small").show(spec.artifact).data.rows
+    spec = StudyFolder(results / "small").figures.figure("response")
+    rows = OpenedStudy(results, StudyFolder(results / "small")).show(spec.artifact).data.rows
     standard, scalable = ({row[1]: row[2] for row in rows if row[0].startswith(name)} for name in ("Sta", "Sca"))
     assert all(standard[window] == scalable[window] for window in standard if window <= 16)
     assert all(standard[window] < scalable[window] for window in standard if window > 20)
@@ -169,7 +169,7 @@ def test_curves_follow_their_formulas_and_meet_where_the_rule_changes(results: P
 def test_curves_that_cannot_be_computed_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
-        load_figures(written(tmp_path, figures=FIGURES.replace(old, new)) / "figures.yaml")
+        _ = StudyFolder(written(tmp_path, figures=FIGURES.replace(old, new))).figures
     assert any(message in problem.message for problem in caught.value.problems)
 
 

@@ -9,8 +9,8 @@ import pytest
 from guests import virtual
 from rich.console import Console
 
-from longfat.relations.claims import load_claims
 from longfat.relations.judge import Verdict, read_verdicts
+from longfat.studies import StudyFolder
 from longfat.verbs.conclude import reproduce
 from longfat.verbs.conformance import STUDY, met
 from longfat.verbs.run import Machine
@@ -30,7 +30,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     return {verdict.claim: verdict for verdict in read_verdicts(folder)}
 
 
-@pytest.mark.parametrize("law", [claim.id for claim in load_claims(CLAIMS)])
+@pytest.mark.parametrize("law", [claim.id for claim in StudyFolder(CLAIMS.parent).claims])
 def test_the_kernel_meets_or_deviates_as_stated_from(law: str, verdicts: dict[str, Verdict]) -> None:
     found = verdicts[law]
     assert met(found) or found.deviation, found.reason

@@ -28,7 +28,7 @@ from longfat.convert.former import (
 )
 from longfat.convert.loops import Draft, joined
 from longfat.convert.terms import Terms, bare
-from longfat.manifest.document import load_document
+from longfat.manifest.document import document_of
 from longfat.manifest.emit import Lines
 from longfat.manifest.names import Finding, Path
 from longfat.manifest.source import read_source
@@ -58,8 +58,9 @@ def converted_claims(path: FilePath, study: Study) -> str:
             for finding in found:
                 yield Finding(finding.path, f"claim {claim.id!r}: {finding.message}", finding.hint)
 
-    claims = load_document(path, ClaimsDocument, "claims", "id", check).claims
-    given = read_source(path).data["claims"]
+    source = read_source(path)
+    claims = document_of(source, ClaimsDocument, "claims", "id", check).claims
+    given = source.data["claims"]
     entries = [_entry(*one) for one in zip(claims, given, written, strict=True)]
     return document_text(path, "claims", entries)
 

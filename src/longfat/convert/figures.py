@@ -22,9 +22,10 @@ from longfat.figures.document import Coverage
 from longfat.figures.timeseries import TimeSeries as NewTimeSeries
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
-from longfat.manifest.document import load_document
+from longfat.manifest.document import document_of
 from longfat.manifest.explain import explain
 from longfat.manifest.names import Finding, unknown
+from longfat.manifest.source import read_source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 
@@ -268,7 +269,7 @@ def converted_figures(path: FilePath, study: Study) -> str:
                 message = f"figure {figure.artifact!r}: {one.message}"
                 yield Finding(("figures", index, *one.path), message, one.hint)
 
-    load_document(path, FiguresDocument, "figures", "artifact", check)
+    document_of(read_source(path), FiguresDocument, "figures", "artifact", check)
     return document_text(path, "figures", entries)
 
 

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +24,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.measured import measured_digest
 from longfat.record.verify import Record, find_records
+from longfat.runspec import Scalar
 from longfat.store import draft
 
 DATASET = "dataset"
@@ -66,6 +66,7 @@ def build_dataset(results: Path) -> DatasetSummary:
     tables = {"runs": _runs_table(plan, outcomes)}
     parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
     tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
+    tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
     tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
@@ -112,7 +113,7 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
     rows = []
     for run in plan.runs:
         outcome, source = outcomes[run.run_id], plan.source_of(run)
-        row: dict[str, Any] = {
+        row: dict[str, Scalar | None] = {
             "run_id": run.run_id,
             "experiment": run.experiment,
             "scenario": run.scenario,
@@ -133,7 +134,7 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _exclusions(runs: pa.Table) -> list[dict[str, Any]]:
+def _exclusions(runs: pa.Table) -> list[dict[str, Scalar | None]]:
     rows = runs.select(list(EXCLUSION_COLUMNS)).to_pylist()
     return [row for row in rows if row["status"] != "ok"]
 
@@ -146,7 +147,7 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, use_dictionary=others, column_encoding=times or None, **form)
 
 
-def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Any]]) -> None:
+def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Scalar | None]]) -> None:
     """Write everything, and put it in the folder's place: under its name there is never a half-written dataset."""
     try:
         with draft(folder) as new:

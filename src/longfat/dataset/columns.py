@@ -49,6 +49,24 @@ FLOWS = pa.schema(
     )
 )
 
+ACHIEVED = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("node", pa.string()),
+        ("interface", pa.string()),
+        ("mtu_bytes", pa.int64()),
+        ("rate_bps", pa.int64()),
+        ("delay_us", pa.int64()),
+        ("queue_kind", pa.string()),
+        ("limit_packets", pa.int64()),
+        ("limit_bytes", pa.int64()),
+        ("drops", pa.int64()),
+        ("deliberate_drops", pa.int64()),
+        ("sent_bytes", pa.int64()),
+        ("busy_ns", pa.int64()),
+    )
+)
+
 SOCKETS = pa.schema(
     (
         ("run_id", pa.string()),
@@ -163,7 +181,7 @@ WEB = pa.schema(
 
 TABLES = (
     *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "web"),
-    *("datagrams", "pings", "counters"),
+    *("datagrams", "pings", "counters", "achieved"),
 )
 
 

@@ -6,11 +6,11 @@ Owns access to the Parquet tables; computes nothing. Large tables are read a run
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,60 @@ class Run:
     measured: str | None = None
 
 
+class Row(TypedDict, total=False):
+    """A row of ``flows``, or what another table has of its columns."""
+
+    run_id: str
+    flow: str
+    sender: str
+    receiver: str
+    cca: str
+    window_bytes: int | None
+    streams: int
+    start_us: int
+    end_us: int
+    bytes_received: int
+    goodput_bps: float
+    transfers: int | None
+    retrans_segments: int | None
+    min_rtt_us: int | None
+
+
+class Counter(TypedDict):
+    """A row of ``counters``."""
+
+    run_id: str
+    node: str
+    counter: str
+    value: int
+
+
+class Interface(TypedDict):
+    """A row of ``achieved``: what was read back of an interface, None where the backend's kernel does not show it."""
+
+    run_id: str
+    node: str
+    interface: str
+    mtu_bytes: int | None
+    rate_bps: int | None
+    delay_us: int | None
+    queue_kind: str | None
+    limit_packets: int | None
+    limit_bytes: int | None
+    drops: int | None
+    deliberate_drops: int | None
+    sent_bytes: int | None
+    busy_ns: int | None
+
+
+_RUN = {name: name for name in ("run_id", "experiment", "scenario", "repetition", "stack", "status", "reason")}
+_RUN["measured"] = "measured_sha256"
+
+Kind = TypeVar("Kind")
+Filters = list[tuple[str, str, str]]  # of pyarrow: column, comparison, value; all must hold
+Columns = Mapping[str, npt.NDArray[np.generic]]  # of one length: a row of the table is one element of each
+
+
 @dataclass(frozen=True)
 class Series:
     """A time series: microseconds since the start of the measurement, ascending, and one value for each."""
@@ -66,24 +120,27 @@ class Dataset:
     folder: Path
 
     @cached_property
-    def computed(self) -> dict[Hashable, Any]:
+    def computed(self) -> dict[Hashable, object]:
         """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
         return {}
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """All lock entries in lock order, whatever their status."""
-        return tuple(_run(row) for row in self._read("runs").to_pylist())
+        return tuple(
+            Run(**{name: row[column] for name, column in _RUN.items()}, factors=_factors(row))
+            for row in self._read("runs").to_pylist()
+        )
 
     @cached_property
-    def flows(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+    def flows(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``flows`` by run_id."""
-        return self._by_run("flows")
+        return self._by_run("flows", Row)
 
     @cached_property
-    def web(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+    def web(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``web`` by run_id."""
-        return self._by_run("web")
+        return self._by_run("web", Row)
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
         """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""
@@ -93,7 +150,7 @@ class Dataset:
         """Bytes per second that a captured flow sent (None: the only one), averaged; empty when there are none."""
         return self._series("throughput", "bytes_per_s", run_id, flow)
 
-    def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
+    def sockets(self, run_id: str, flow: str | None = None) -> Columns:
         """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
 
         ``flow`` is text, everything else is a whole number, except that a column that a congestion control lacks is
@@ -110,21 +167,26 @@ class Dataset:
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
 
-    def _by_run(self, table: str) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-        found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    def _by_run(self, table: str, kind: type[Kind]) -> Mapping[str, tuple[Kind, ...]]:
+        found: dict[str, tuple[Kind, ...]] = {}
         for row in self._read(table).to_pylist():
-            found[row["run_id"]] = (*found.get(row["run_id"], ()), row)
+            found[row["run_id"]] = (*found.get(row["run_id"], ()), kind(**row))
         return found
 
-    def port_samples(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
+    def port_samples(self, run_id: str) -> Columns:
         """The samples of all shaped interfaces by column, PORT_COLUMNS, in order of time."""
         table = self._read("queues", columns=list(PORT_COLUMNS), filters=_chosen(run_id, None)).drop_null()
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
     @cached_property
-    def counters(self) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+    def achieved(self) -> Mapping[str, tuple[Interface, ...]]:
+        """The rows of ``achieved``, one for each interface, by run_id."""
+        return self._by_run("achieved", Interface)
+
+    @cached_property
+    def counters(self) -> Mapping[str, tuple[Counter, ...]]:
         """The rows of ``counters`` by run_id."""
-        return self._by_run("counters")
+        return self._by_run("counters", Counter)
 
     def pings(self, run_id: str) -> Series:
         """Round-trip times of the answered pings in microseconds, by the time of asking; empty without pings."""
@@ -135,7 +197,7 @@ class Dataset:
         rows = self._read("datagrams", filters=[("run_id", "=", run_id), ("udp", "=", udp)])
         return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
 
-    def arrivals(self, run_id: str) -> Mapping[str, npt.NDArray[Any]]:
+    def arrivals(self, run_id: str) -> Columns:
         """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
         table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
@@ -144,10 +206,10 @@ class Dataset:
         rows = self._read(table, filters=_chosen(run_id, flow))
         return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))
 
-    def _read(self, table: str, **options: Any) -> pa.Table:
+    def _read(self, table: str, *, columns: Sequence[str] | None = None, filters: Filters | None = None) -> pa.Table:
         path = self.folder / f"{table}.parquet"
         try:
-            return pq.read_table(path, use_threads=False, **options)
+            return pq.read_table(path, use_threads=False, columns=columns, filters=filters)
         except (OSError, pa.ArrowInvalid) as error:
             hint = "build it again with `longfat dataset STUDY`"
             raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
@@ -160,19 +222,12 @@ def load_dataset(results: Path) -> Dataset:
     return dataset
 
 
-def _chosen(run_id: str, flow: str | None) -> list[tuple[str, str, str]]:
+def _chosen(run_id: str, flow: str | None) -> Filters:
     return [("run_id", "=", run_id)] + ([("flow", "=", flow)] if flow else [])
 
 
-def _run(row: Mapping[str, Any]) -> Run:
+def _factors(row: Mapping[str, Scalar | None]) -> dict[str, Scalar]:
     prefix = columns.FACTOR_PREFIX
-    factors = {
+    return {
         key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix) and value is not None
     }
-    fixed = {key: row[key] for key in ("run_id", "experiment", "scenario", "repetition", "stack", "status")}
-    return Run(
-        **fixed,
-        reason=row["reason"],
-        factors=factors,
-        measured=row["measured_sha256"],
-    )

@@ -8,7 +8,7 @@ be invalid. All raise RecordError that names the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class ParsedRun:
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
     web_reports: list[dict[str, Any]]
+    interfaces: pa.Table
     flows: pa.Table
     sockets: pa.Table
     queues: pa.Table
@@ -49,7 +50,7 @@ class ParsedRun:
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
-    reports = _read_json(folder / "flows.json", list)
+    reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
     web_reports = _read_json(folder / "web.json", list) if spec.web else []
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us:
@@ -58,9 +59,10 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
         end_us=_end_us(folder / "outcome.json"),
-        achieved=_read_json(folder / "achieved.json", dict),
+        achieved=achieved,
         reports=reports,
         web_reports=web_reports,
+        interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
         queues=_with_rates(queues, spec),
@@ -93,6 +95,15 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
+
+
+def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
+    """What was read back of each interface; null where the backend's kernel does not show it."""
+    try:
+        rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
+        return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:

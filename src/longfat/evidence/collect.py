@@ -9,10 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from longfat.backends.registry import traits_of
 from longfat.dataset.load import Dataset, Run, load_dataset
@@ -22,17 +20,14 @@ from longfat.evidence.planned import Planned
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
 from longfat.evidence.wanted import wanted
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import Selection, metric_of_run
-from longfat.metrics.registry import load_own_metrics
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
-from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -53,41 +48,35 @@ def combination_of(plan: Plan) -> Combination:
     return Combination.of(plan.pins)
 
 
-def collect(results: Path, folder: Path, epoch: str, given: Mapping[str, Scalar] = MappingProxyType({})) -> Collected:
-    """What a results folder with its dataset has for an epoch of a study; ``given`` is what its runs assume.
+def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
+    """What a results folder with its dataset has for an epoch of a study.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
     """
-    study, plan = load_study(folder / "study.yaml", given), read_lock(results / "lock.json")
+    study, plan = folder.study, read_lock(results / "lock.json")
     if plan.study != study.name:
         raise StudyError(f"the results are of study {plan.study!r}, not of {study.name!r}", where=str(results))
     if plan.seed != study.header.seed:
         message = f"the results have seed {plan.seed}, the study has {study.header.seed}: these are other repetitions"
         raise StudyError(message, where=str(results))
     combination = combination_of(plan)
-    load_own_metrics(folder)
     dataset = load_dataset(results)
-    found = _Reader(study, dataset, plan, wanted(folder, study), given)
+    found = _Reader(folder, dataset, plan)
     return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
 
 
 class _Reader:
     """Reads the rows of one dataset."""
 
-    def __init__(
-        self,
-        study: Study,
-        dataset: Dataset,
-        plan: Plan,
-        selections: tuple[Selection, ...],
-        given: Mapping[str, Scalar],
-    ) -> None:
+    def __init__(self, folder: StudyFolder, dataset: Dataset, plan: Plan) -> None:
+        study = folder.study
         self.dataset, self.plan = dataset, plan
-        self.assuming = {name: value for name, value in given.items() if study.header.unknowns[name].default != value}
         self.planned = Planned(study, plan.stack, plan.profile, plan.pins["backend"])
+        default = {name: one.default for name, one in study.header.unknowns.items()}
+        self.assuming = {name: value for name, value in folder.given.items() if default[name] != value}
         self.left_out: Counter[str] = Counter()
         self.asked: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
-        for selection in selections:
+        for selection in wanted(study, folder.claims, folder.figures):
             key = key_for(selection)
             for run in selection.chosen(dataset):
                 self.asked.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)

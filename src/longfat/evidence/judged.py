@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import NoReturn
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.dataset.load import Dataset, Run
@@ -20,19 +18,17 @@ from longfat.evidence.epochs import Epoch
 from longfat.evidence.planned import Planned, planned_or_none
 from longfat.evidence.rows import Row, ValueKey
 from longfat.evidence.store import Place, Rows, epochs_with_evidence, read_rows
-from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import key_of
-from longfat.metrics.registry import load_own_metrics
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Grounds
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
-from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 
 PROFILES = ("paper", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
@@ -58,11 +54,11 @@ class EvidenceDataset(Dataset):
         return self.values.runs
 
     @cached_property
-    def computed(self) -> dict[Hashable, float | str]:
+    def computed(self) -> dict[Hashable, object]:
         """All values."""
-        return dict(self.values.computed)
+        return {**self.values.computed}
 
-    def _read(self, table: str, **options: Any) -> Any:
+    def _read(self, table: str, **options: object) -> NoReturn:
         raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
 
 
@@ -125,29 +121,27 @@ class Evidenced:
 
 
 def evidence_of(
-    folder: Path,
+    folder: StudyFolder,
     epochs: list[Epoch],
     *,
     epoch: str | None = None,
     stack: str | None = None,
     rows: Rows | None = None,
     profile: str | None = None,
-    given: Mapping[str, Scalar] = MappingProxyType({}),
 ) -> Evidenced | None:
     """The evidence of a study's folder, of its newest epoch or of the one named; None where there is none.
 
     ``rows`` stand for those on the disk. With a ``profile`` it is that of this profile alone, and there is always some
-    of the epoch named, if only the runs that are missing. ``given`` is assumed for unknowns in place of their defaults.
+    of the epoch named, if only the runs that are missing.
     Raises StudyError on evidence, claims or a manifest that cannot be used.
     """
-    study = load_study(folder / "study.yaml", given)
-    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder)
+    study, claims = folder.study, folder.claims
+    names = sorted({place.epoch for place in rows}) if rows is not None else epochs_with_evidence(folder.path)
     if epoch is None and names:
         epoch = names[-1]
     if epoch is None or (epoch not in names and profile is None):
         return None
-    load_own_metrics(folder)
-    rows = read_rows(folder, study.name, epoch) if rows is None else rows
+    rows = read_rows(folder.path, study.name, epoch) if rows is None else rows
     stack = stack or study.header.stack
     members = next((known.members for known in epochs if known.name == epoch), {})
     left_out: Counter[str] = Counter()
@@ -170,9 +164,9 @@ def evidence_of(
         if planned is not None:
             kept = {name: tuple(sorted(of, key=lambda row: row.repetition)) for name, of in counted.items()}
             values = _values(planned, kept, left_out)
-            grounds.append(Ground(planned, Grounds(study, EvidenceDataset(folder, values)), kept))
+            grounds.append(Ground(planned, Grounds(study, EvidenceDataset(folder.path, values)), kept))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
-    return Evidenced(study, epoch, stack, read_claims(folder, study), tuple(grounds), exclusions)
+    return Evidenced(study, epoch, stack, claims, tuple(grounds), exclusions)
 
 
 def _fault(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:

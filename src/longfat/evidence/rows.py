@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from longfat.metrics.quantities import Selection, significant
 from longfat.runspec import Scalar, canonical_json
@@ -88,7 +87,7 @@ class Row:
 
     def line(self) -> str:
         """Canonical JSON."""
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "made": self.made,
             "measured": self.measured,
             "repetition": self.repetition,
@@ -105,30 +104,37 @@ class Row:
         return canonical_json(data)
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Row:
+    def read(cls, data: Mapping[str, object]) -> Row:
         """Build from a line's data. Raises KeyError, TypeError or ValueError on another shape."""
         known = {"assuming", "made", "measured", "reason", "repetition", "run", "scenario", "seconds", "spec", "values"}
         if unknown := sorted({*data} - known):
             raise ValueError(f"{unknown[0]!r} is no part of a row")
-        values = dict(data["values"])
-        for name, value in values.items():
+        repetition, seconds, given = data["repetition"], data["seconds"], data["values"]
+        if not isinstance(repetition, int) or repetition < 1:
+            raise ValueError(f"repetition is {repetition!r}; allowed: 1 or more")
+        if not isinstance(seconds, float | int) or not isinstance(given, dict):
+            raise TypeError(f"seconds is {seconds!r} and values {given!r}, not a number and an object")
+        assuming = data.get("assuming", {})
+        if not isinstance(assuming, dict):
+            raise TypeError(f"assuming is {assuming!r}, not an object")
+        values: dict[str, Value] = {}
+        for name, value in given.items():
             ValueKey.read(name)
             if isinstance(value, bool) or not isinstance(value, float | int | str):
                 raise ValueError(f"{name} is {value!r}, neither a number nor a reason")
+            values[name] = value if isinstance(value, str) else float(value)
         row = cls(
             scenario=_text(data, "scenario"),
-            repetition=data["repetition"],
+            repetition=repetition,
             spec=_text(data, "spec"),
             run_id=_text(data, "run"),
             made=_text(data, "made"),
-            measured=data["measured"],
-            seconds=float(data["seconds"]),
-            values={name: value if isinstance(value, str) else float(value) for name, value in values.items()},
-            reason=data.get("reason"),
-            assuming=dict(data.get("assuming", {})),
+            measured=None if data["measured"] is None else _text(data, "measured"),
+            seconds=float(seconds),
+            values=values,
+            reason=_text(data, "reason") if "reason" in data else None,
+            assuming=assuming,
         )
-        if not isinstance(row.repetition, int) or row.repetition < 1:
-            raise ValueError(f"repetition is {row.repetition!r}; allowed: 1 or more")
         if (row.measured is None) == (row.reason is None):
             raise ValueError("a row has a digest of what was measured, or a reason why it does not count")
         return row
@@ -159,14 +165,14 @@ def canonical(value: Value) -> Value:
     return significant(value) if math.isfinite(value) else f"the value is {value}"
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
+def _text(data: Mapping[str, object], name: str) -> str:
     value = data[name]
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}, not a text")
     return value
 
 
-def read_line(text: str) -> Mapping[str, Any]:
+def read_line(text: str) -> Mapping[str, object]:
     """The data of a line. Raises ValueError."""
     data = json.loads(text)
     if not isinstance(data, dict):

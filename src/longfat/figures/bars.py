@@ -38,7 +38,7 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, significant
 from longfat.metrics.statistics import Estimate, percent_gain
-from longfat.relations.syntax import parse_term
+from longfat.relations.syntax import Expression, parse_term
 
 FLOW = "flow"  # takes the place of a factor's name: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them
@@ -115,9 +115,9 @@ class Bars(Figure):
             if values:
                 yield from among(self.series, self.names, ("names",), values)
 
-    def experiments(self, study: Study) -> tuple[str, ...]:
-        """The one whose runs it shows."""
-        return (chosen(self.of, study).experiment,)
+    def expressions(self) -> Iterator[Expression]:
+        """The metric of its bars."""
+        yield parse_term(self.of)
 
     def data(self, sources: Sources) -> FigureData:
         """Mean, standard deviation, n and 95 % interval for each x and series that has a valid run."""

@@ -24,9 +24,9 @@ from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection
 from longfat.plan.model import Plan
-from longfat.relations.bind import Scope, check_term, selection_of
+from longfat.relations.bind import Scope, check_term, selection_of, selections_in, values_in_study
 from longfat.relations.evaluate import Grounds
-from longfat.relations.syntax import RelationError, Term, parse_items, parse_term
+from longfat.relations.syntax import Expression, RelationError, Term, parse_items, parse_term
 from longfat.runspec import Scalar
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
@@ -130,9 +130,17 @@ class Figure(Closed):
         """Inches that the drawing needs."""
         return 3.9
 
+    def expressions(self) -> Iterator[Expression]:
+        """What it shows of metrics."""
+        yield from ()
+
+    def selections(self, study: Study) -> Iterator[Selection]:
+        """What its metrics read, of all values that a loop takes in the study."""
+        return selections_in(self.expressions(), Scope(study), values_in_study(study))
+
     def experiments(self, study: Study) -> tuple[str, ...]:
         """The ids of the experiments whose runs it shows."""
-        return ()
+        return tuple(dict.fromkeys(one.experiment for one in self.selections(study)))
 
 
 def chosen(text: str, study: Study) -> Selection:

@@ -20,14 +20,12 @@ from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
-from longfat.manifest.document import load_document
-from longfat.manifest.load import load_study
+from longfat.manifest.document import document_of
 from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import read_source
+from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 
-FIGURES = "figures.yaml"
 BEYOND = ("sensitivity-", "extra-")  # how ids of figures begin that the paper does not have
 
 
@@ -96,7 +94,7 @@ class FiguresDocument(Closed):
             if isinstance(figure, Figure) and figure.artifact == artifact:
                 return figure
         message, hint = unknown("artifact", artifact, [figure.artifact for figure in self.figures])
-        raise StudyError(message, where=FIGURES, hint=hint)
+        raise StudyError(message, where="figures.yaml", hint=hint)
 
 
 def beyond_the_paper(artifact: str | None) -> bool:
@@ -104,18 +102,18 @@ def beyond_the_paper(artifact: str | None) -> bool:
     return artifact is not None and artifact.startswith(BEYOND)
 
 
-def load_figures(path: FilePath, study: Study | None = None) -> FiguresDocument:
-    """Read and check a ``figures.yaml``, against its study, by default that of the ``study.yaml`` in the same folder.
+def figures_of(source: Source, study: Study) -> FiguresDocument:
+    """The figures of a ``figures.yaml``, checked against the study in the same folder.
 
-    Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
+    Raises StudyError with all its problems, each with file, line and key.
     """
-    known = study or load_study(path.with_name("study.yaml"))
-    load_own_metrics(path.parent)
+    folder = FilePath(source.file).parent
+    load_own_metrics(folder)
 
     def check(document: FiguresDocument) -> Iterator[Finding]:
-        if document.study != known.name:
-            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {known.name!r}")
-        if document.paper and not known.header.paper:
+        if document.study != study.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
+        if document.paper and not study.header.paper:
             yield Finding(("paper",), "the study has no paper whose figures and claims could be counted")
         seen: set[str] = set()
         for index, figure in enumerate(document.figures):
@@ -124,21 +122,15 @@ def load_figures(path: FilePath, study: Study | None = None) -> FiguresDocument:
                 message = f"figure {figure.artifact!r} is given twice; names are unique"
                 yield Finding((*place, figure.kind), message)
             seen.add(figure.artifact)
-            if known.header.paper and not figure.paper:
+            if study.header.paper and not figure.paper:
                 message = f"figure {figure.artifact!r} does not say what the paper states"
                 yield Finding((*place, figure.kind), message, "give `paper`; only a study without a paper has none")
             if figure.paper and figure.hypothesis:
                 yield Finding((*place, "hypothesis"), "give `paper` or `hypothesis`, not both")
             yield from (finding.below(*place) for finding in figure.faults())
-            yield from (finding.below(*place) for finding in figure.findings(known))
+            yield from (finding.below(*place) for finding in figure.findings(study))
 
-    return load_document(path, FiguresDocument, "figures", "artifact", check, {"folder": str(path.parent)})
-
-
-def read_figures(folder: FilePath, study: Study) -> FiguresDocument:
-    """The figures of a study's folder; none where it has no figures.yaml. Raises StudyError on faulty ones."""
-    path = folder / FIGURES
-    return load_figures(path, study) if path.exists() else FiguresDocument(format=2, study=study.name)
+    return document_of(source, FiguresDocument, "figures", "artifact", check, {"folder": str(folder)})
 
 
 @dataclass(frozen=True)
@@ -153,20 +145,17 @@ class Catalogue:
         return len({self.shows[figure] for figure in figures if figure in self.shows})
 
 
-def load_catalogue(path: FilePath) -> Catalogue:
-    """What a ``figures.yaml`` says of the paper's catalogue, nothing where there is none.
+def catalogue_of(source: Source) -> Catalogue:
+    """What a ``figures.yaml`` says of the paper's catalogue; how the figures are drawn is not looked at.
 
-    How the figures are drawn is not looked at.
     Raises StudyError when it cannot be read.
     """
-    if not path.exists():
-        return Catalogue(None, {})
-    data = read_source(path).data
+    data = source.data
     try:
         figures = [(_artifact(figure), figure.get("part_of")) for figure in data["figures"]]
         size = Coverage.model_validate(data["paper"]) if "paper" in data else None
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        raise StudyError(f"the catalogue cannot be read: {error!r}", where=str(path)) from error
+        raise StudyError(f"the catalogue cannot be read: {error!r}", where=source.file) from error
     return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)})
 
 

@@ -29,6 +29,7 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure
 from longfat.relations.ranking import ranking
+from longfat.relations.syntax import Expression, parse_term
 
 
 class Ranking(Figure):
@@ -63,9 +64,10 @@ class Ranking(Figure):
         for index, value in enumerate(self.expected):
             yield from value_findings(self.by, value, ("expected", index), experiment)
 
-    def experiments(self, study: Study) -> tuple[str, ...]:
-        """The one whose runs it ranks."""
-        return (chosen(self.of, study).experiment,)
+    def expressions(self) -> Iterator[Expression]:
+        """The metrics that it ranks by."""
+        yield parse_term(self.of)
+        yield parse_term(self.then)
 
     def data(self, sources: Sources) -> FigureData:
         """Rank, value, both quantities with their deviation, n, and the rank in the paper."""

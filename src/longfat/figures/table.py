@@ -20,6 +20,7 @@ from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import check_expression
 from longfat.relations.evaluate import evaluated
+from longfat.relations.syntax import Expression as Node
 from longfat.relations.syntax import Formula, RelationError, parse_expression
 from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
@@ -130,6 +131,10 @@ class Table(Figure):
         """The template of each heading, if a file has the rows."""
         return self.columns if isinstance(self.columns, dict) else {}
 
+    def expressions(self) -> Iterator[Node]:
+        """Those of its cells."""
+        yield from (parse_expression(cell.of) for row in self.cells for cell in row if isinstance(cell, Expression))
+
     def data(self, sources: Sources) -> FigureData:
         """The table with its expressions evaluated."""
         rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.cells)
@@ -180,6 +185,10 @@ class PaperTable(Figure):
                 self._column(cell)
         except TableError as error:
             yield Finding(("file",), str(error))
+
+    def expressions(self) -> Iterator[Node]:
+        """Those of its cells."""
+        yield from (parse_expression(cell.filled(self.of)) for cell in self.cells)
 
     def data(self, sources: Sources) -> FigureData:
         """Ours and the paper's, side by side."""

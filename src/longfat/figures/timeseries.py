@@ -63,6 +63,7 @@ _LABELS = {
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SECOND_US = 1e6
+RUN_ID_DIGITS = 16  # of a run_id in a CSV file, where it stands in every line
 
 
 class TimeSeries(Figure):
@@ -197,14 +198,20 @@ def curve_data(spec: TimeSeries, sources: Sources) -> FigureData:
     for run in sorted(runs, key=lambda run: ([series_order(run.factors[name]) for name in held], run.repetition)):
         for flow, what in itertools.product(spec.flows or (selection.flow,), drawn):
             thin = envelope(_cut(_series(dataset, run, flow, what, spec), spec), CURVE_BINS)
-            fixed = (run.scenario, run.repetition, *(run.factors[name] for name in held), *([flow] if flow else []))
+            fixed = (
+                run.scenario,
+                run.repetition,
+                run.run_id[:RUN_ID_DIGITS],
+                *(run.factors[name] for name in held),
+                *([flow] if flow else []),
+            )
             rows += [
                 (*fixed, *([what] if spec.also else []), round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
                 for t, value in zip(thin.t_us, thin.values, strict=True)
             ]
     flow_column = ("flow",) if spec.flows or selection.flow else ()
     values = ("window", "t_s", "segments") if spec.also else ("t_s", column)
-    return FigureData(("scenario", "repetition", *held, *flow_column, *values), tuple(rows))
+    return FigureData(("scenario", "repetition", "run_id", *held, *flow_column, *values), tuple(rows))
 
 
 def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:

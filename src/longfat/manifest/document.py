@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of a YAML file beside study.yaml: one list of named entries, with all problems at once.
+"""Checking of a YAML file beside study.yaml: one list of named entries, with all problems at once.
 
 Must not know what the entries are: the caller's model and check do.
 """
@@ -15,26 +15,25 @@ from pydantic import BaseModel, ValidationError
 from longfat.errors import StudyError
 from longfat.manifest.explain import explain
 from longfat.manifest.names import Finding
-from longfat.manifest.source import Source, read_source
+from longfat.manifest.source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def load_document(
-    path: FilePath,
+def document_of(
+    source: Source,
     model: type[Model],
     section: str,
     key: str,
     check: Callable[[Model], Iterable[Finding]],
     context: Mapping[str, str] | None = None,
 ) -> Model:
-    """Load a YAML file whose ``section`` is a list of entries named by ``key``; ``check`` yields further findings.
+    """The model of a YAML file whose ``section`` is a list of entries named by ``key``.
 
-    ``context`` is for the model's validators.
+    ``check`` yields further findings; ``context`` is for the model's validators.
 
     Raises StudyError with all problems, each with file, line and key.
     """
-    source = read_source(path)
     if not isinstance(source.data, dict):
         raise StudyError("the file is not a mapping of keys to values", where=source.file)
     findings = [*source.findings, *_repeated(source.data.get(section), section, key)]
@@ -46,15 +45,15 @@ def load_document(
     if document is not None:
         findings += check(document)
     if findings or document is None:
-        raise _refused(path, source, findings)
+        raise _refused(source, findings)
     return document
 
 
-def _refused(path: FilePath, source: Source, findings: list[Finding]) -> StudyError:
+def _refused(source: Source, findings: list[Finding]) -> StudyError:
     problems = [source.problem(finding) for finding in dict.fromkeys(findings)]
     problems.sort(key=lambda problem: problem.line or 0)
     count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-    return StudyError(f"{path.name} has {count}", problems=tuple(problems))
+    return StudyError(f"{FilePath(source.file).name} has {count}", problems=tuple(problems))
 
 
 def _repeated(entries: object, section: str, key: str) -> Iterator[Finding]:

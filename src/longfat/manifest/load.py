@@ -46,10 +46,14 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
 
     Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
     """
-    source = read_source(path)
+    return study_of(read_source(path), given)
+
+
+def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
+    """The study of a ``study.yaml`` that was read, as in ``load_study``. Raises StudyError with all its problems."""
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
-    _refuse_format_1(source, path)
+    _refuse_format_1(source)
     data, found = assumed(source.data, given)
     study, findings = _checked(source.file, data)
     problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
@@ -60,13 +64,9 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
     return study
 
 
-def load_header(path: FilePath) -> Header:
-    """Only what a ``study.yaml`` says beside its experiments, which are not looked at.
-
-    Raises StudyError when it cannot be read or the header has problems.
-    """
-    source = read_source(path)
-    _refuse_format_1(source, path)
+def header_of(source: Source) -> Header:
+    """Only what a ``study.yaml`` says beside its experiments, which are not looked at. Raises StudyError."""
+    _refuse_format_1(source)
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
     header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
@@ -76,11 +76,13 @@ def load_header(path: FilePath) -> Header:
     return header
 
 
-def _refuse_format_1(source: Source, path: FilePath) -> None:
+def _refuse_format_1(source: Source) -> None:
     """Raise StudyError for a study of the former format: all else that is wrong with it would be noise."""
     if isinstance(source.data, dict) and source.data.get("format") == 1:
         message = "format 1 is that of earlier versions; this one reads format 2"
-        problem = source.problem(Finding(("format",), message, f"`longfat convert {path.parent}` rewrites it"))
+        problem = source.problem(
+            Finding(("format",), message, f"`longfat convert {FilePath(source.file).parent}` rewrites it")
+        )
         raise StudyError("the study is of format 1", problems=(problem,))
 
 

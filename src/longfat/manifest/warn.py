@@ -7,7 +7,6 @@ Owns the doubtful settings; wrong ones are in ``lint``. A study with warnings ru
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
@@ -15,14 +14,13 @@ from longfat.errors import Problem
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
 from longfat.manifest.names import Finding, nearest
-from longfat.manifest.source import read_source
+from longfat.manifest.source import Source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
 from longfat.units import Rate
 
 
-def study_warnings(path: Path, study: Study) -> tuple[Problem, ...]:
-    """The warnings about a study that was loaded from ``path``; one for each experiment and queue."""
-    source = read_source(path)
+def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
+    """The warnings about a study that was read from ``source``; one for each experiment and queue."""
     general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
     return general + tuple(
         source.problem(finding.below("experiments", index))

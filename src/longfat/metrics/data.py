@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from longfat.dataset.load import Dataset, Run, Series
+from longfat.dataset.load import Dataset, Row, Run, Series
 
 Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
-Row = Mapping[str, Any]
 
 
 class NoValue(Exception):
@@ -238,7 +237,7 @@ def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
 class Source:
     """Where a metric's argument comes from."""
 
-    read: Callable[[RunData, str | None], Any]
+    read: Callable[[RunData, str | None], object]
     by_flow: bool = False
 
 

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TypeGuard
 
 from longfat.identity import canonical
 from longfat.metrics.registry import Metric
@@ -35,10 +35,10 @@ def _digest(function: Callable[..., float]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:LENGTH]
 
 
-def _reached(function: Callable[..., Any]) -> dict[str, str]:
+def _reached(function: Callable[..., object]) -> dict[str, str]:
     """The canonical form of a function, and of all of the metrics' own code and constants that it leads to."""
     found: dict[str, str] = {"": _form(function)}
-    waiting: list[Any] = [function]
+    waiting: list[object] = [function]
     while waiting:
         for name, value in _globals_of(waiting.pop()):
             if name in found:
@@ -51,12 +51,12 @@ def _reached(function: Callable[..., Any]) -> dict[str, str]:
     return found
 
 
-def _is_ours(value: Any) -> bool:
+def _is_ours(value: object) -> TypeGuard[Callable[..., object]]:
     module = getattr(inspect.unwrap(value) if callable(value) else value, "__module__", None) or ""
     return callable(value) and module.startswith(_OURS) and module not in _NOT
 
 
-def _globals_of(value: Any) -> Iterator[tuple[str, Any]]:
+def _globals_of(value: object) -> Iterator[tuple[str, object]]:
     """The global names that a function, or the functions of a class, use, with what they stand for."""
     if inspect.isclass(value):
         for member in vars(value).values():
@@ -77,7 +77,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _form(value: Any) -> str:
+def _form(value: Callable[..., object]) -> str:
     """The canonical form of a function or class, without its decorators: they register and describe it."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value))))
     (node,) = tree.body

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longfat.metrics.data import FlowRows, NoValue, Row
+from longfat.dataset.load import Row
+from longfat.metrics.data import FlowRows, NoValue
 from longfat.metrics.registry import metric
 
 
@@ -112,7 +113,7 @@ def asymmetry_size(rows: FlowRows, flow: str) -> float:
 
 def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
     """Sum of a column over one flow's rows, or over all."""
-    chosen = [row[column] for row in flows if flow in (None, row["flow"])]
+    chosen = [row[column] for row in flows if flow in (None, row["flow"])]  # type: ignore[literal-required]
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from longfat.dataset.load import Dataset, Run
 from longfat.metrics.data import NoValue, Point, RunData
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation
 
 
-RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+RELATIONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     "!=": operator.ne,
@@ -298,13 +298,15 @@ def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value])
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
-    value: float = _once(dataset, run, selection, _value)
+    value = _once(dataset, run, selection, _value)
+    assert isinstance(value, float | int)
     return value
 
 
 def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
     """The points of a metric that has several in a run, computed once. Raises NoValue like ``metric_of_run``."""
-    points: tuple[Point, ...] = _once(dataset, run, selection, _points)
+    points = _once(dataset, run, selection, _points)
+    assert isinstance(points, tuple)
     return points
 
 
@@ -313,7 +315,7 @@ def key_of(run: Run, selection: Selection) -> Hashable:
     return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
 
 
-def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], Any]) -> Any:
+def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], object]) -> object:
     what = key_of(run, selection)
     if what not in dataset.computed:
         try:

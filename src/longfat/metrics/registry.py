@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Literal, TypeVar, get_args, get_type_hints
 
 from longfat.errors import StudyError
 from longfat.metrics.data import Point, Points, RunData, Source
@@ -88,7 +88,7 @@ class Metric:
         return tuple(value)
 
     def _computed(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float | Points:
-        given: dict[str, Any] = {name: source.read(data, flow) for name, source in self._sources.items()}
+        given: dict[str, object] = {name: source.read(data, flow) for name, source in self._sources.items()}
         given |= {self.parameters[name].argument: value for name, value in parameters.items()}
         return self.function(**given, **({"flow": flow} if self._takes_flow else {}))
 

@@ -6,7 +6,7 @@ Owns how a term becomes a selection of runs, and the values that the variables o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longfat.manifest.names import unknown
@@ -304,6 +304,20 @@ def _without(term: Term, variable: str) -> Term:
         and not any(value.word and value.base == variable for value in item.values)
     )
     return Term(term.metric, items, term.column)
+
+
+def selections_in(nodes: Iterable[Expression], scope: Scope, values_of: ValuesOf) -> Iterator[Selection]:
+    """All that expressions read in a scope; of a loop within, for each of its values. Raises RelationError."""
+    for node in nodes:
+        if isinstance(node, Term):
+            yield selection_of(node, scope)
+        elif isinstance(node, Binary | Gain):
+            yield from selections_in((node.left, node.right), scope, values_of)
+        elif isinstance(node, Rank):
+            yield from selections_in((node.of, node.then), scope, values_of)
+        elif isinstance(node, Extreme):
+            for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
+                yield from selections_in((node.of,), inner, values_of)
 
 
 def first_experiment(relation: Relation, study: Study) -> str:

@@ -16,18 +16,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
-from longfat.manifest.document import load_document
-from longfat.manifest.load import load_study
+from longfat.manifest.document import document_of
 from longfat.manifest.models import Header
 from longfat.manifest.names import Finding, Path
+from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import Scope, check_relation, check_term, selection_of, terms_of
 from longfat.relations.paper import quantity
 from longfat.relations.syntax import Relation, RelationError, parse, parse_term
 from longfat.relations.tables import RETEST, Cell, TableError, read_claimed
-
-CLAIMS = "claims.yaml"
 
 
 def _syntax(given: str) -> str:
@@ -222,32 +220,32 @@ class Claim:
 KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
 
 
-def load_claims(path: FilePath, study: Study | None = None) -> tuple[Claim, ...]:
-    """Read and check a ``claims.yaml`` against its study, by default that of the ``study.yaml`` in the same folder.
+def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
+    """The claims of a ``claims.yaml``, checked against the study in the same folder.
 
-    Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
+    Raises StudyError with all its problems, each with file, line and key.
     """
     from longfat.relations.gates import check_gates  # they know of claims
 
-    known = study or load_study(path.with_name("study.yaml"))
-    load_own_metrics(path.parent)
+    folder = FilePath(source.file).parent
+    load_own_metrics(folder)
     claims: list[Claim] = []
 
     def check(document: ClaimsDocument) -> Iterator[Finding]:
-        if document.study != known.name:
-            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {known.name!r}")
+        if document.study != study.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
         for index, table in enumerate(document.tables):
-            yield from _take_table(table, ("tables", index), path, known, claims)
+            yield from _take_table(table, ("tables", index), folder, study, claims)
         for index, written in enumerate(document.claims):
             if any(claim.id == written.id for claim in claims[: len(claims) - index]):
                 yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
-            if written.paper is None and known.header.paper is not None:
+            if written.paper is None and study.header.paper is not None:
                 message = f"claim {written.id!r} does not say what the paper states"
                 yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
-            yield from _take(written, ("claims", index), known, claims)
-        yield from check_gates(claims, known)
+            yield from _take(written, ("claims", index), study, claims)
+        yield from check_gates(claims, study)
 
-    load_document(path, ClaimsDocument, "claims", "id", check)
+    document_of(source, ClaimsDocument, "claims", "id", check)
     return tuple(claims)
 
 
@@ -303,11 +301,11 @@ def _take_relation(text: str, place: Path, study: Study, relations: list[Relatio
 
 
 def _take_table(
-    table: TableClaims, place: Path, path: FilePath, study: Study, claims: list[Claim]
+    table: TableClaims, place: Path, folder: FilePath, study: Study, claims: list[Claim]
 ) -> Iterator[Finding]:
     """Add the claims of a table, and yield its faults."""
     try:
-        claimed = read_claimed(path.parent / table.file)
+        claimed = read_claimed(folder / table.file)
     except TableError as error:
         yield Finding((*place, "file"), str(error))
         return
@@ -376,9 +374,3 @@ def claim_nouns(header: Header) -> tuple[str, str]:
 def counted_claims(count: int, header: Header) -> str:
     """A number of claims, for people."""
     return f"{count} {claim_nouns(header)[count != 1]}"
-
-
-def read_claims(folder: FilePath, study: Study) -> tuple[Claim, ...]:
-    """The claims of a study's folder; none where it has no claims.yaml. Raises StudyError on faulty ones."""
-    path = folder / CLAIMS
-    return load_claims(path, study) if path.exists() else ()

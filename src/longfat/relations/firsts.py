@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from longfat.errors import RigError
 from longfat.relations.claims import Claim
 
 FIRST = "claims-first.json"
-Decisive = Mapping[str, Mapping[str, Any]]
+Decisive = Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
                     yield f"{name}, {key}: was {_shown(was)}, is {_shown(is_)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(_shown, value)) or "none"
     return value if isinstance(value, str) else "none" if value is None else json.dumps(value)

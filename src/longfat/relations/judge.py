@@ -17,9 +17,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.manifest.load import load_study
 from longfat.manifest.names import shown
-from longfat.relations.claims import Claim, Retest, read_claims
+from longfat.manifest.study import Study
+from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
 from longfat.relations.firsts import changes, decisive, digest, keep_first
@@ -80,14 +80,12 @@ class Origin:
         return f"The claims, with their limits, are those that this folder kept {when}"
 
 
-def judge(results: Path, study_dir: Path) -> list[Verdict]:
-    """Give every claim of the study its verdict, in the order of claims.yaml, and write ``verdicts.json``.
+def judge(results: Path, study: Study, claims: Sequence[Claim]) -> list[Verdict]:
+    """Give every claim of the study its verdict, in their order, and write ``verdicts.json``.
 
-    Raises StudyError on faulty claims, RigError when the dataset is missing or nothing can be written.
+    Raises RigError when the dataset is missing or nothing can be written.
     """
-    study = load_study(study_dir / "study.yaml")
     grounds = Grounds(study, load_dataset(results))
-    claims = read_claims(study_dir, study)
     papers = printed_numbers(claims, study)
     verdicts = [decide(claim, grounds, papers) for claim in claims]
     first = keep_first(results, claims, before_runs=False)

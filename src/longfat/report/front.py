@@ -15,18 +15,18 @@ from urllib.parse import quote
 
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
-from longfat.figures.document import FIGURES, Catalogue, Coverage, load_catalogue
+from longfat.figures.document import Catalogue, Coverage
 from longfat.figures.drawing import drawn
-from longfat.manifest.load import load_header, load_study
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
-from longfat.relations.claims import Claim, claim_nouns, read_claims
+from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, counted, tally
 from longfat.relations.judge import VERDICTS, read_verdicts
 from longfat.report.page import render, write_page
 from longfat.report.reference import Committed, committed
 from longfat.report.report import REPORT
+from longfat.studies import StudyFolder
 
 FRONT = "index.html"
 
@@ -66,16 +66,16 @@ class Shown:
     faults: tuple[str, ...]
 
 
-def write_front(results_root: Path, experiments: Path) -> Path:
-    """Write the page over all of ``results_root``; give its path.
+def write_front(results_root: Path, studies: Iterable[StudyFolder]) -> Path:
+    """Write the page of studies over all of ``results_root``; give its path.
 
     Studies whose names begin with an underscore test the testbed and are left out. A file that cannot be read
     is named on the page. Raises RigError when the page cannot be written.
     """
     results_root.mkdir(parents=True, exist_ok=True)
     folders, faults = _folders(results_root)
-    studies = [_shown(path.parent, folders) for path in sorted(experiments.glob("[!_]*/study.yaml"))]
-    page = render("front.html.j2", studies=studies, faults=tuple(faults), verdict_words=VERDICT_WORDS)
+    shown = [_shown(study, folders) for study in studies if not study.name.startswith("_")]
+    page = render("front.html.j2", studies=shown, faults=tuple(faults), verdict_words=VERDICT_WORDS)
     return write_page(results_root / FRONT, page)
 
 
@@ -91,13 +91,13 @@ def _folders(results_root: Path) -> tuple[dict[Path, Plan], list[str]]:
     return plans, faults
 
 
-def _shown(study: Path, folders: Mapping[Path, Plan]) -> Shown:
+def _shown(study: StudyFolder, folders: Mapping[Path, Plan]) -> Shown:
     header = catalogue = None
     rows: list[Row] = []
     faults: list[str] = []
     try:
-        header = load_header(study / "study.yaml")
-        catalogue = load_catalogue(study / FIGURES)
+        header = study.header
+        catalogue = study.catalogue
         for folder, plan in folders.items():
             if plan.study == study.name and (folder / VERDICTS).exists():
                 rows.append(_results(folder, plan, catalogue))
@@ -130,13 +130,11 @@ def _results(folder: Path, plan: Plan, catalogue: Catalogue) -> Row:
     )
 
 
-def _references(references: Iterable[Committed], here: Iterable[Row], study: Path) -> Iterator[Row]:
+def _references(references: Iterable[Committed], here: Iterable[Row], study: StudyFolder) -> Iterator[Row]:
     """The references whose settings no results here have. Raises StudyError on faulty claims."""
     known = {(row.profile, row.stack, row.backend) for row in here}
-    claims: Sequence[Claim] | None = None
     for one in references:
         if (one.profile, one.stack, one.backend) not in known:
-            claims = read_claims(study, load_study(study / "study.yaml")) if claims is None else claims
             words = {claim: word for word in VERDICT_WORDS for claim, given in one.verdicts.items() if given == word}
-            counts = tally(counted(claims, words))
+            counts = tally(counted(study.claims, words))
             yield Row(None, None, one.profile, one.stack, one.backend, one.artifacts, counts["measured"], apart(counts))

@@ -15,14 +15,12 @@ from pathlib import Path
 
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.figures.base import Sources
-from longfat.figures.document import FiguresDocument, read_figures
 from longfat.figures.drawing import Drawing, draw, save
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import Verdict, read_verdicts
+from longfat.studies import StudyFolder
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"
@@ -30,10 +28,10 @@ STUDY_VARIABLE = "LONGFAT_STUDY"
 
 @dataclass(frozen=True)
 class OpenedStudy:
-    """The results of a study with the folder of its manifest, claims and figures."""
+    """The results of a study, and the study."""
 
     results: Path
-    study_dir: Path
+    folder: StudyFolder
     _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @cached_property
@@ -47,30 +45,20 @@ class OpenedStudy:
         return read_lock(self.results / "lock.json")
 
     @cached_property
-    def figures(self) -> FiguresDocument:
-        """What figures.yaml asks for. Raises StudyError when it is faulty."""
-        return read_figures(self.study_dir, self.study)
-
-    @cached_property
-    def study(self) -> Study:
-        """The study. Raises StudyError when it is faulty."""
-        return load_study(self.study_dir / "study.yaml")
-
-    @cached_property
     def sources(self) -> Sources:
         """What its figures are drawn from."""
-        return Sources(Grounds(self.study, self.dataset), self.plan)
+        return Sources(Grounds(self.folder.study, self.dataset), self.plan)
 
     def show(self, artifact: str) -> Drawing:
         """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
-        drawing = draw(self.sources, self.figures.figure(artifact))
+        drawing = draw(self.sources, self.folder.figures.figure(artifact))
         save(drawing, self.results / "figures")
         self._shown.add(artifact)
         return drawing
 
     def show_others(self) -> Gallery:
         """Draw and save every artifact of figures.yaml that was not shown before."""
-        others = [figure.artifact for figure in self.figures.figures if figure.artifact not in self._shown]
+        others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._shown]
         return Gallery(tuple((artifact, self.show(artifact)._repr_png_()) for artifact in others))
 
     def verdicts(self) -> VerdictTable:
@@ -122,11 +110,11 @@ def open_study(name: str) -> OpenedStudy:
     study_dir = os.environ.get(STUDY_VARIABLE)
     return OpenedStudy(
         Path(results) if results else root / "results" / name,
-        Path(study_dir) if study_dir else root / "experiments" / name,
+        StudyFolder(Path(study_dir) if study_dir else root / "experiments" / name),
     )
 
 
-def draw_all(results: Path, study_dir: Path) -> tuple[str, ...]:
+def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
     """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
-    study = OpenedStudy(results, study_dir)
-    return tuple(study.show(figure.artifact).artifact for figure in study.figures.figures)
+    study = OpenedStudy(results, folder)
+    return tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)

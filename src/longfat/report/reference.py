@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from longfat.dataset.build import dataset_digests
 from longfat.errors import RigError, StudyError
-from longfat.figures.document import FIGURES, load_catalogue
 from longfat.figures.drawing import drawn
 from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
+from longfat.studies import StudyFolder
 
 REFERENCE = "reference"
 KEYS = ("backend", "kernel", "image", "code", "lock")
@@ -56,26 +56,26 @@ class Committed:
     verdicts: Mapping[str, str]
 
 
-def committed(study_dir: Path) -> list[Committed]:
+def committed(folder: StudyFolder) -> list[Committed]:
     """The references of a study, by profile, stack and backend; those of old, which do not say these, are not.
 
     Raises StudyError when a reference file is damaged.
     """
     found = [
         Committed(item["profile"], item["stack"], item["key"]["backend"], item["artifacts"], item["verdicts"])
-        for item in _references(study_dir)
+        for item in _references(folder)
         if item["stack"] is not None
     ]
     return sorted(found, key=lambda one: (one.profile, one.stack, one.backend))
 
 
-def compare(results: Path, study_dir: Path) -> ReferenceMatch:
+def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     """Compare dataset and verdicts with the reference of the same kernel, image, laboratory code and lock.
 
     Raises RigError when there are no results, StudyError when a reference file is damaged.
     """
     found = _facts(results)
-    references = _references(study_dir)
+    references = _references(folder)
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
     for reference in references:
@@ -98,7 +98,7 @@ def compare(results: Path, study_dir: Path) -> ReferenceMatch:
     return ReferenceMatch("no_reference", tuple(lines))
 
 
-def write_reference(results: Path, study_dir: Path) -> Path:
+def write_reference(results: Path, folder: StudyFolder) -> Path:
     """Make the results the reference of their inputs; give the file.
 
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
@@ -110,19 +110,19 @@ def write_reference(results: Path, study_dir: Path) -> Path:
             f"runs that are not ok: {facts['not_ok']}; a reference needs every run",
             hint="see dataset/exclusions.csv",
         )
-    facts["artifacts"] = load_catalogue(study_dir / FIGURES).shown(drawn(results))
-    folder = study_dir / REFERENCE
+    facts["artifacts"] = folder.catalogue.shown(drawn(results))
+    place = folder.path / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
-    path = folder / f"{name}.json"
+    path = place / f"{name}.json"
     try:
-        folder.mkdir(exist_ok=True)
+        place.mkdir(exist_ok=True)
         write_whole(path, json.dumps(facts, sort_keys=True, indent=1) + "\n")
     except OSError as error:
         raise RigError(f"cannot write the reference: {error}", where=str(path)) from error
     return path
 
 
-def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None:
+def other_stack(results: Path, folder: StudyFolder, plan: Plan) -> OtherStack | None:
     """The verdicts of the reference of another stack: of the same profile and nearest inputs, or None.
 
     A simulator's count as another's than a kernel's, whatever stack it was told.
@@ -134,7 +134,7 @@ def other_stack(results: Path, study_dir: Path, plan: Plan) -> OtherStack | None
     def another(reference: dict[str, Any]) -> bool:
         return reference["stack"] != plan.stack or _simulated(reference["key"]) != _simulated(key)
 
-    others = [item for item in _references(study_dir) if item["stack"] is not None and another(item)]
+    others = [item for item in _references(folder) if item["stack"] is not None and another(item)]
     if not others:
         return None
     nearest = max(others, key=lambda item: _nearness(item, key, plan.profile, item["stack"]))
@@ -176,8 +176,8 @@ def _facts(results: Path) -> dict[str, Any]:
     }
 
 
-def _references(study_dir: Path) -> list[dict[str, Any]]:
-    return [_read(path) for path in sorted((study_dir / REFERENCE).glob("*.json"))]
+def _references(folder: StudyFolder) -> list[dict[str, Any]]:
+    return [_read(path) for path in sorted((folder.path / REFERENCE).glob("*.json"))]
 
 
 def _read(path: Path) -> dict[str, Any]:

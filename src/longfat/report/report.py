@@ -18,19 +18,20 @@ from typing import Any
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
-from longfat.figures.document import FIGURES, FiguresDocument, beyond_the_paper, read_figures
-from longfat.manifest.load import load_study
+from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.manifest.models import Header
 from longfat.network import ports
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
-from longfat.relations.claims import CLAIMS, claim_nouns
+from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
+from longfat.report.achieved import achieved, made_with
 from longfat.report.beside import Beside, beside
 from longfat.report.page import render, write_page
 from longfat.report.reference import other_stack, provenance
+from longfat.studies import CLAIMS, FIGURES, StudyFolder
 
 REPORT = "report.html"
 SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
@@ -42,7 +43,7 @@ OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no
 class ShownFigure:
     """A figure beside what is stated of it; ``image`` is a data address, None when it was not drawn.
 
-    ``source`` says who states it, and is "" where nobody does.
+    ``source`` says who states it, and is "" where nobody does; ``made_with`` which runs and kernels it is of.
     """
 
     artifact: str
@@ -52,6 +53,7 @@ class ShownFigure:
     stated: str
     numbers: tuple[str, ...]
     claims: tuple[Verdict, ...]
+    made_with: str
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Setting:
     hosts: tuple[str, ...]
 
 
-def write_report(results: Path, study_dir: Path) -> Path:
+def write_report(results: Path, folder: StudyFolder) -> Path:
     """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
 
     Raises RigError when dataset or verdicts are missing or the page cannot be written, StudyError on faulty
@@ -76,8 +78,8 @@ def write_report(results: Path, study_dir: Path) -> Path:
     plan = read_lock(results / "lock.json")
     dataset = load_dataset(results)
     verdicts = read_verdicts(results)
-    study = load_study(study_dir / "study.yaml")
-    figures = read_figures(study_dir, study)
+    study, figures = folder.study, folder.figures
+    drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
     noun, nouns = claim_nouns(study.header)
     counts = tally(verdict.counted for verdict in verdicts)
     page = render(
@@ -94,15 +96,16 @@ def write_report(results: Path, study_dir: Path) -> Path:
         origin=read_origin(results),
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        sections=_sections(_figures(results, figures, verdicts), study.header),
-        other=_beside(results, study_dir, plan, verdicts),
+        sections=_sections(_figures(results, figures, verdicts, plan, drawn_in), study.header),
+        other=_beside(results, folder, plan, verdicts),
         coverage=coverage(figures, verdicts, study.header),
-        settings=settings(plan, {one.artifact: one.experiments(study) for one in figures.figures}),
+        settings=settings(plan, drawn_in),
+        achieved=achieved(dataset),
         exclusions=_exclusions(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
         digests=_digests(results, plan),
         measured=measured,
-        files=[f"experiments/{study_dir.name}/{name}" for name in (CLAIMS, FIGURES) if (study_dir / name).exists()],
+        files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
     )
     return write_page(results / REPORT, page)
 
@@ -197,7 +200,9 @@ def _port_text(port: Any) -> str:
     return ", ".join(parts)
 
 
-def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -> list[ShownFigure]:
+def _figures(
+    results: Path, figures: FiguresDocument, verdicts: list[Verdict], plan: Plan, drawn_in: Mapping[str, Sequence[str]]
+) -> list[ShownFigure]:
     return [
         ShownFigure(
             artifact=figure.artifact,
@@ -207,6 +212,7 @@ def _figures(results: Path, figures: FiguresDocument, verdicts: list[Verdict]) -
             stated=figure.paper or figure.hypothesis or "",
             numbers=tuple(mark.label for mark in figure.marks),
             claims=tuple(item for item in verdicts if figure.artifact in (item.artifact, *item.also)),
+            made_with=made_with(plan, drawn_in[figure.artifact]),
         )
         for figure in figures.figures
     ]
@@ -226,9 +232,9 @@ def _sections(shown: list[ShownFigure], header: Header) -> list[tuple[str, str, 
     return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
 
 
-def _beside(results: Path, study_dir: Path, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
+def _beside(results: Path, folder: StudyFolder, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
     """The verdicts beside those of another stack, where the study has a reference of one."""
-    other = other_stack(results, study_dir, plan)
+    other = other_stack(results, folder, plan)
     return beside(plan, {verdict.claim: verdict.verdict for verdict in verdicts}, other) if other else None
 
 

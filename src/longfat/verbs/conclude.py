@@ -19,7 +19,6 @@ from longfat.events import EventSink
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import Results, open_results
-from longfat.manifest.load import load_header, load_study
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import require_study
 from longfat.relations.claims import claim_nouns, counted_claims
@@ -31,8 +30,9 @@ from longfat.report.notebook import run_notebook
 from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
+from longfat.studies import StudyFolder
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
-from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, study_name
+from longfat.verbs.study import Choices, every_study, find_study, repository_root
 from longfat.verbs.verdicts import print_evidence
 from longfat.verbs.verify import compare_results, tell, verify
 
@@ -64,7 +64,7 @@ def analyse(name: str, given: Path | None, console: Console) -> bool:
         _require_own(results, folder)
         verdicts = _analyse(results.path, folder, events)
         origin = read_origin(results.path)
-    print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
+    print_verdicts(verdicts, folder.header, console)
     print_origin(origin, console)
     return True
 
@@ -75,7 +75,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
         path = write_report(results.path, folder)
-    _print_pages(path, console)
+    _print_pages(path, console, folder)
     return True
 
 
@@ -88,7 +88,7 @@ def reports(console: Console) -> bool:
 def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
     """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as."""
     folder = find_study(name)
-    load_all(folder)  # a fault in claims or figures is found before hours of runs
+    folder.check()  # a fault in claims or figures is found before hours of runs
     _print_evidence(folder, console)
     given = results_path(folder, machine.results, machine.backend)
     with open_results(given) as results, listen(results, console) as events:
@@ -96,7 +96,7 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console) -
     return conclude(folder, given, console)[0]
 
 
-def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
+def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
         valid = _dataset(results.path, events)
@@ -106,14 +106,14 @@ def conclude(folder: Path, given: Path, console: Console) -> tuple[bool, list[Ve
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
-    print_verdicts(verdicts, load_study(folder / MANIFEST).header, console)
+    print_verdicts(verdicts, folder.header, console)
     print_origin(origin, console)
     print_match(match, console)
     if check.compared:
         same = check.compared - len(check.mismatches)
         console.print(f"evidence: {same} of {check.compared} runs are in it and identical to the byte", highlight=False)
     tell(check.mismatches, console)
-    _print_pages(path, console)
+    _print_pages(path, console, folder)
     return valid and not check.mismatches, verdicts
 
 
@@ -124,7 +124,7 @@ def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, consol
     return verify(name, sample, seed, jobs, console)
 
 
-def _print_evidence(folder: Path, console: Console) -> None:
+def _print_evidence(folder: StudyFolder, console: Console) -> None:
     """What the committed evidence says already, if there is some."""
     one = evidence_of(folder, read_epochs(repository_root() / FOLDER))
     if one is not None:
@@ -187,19 +187,19 @@ def print_match(match: ReferenceMatch, console: Console) -> None:
         console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _print_pages(report: Path | None, console: Console) -> None:
+def _print_pages(report: Path | None, console: Console, opened: StudyFolder | None = None) -> None:
     """Say where a report is; the front page is renewed where it belongs among those of the others."""
     home = repository_root() / "results"
     if report is not None:
         console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
     if report is None or report.parent.resolve().parent == home.resolve():
-        front = write_front(home, repository_root() / "experiments")
+        front = write_front(home, [opened if opened == study else study for study in every_study()])
         console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _require_own(results: Results, folder: Path) -> None:
+def _require_own(results: Results, folder: StudyFolder) -> None:
     """Raise StudyError where the results are those of another study."""
-    require_study(results.lock, load_header(folder / MANIFEST).study)
+    require_study(results.lock, folder.header.study)
 
 
 def _dataset(results: Path, events: EventSink) -> bool:
@@ -212,13 +212,13 @@ def _dataset(results: Path, events: EventSink) -> bool:
     return counts.invalid == counts.failed == counts.missing == 0
 
 
-def _analyse(results: Path, folder: Path, events: EventSink) -> list[Verdict]:
+def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verdict]:
     stage(events, "judging the claims")
-    verdicts = judge(results, folder)
+    verdicts = judge(results, folder.study, folder.claims)
     stage(events, "drawing the figures")
-    notebook = repository_root() / "analysis" / "notebooks" / f"{study_name(folder)}.ipynb"
+    notebook = repository_root() / "analysis" / "notebooks" / f"{folder.name}.ipynb"
     if notebook.exists():
-        run_notebook(notebook, results, folder)
+        run_notebook(notebook, results, folder.path)
     else:
         draw_all(results, folder)
     return verdicts

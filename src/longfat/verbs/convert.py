@@ -15,7 +15,6 @@ from rich.console import Console
 
 from longfat.convert import converted_claims, converted_figures
 from longfat.errors import Problem, StudyError
-from longfat.figures.document import FIGURES
 from longfat.files import write_whole
 from longfat.manifest.convert import converted, factors_in_use, numbered_anew
 from longfat.manifest.load import load_study
@@ -23,7 +22,7 @@ from longfat.manifest.profiles import PROFILES
 from longfat.manifest.source import read_source
 from longfat.manifest.study import Study
 from longfat.plan import build_plan
-from longfat.verbs.study import CLAIMS, MANIFEST
+from longfat.studies import CLAIMS, FIGURES, MANIFEST
 
 _BESIDE: Mapping[str, Callable[[Path, Study], str]] = {CLAIMS: converted_claims, FIGURES: converted_figures}
 

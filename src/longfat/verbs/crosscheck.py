@@ -15,12 +15,12 @@ from longfat.errors import RigError, StudyError
 from longfat.events import EventSink
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import execute
-from longfat.manifest.load import load_study
 from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
+from longfat.studies import StudyFolder
 from longfat.verbs.conclude import conclude
 from longfat.verbs.run import listen, stage
-from longfat.verbs.study import MANIFEST, Choices, find_study, load_all, repository_root, resolve
+from longfat.verbs.study import Choices, find_study, repository_root, resolve
 
 STUDY = "_crosscheck"
 
@@ -32,8 +32,8 @@ def crosscheck(backends: Sequence[str], given: Path | None, console: Console) ->
     work here. Raises StudyError on fewer than two backends, RigError when one that was asked for cannot work.
     """
     folder = find_study(STUDY)
-    load_all(folder)
-    chosen = tuple(dict.fromkeys(backends)) or load_study(folder / MANIFEST).header.backends
+    folder.check()
+    chosen = tuple(dict.fromkeys(backends)) or folder.header.backends
     for name in chosen:
         require_backend(name)
     target = given or repository_root() / "results" / STUDY
@@ -55,7 +55,7 @@ def together(plans: Sequence[Plan]) -> Plan:
     return dataclasses.replace(first, pins={**first.pins, "backend": names}, runs=runs, kernels=kernels)
 
 
-def _executed(name: str, asked: bool, folder: Path, results: Results, events: EventSink) -> Plan | None:
+def _executed(name: str, asked: bool, folder: StudyFolder, results: Results, events: EventSink) -> Plan | None:
     """The plan of what a backend can do, executed; None where it can do nothing."""
     stage(events, f"preparing backend {name}")
     backend = open_backend(name, {}, say=lambda text: stage(events, text))
@@ -74,7 +74,7 @@ def _executed(name: str, asked: bool, folder: Path, results: Results, events: Ev
     return plan
 
 
-def experiments(backend: Backend, folder: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+def experiments(backend: Backend, folder: StudyFolder) -> tuple[tuple[str, ...], dict[str, str]]:
     """Ids of the experiments that the backend can do, and of the others with the first reason why not."""
     plan = resolve(folder, Choices("paper"), backend.pins())
     refused: dict[str, str] = {}

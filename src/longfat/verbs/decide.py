@@ -7,8 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from rich.console import Console
 
@@ -23,15 +22,14 @@ from longfat.evidence.next_step import Chooser, Step
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.manifest.load import load_study
 from longfat.manifest.names import unknown
 from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
-from longfat.relations.claims import Claim, read_claims
-from longfat.runspec import Scalar
+from longfat.relations.claims import Claim
+from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for
 from longfat.verbs.run import listen, results_path
-from longfat.verbs.study import MANIFEST, find_study, job_count, load_all, repository_root, study_name
+from longfat.verbs.study import find_study, job_count, repository_root
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
 _SECONDS = {"s": 1, "min": 60, "h": 3600}
@@ -48,7 +46,6 @@ class Wanted:
     stack: str | None = None
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
-    given: Mapping[str, Scalar] = field(default_factory=dict)  # assumed for unknowns in place of their defaults
 
 
 def seconds_of(budget: str) -> float:
@@ -66,9 +63,8 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
     """
     begun = time.monotonic()
     folder = find_study(name)
-    load_all(folder)
-    study = load_study(folder / MANIFEST)
-    claims = read_claims(folder, study)
+    folder.check()
+    claims = folder.claims
     check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     backend = open_backend(wanted.backend, {}, say=console.print)
@@ -87,52 +83,49 @@ def decide(name: str, wanted: Wanted, console: Console) -> bool:
             return False
 
 
-def ground_of(folder: Path, epoch: Epoch, wanted: Wanted) -> Ground:
+def ground_of(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
     """The evidence that there is of what is wanted. Raises StudyError where the study cannot be planned so."""
     epochs = read_epochs(repository_root() / FOLDER)
-    found = evidence_of(
-        folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile, given=wanted.given
-    )
+    found = evidence_of(folder, epochs, epoch=epoch.name, stack=wanted.stack, profile=wanted.profile)
     if found is None or not found.grounds:
         raise StudyError(f"the study cannot be planned with profile {wanted.profile!r} and stack {wanted.stack!r}")
     return found.grounds[0]
 
 
 def run_step(
-    folder: Path, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
+    folder: StudyFolder, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
 ) -> bool:
     """Run a step and add it to the evidence; whether that has gained from it.
 
     Its raw runs are removed then: anybody can have them again.
     """
-    study = load_study(folder / MANIFEST, wanted.given)
     plan = build_plan(
-        study,
+        folder.study,
         profile=wanted.profile,
         stack=wanted.stack,
         pins=backend.pins(),
         chosen=_repetitions(folder, epoch, wanted, step.targets),
     )
-    with open_results(repository_root() / "results" / "decide" / study_name(folder)) as results:
+    with open_results(repository_root() / "results" / "decide" / folder.name) as results:
         write_lock(plan, results.lock)
         memory = available_bytes() if traits_of(backend.name).guests else None
         with listen(results, console) as events:
             done = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory)
         build_dataset(results.path)
-        gained = add_results(results.path, folder, epoch.name, console, wanted.given)
+        gained = add_results(results.path, folder, epoch.name, console)
         if done.failed == 0:
             shutil.rmtree(results.raw)
     return gained > 0 and done.failed == 0
 
 
-def _repetitions(folder: Path, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
+def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
     """The repetitions of each scenario that the evidence lacks of its target."""
     rows = ground_of(folder, epoch, wanted).rows
     known = {name: {row.repetition for row in rows.get(name, ())} for name in targets}
     return {name: [k for k in range(1, n + 1) if k not in known[name]] for name, n in targets.items()}
 
 
-def _take_results(folder: Path, epoch: Epoch, console: Console) -> None:
+def _take_results(folder: StudyFolder, epoch: Epoch, console: Console) -> None:
     """Add what the study's own results folder has, where it was made with what belongs to the epoch."""
     place = results_path(folder, None)
     if not (place / "lock.json").exists():

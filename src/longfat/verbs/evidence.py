@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 
@@ -17,12 +16,11 @@ from longfat.evidence.collect import collect, combination_of
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, epoch_of, read_epochs, united, write_epoch
 from longfat.evidence.store import EVIDENCE, read_rows, together, write_rows
 from longfat.execute.results import open_results
-from longfat.manifest.load import load_study
 from longfat.plan.lockfile import read_lock
-from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 from longfat.verbs.canary import measured
 from longfat.verbs.run import results_path
-from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
+from longfat.verbs.study import every_study, find_study, repository_root
 
 
 def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
@@ -35,21 +33,15 @@ def add(name: str, given: Path | None, jobs: int | None, console: Console, *, ne
     return True
 
 
-def add_results(
-    results: Path, folder: Path, epoch: str, console: Console, given: Mapping[str, Scalar] = MappingProxyType({})
-) -> int:
-    """Add the rows of results with their dataset, and say what was left out; how many runs the evidence has gained.
-
-    ``given`` is what the runs assume for unknowns of the study.
-    """
-    study = load_study(folder / MANIFEST).name
-    new = collect(results, folder, epoch, given)
-    before = read_rows(folder, study, epoch)
+def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
+    """Add the rows of results with their dataset, and say what was left out; how many runs the evidence has gained."""
+    new = collect(results, folder, epoch)
+    before = read_rows(folder.path, folder.study.name, epoch)
     after = together(before, new.rows)
-    write_rows(folder, study, after)
+    write_rows(folder.path, folder.study.name, after)
     gained = sum(map(len, after.values())) - sum(map(len, before.values()))
     known = sum(map(len, new.rows.values())) - gained
-    _say(console, f"evidence of {study_name(folder)}, epoch {epoch}: {gained} runs added, {known} were there")
+    _say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
     for line in new.left_out:
         _say(console, f"  left out: {line}")
     return gained
@@ -101,13 +93,13 @@ def merge(given: Sequence[Path], console: Console) -> bool:
         for epoch in read_epochs(other / FOLDER):
             epochs[epoch.name] = united(epochs[epoch.name], epoch) if epoch.name in epochs else epoch
     merged = []
-    for folder in sorted(path.parent for path in (home / "experiments").glob(f"*/{MANIFEST}")):
-        study = load_study(folder / MANIFEST).name
-        rows = read_rows(folder, study)
+    for folder in every_study():
+        study = folder.header.study
+        rows = read_rows(folder.path, study)
         before = sum(map(len, rows.values()))
         for other in given:
             theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
-            if (theirs / EVIDENCE).is_dir() and load_study(theirs / MANIFEST).name == study:
+            if (theirs / EVIDENCE).is_dir() and StudyFolder(theirs).header.study == study:
                 rows = together(rows, read_rows(theirs, study))
         merged.append((folder, study, rows, sum(map(len, rows.values())) - before))
     # Nothing is written before all of it is known to agree.
@@ -115,7 +107,7 @@ def merge(given: Sequence[Path], console: Console) -> bool:
         write_epoch(epoch, home / FOLDER)
     for folder, study, rows, gained in merged:
         if rows:
-            files = len(write_rows(folder, study, rows))
+            files = len(write_rows(folder.path, study, rows))
             _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
     return True
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -18,16 +17,16 @@ from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser
 from longfat.evidence.regions import HOLDS, At, next_value, regions, values_in, where_all_hold
 from longfat.evidence.store import epochs_with_evidence, read_rows
-from longfat.manifest.load import load_study
 from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
-from longfat.relations.claims import Claim, read_claims
+from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
 from longfat.verbs.evidence import epoch_for
-from longfat.verbs.study import MANIFEST, find_study, job_count, load_all, repository_root
+from longfat.verbs.study import find_study, job_count, repository_root
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 
@@ -39,10 +38,8 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
     """
     begun = time.monotonic()
     folder = find_study(name)
-    load_all(folder)
-    study = load_study(folder / MANIFEST)
-    one = _unknown(unknown, study.header.unknowns)
-    claims = read_claims(folder, study)
+    folder.check()
+    one, claims = _unknown(unknown, folder.header.unknowns), folder.claims
     if not wanted.claims:
         raise StudyError("no claims are named", where="--on", hint="give those that are to identify the value")
     check_names(wanted.claims, claims)
@@ -55,8 +52,10 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
         if left is not None and left <= 0:
             _say(console, f"the budget is spent; next would be {unknown} = {value}")
             break
-        here = dataclasses.replace(wanted, given={unknown: value}, budget=left)
-        chooser, complete = _decided(folder, here, claims, backend, epoch, jobs, console)
+        here = folder.assuming({unknown: value})
+        chooser, complete = _decided(
+            here, dataclasses.replace(wanted, budget=left), claims, backend, epoch, jobs, console
+        )
         if not complete:
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
@@ -67,15 +66,14 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
 def known(name: str, console: Console) -> bool:
     """Print from the committed evidence alone what each unknown of a study decides."""
     folder = find_study(name)
-    study = load_study(folder / MANIFEST)
     epochs = read_epochs(repository_root() / FOLDER)
-    with_evidence = epochs_with_evidence(folder)
-    for unknown, one in study.header.unknowns.items():
+    with_evidence = epochs_with_evidence(folder.path)
+    for unknown, one in folder.header.unknowns.items():
         _say(console, f"{unknown}: {one.what}; {one.default} is assumed, {one.plausible} are plausible: {one.source}")
         tried: list[At] = []
         told: dict[str, list[tuple[Evidence, ...]]] = {}
         for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
-            found = evidence_of(folder, epochs, given={unknown: value})
+            found = evidence_of(folder.assuming({unknown: value}), epochs)
             verdicts = [judged.verdict for judged in found.verdicts() if judged.profile] if found else []
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
             for verdict in verdicts:
@@ -95,7 +93,13 @@ def known(name: str, console: Console) -> bool:
 
 
 def _decided(
-    folder: Path, wanted: Wanted, claims: Sequence[Claim], backend: Backend, epoch: Epoch, jobs: int, console: Console
+    folder: StudyFolder,
+    wanted: Wanted,
+    claims: Sequence[Claim],
+    backend: Backend,
+    epoch: Epoch,
+    jobs: int,
+    console: Console,
 ) -> tuple[Chooser, bool]:
     """The claims on the evidence of one value, after the steps that decide them most cheaply; whether no run failed."""
     for _ in range(MOST_STEPS):
@@ -133,9 +137,8 @@ def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
     return unknowns[name]
 
 
-def _assumed(folder: Path, epoch: str) -> Iterator[Mapping[str, Scalar]]:
-    study = load_study(folder / MANIFEST).name
-    for rows in read_rows(folder, study, epoch).values():
+def _assumed(folder: StudyFolder, epoch: str) -> Iterator[Mapping[str, Scalar]]:
+    for rows in read_rows(folder.path, folder.header.study, epoch).values():
         yield from (row.assuming for row in rows.values())
 
 

@@ -8,9 +8,9 @@ import re
 from rich.console import Console
 
 from longfat.errors import StudyError
-from longfat.verbs.study import CLAIMS, MANIFEST, repository_root
+from longfat.studies import CLAIMS, FIGURES, MANIFEST
+from longfat.verbs.study import repository_root
 
-FIGURES = "figures.yaml"
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FILES = {
     MANIFEST: """\

@@ -13,13 +13,12 @@ from rich.table import Table
 from longfat.backends.registry import require_backend, traits_of
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.manifest.emit import emitted
-from longfat.manifest.load import load_study
 from longfat.manifest.profiles import thinned
 from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.settings import Setting, expanded, settings
-from longfat.verbs.study import MANIFEST, Choices, find_study, job_count, resolve, study_name
+from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
 
@@ -31,14 +30,14 @@ def show_plan(
     require_backend(backend)
     folder = find_study(name)
     plan = resolve(folder, choices, {"backend": backend})
-    study = load_study(folder / MANIFEST)
+    study = folder.study
     planned = _planned(study, plan)
     if spelt_out:
         for swept, points in planned:
             _print_points(swept, points, study, console)
         return True
     kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
-    console.print(f"{study_name(folder)}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
+    console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
     tables = [_varied(plan, planned), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
     for table in [*tables, _totals(plan, backend, job_count(jobs))]:
         console.print(table, width=min(WIDTH, console.width))

@@ -24,14 +24,13 @@ from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
-from longfat.manifest.load import load_study
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.lockfile import write_lock
-from longfat.relations.claims import read_claims
 from longfat.relations.firsts import keep_first
+from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.study import MANIFEST, Choices, find_study, job_count, repository_root, resolve, study_name
+from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,14 @@ class Machine:
         return {}
 
 
-def results_path(study: Path, given: Path | None, backend: str = DEFAULT_BACKEND) -> Path:
+def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_BACKEND) -> Path:
     """The results folder: as given, else ``results/STUDY`` under the repository root.
 
     Runs in real time or without the project's kernel are never mixed with others: theirs is
     ``results/STUDY-BACKEND``.
     """
     suffix = "" if traits_of(backend).own_world else f"-{backend}"
-    return given or repository_root() / "results" / f"{study_name(study)}{suffix}"
+    return given or repository_root() / "results" / f"{study.name}{suffix}"
 
 
 @contextmanager
@@ -81,7 +80,7 @@ def run(name: str, choices: Choices, machine: Machine, console: Console) -> bool
         return run_study(folder, choices, machine, results, events).failed == 0
 
 
-def run_study(folder: Path, choices: Choices, machine: Machine, results: Results, events: EventSink) -> Summary:
+def run_study(folder: StudyFolder, choices: Choices, machine: Machine, results: Results, events: EventSink) -> Summary:
     """Resolve the plan for the backend, make it the results folder's lock, and execute it."""
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
@@ -98,7 +97,7 @@ def run_study(folder: Path, choices: Choices, machine: Machine, results: Results
         events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     before_runs = not results.lock.exists()
-    keep_first(results.path, read_claims(folder, load_study(folder / MANIFEST)), before_runs)
+    keep_first(results.path, folder.claims, before_runs)
     write_lock(plan, results.lock)
     disk_bytes = estimate(plan, jobs).disk_bytes
     return execute(

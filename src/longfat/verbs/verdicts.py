@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +14,8 @@ from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, Judged, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, tally
-from longfat.verbs.study import MANIFEST, find_study, repository_root, study_name
+from longfat.studies import StudyFolder
+from longfat.verbs.study import every_study, find_study, repository_root
 
 FORMAT = 1
 
@@ -32,7 +32,7 @@ def verdicts(names: Sequence[str], epoch: str | None, console: Console, *, as_js
     for folder, one in found:
         if one is None:
             wanted = f" of epoch {epoch}" if epoch else ""
-            console.print(f"{study_name(folder)}: no evidence{wanted} is committed yet", highlight=False)
+            console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     for one, judged in told:
         print_evidence(one, judged, console, claims=True)
     if len(told) != 1:
@@ -41,10 +41,9 @@ def verdicts(names: Sequence[str], epoch: str | None, console: Console, *, as_js
     return True
 
 
-def studies_with_evidence() -> list[Path]:
-    """The folders under experiments/ that have evidence."""
-    home = repository_root() / "experiments"
-    return sorted(path.parent for path in home.glob(f"*/{MANIFEST}") if (path.parent / EVIDENCE).is_dir())
+def studies_with_evidence() -> list[StudyFolder]:
+    """The studies under experiments/ that have evidence."""
+    return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
 
 
 def print_evidence(one: Evidenced, judged: Sequence[Judged], console: Console, *, claims: bool) -> None:

@@ -29,12 +29,12 @@ from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.files import write_whole
-from longfat.manifest.load import load_study
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
+from longfat.studies import StudyFolder
 from longfat.verbs.run import listen, results_path
-from longfat.verbs.study import MANIFEST, find_study, job_count, repository_root, study_name
+from longfat.verbs.study import find_study, job_count, repository_root
 from longfat.verbs.verdicts import studies_with_evidence
 
 
@@ -42,7 +42,7 @@ from longfat.verbs.verdicts import studies_with_evidence
 class Kept:
     """A row of the evidence with the study, stack and profile that it is of."""
 
-    folder: Path
+    folder: StudyFolder
     planned: Planned
     row: Row
 
@@ -50,7 +50,7 @@ class Kept:
     def name(self) -> str:
         """Unique among all rows; a sample is drawn by it."""
         of = self.planned
-        return f"{study_name(self.folder)}, {of.stack}, {of.profile}: {self.row.name}"
+        return f"{self.folder.name}, {of.stack}, {of.profile}: {self.row.name}"
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ def verify(
     return not mismatches
 
 
-def rows_that_count(folder: Path, epochs: list[Epoch], epoch: str | None = None) -> Iterator[Kept]:
+def rows_that_count(folder: StudyFolder, epochs: list[Epoch], epoch: str | None = None) -> Iterator[Kept]:
     """The rows of a study's newest epoch, or of the one named, that verdicts rest on; of all stacks and profiles."""
-    names = epochs_with_evidence(folder)
+    names = epochs_with_evidence(folder.path)
     if not names:
         return
     epoch = epoch or names[-1]
-    rows = read_rows(folder, load_study(folder / MANIFEST).name, epoch)
+    rows = read_rows(folder.path, folder.study.name, epoch)
     for stack in sorted({place.stack for place in rows}):
         one = evidence_of(folder, epochs, epoch=epoch, stack=stack, rows=rows)
         for ground in one.grounds if one else ():
@@ -112,7 +112,7 @@ def tell(mismatches: Sequence[Mismatch], console: Console) -> None:
 
 def run_again(sample: Iterable[Kept], jobs: int | None, console: Console) -> list[Mismatch]:
     """Run rows anew, by study, stack and profile, and compare each with its run."""
-    groups: dict[tuple[Path, str, str], list[Kept]] = {}
+    groups: dict[tuple[StudyFolder, str, str], list[Kept]] = {}
     for one in sample:
         groups.setdefault((one.folder, one.planned.stack, one.planned.profile), []).append(one)
     backends: dict[str, Backend] = {}
@@ -127,7 +127,7 @@ def run_again(sample: Iterable[Kept], jobs: int | None, console: Console) -> lis
 
 def _run_group(group: list[Kept], backend: Backend, jobs: int | None, console: Console) -> list[Mismatch]:
     folder = group[0].folder
-    place = repository_root() / "results" / "verify" / study_name(folder)
+    place = repository_root() / "results" / "verify" / folder.name
     with open_results(place) as results:
         shutil.rmtree(results.raw)
         results.raw.mkdir()
@@ -156,7 +156,7 @@ class Check:
     mismatches: tuple[Mismatch, ...]
 
 
-def compare_results(place: Path, folder: Path) -> Check:
+def compare_results(place: Path, folder: StudyFolder) -> Check:
     """Hold the runs of a results folder with its dataset against the evidence of the study."""
     plan, dataset = read_lock(place / "lock.json"), load_dataset(place)
     runs = {(run.scenario, run.repetition): run for run in dataset.runs if run.status in ("ok", "invalid")}
@@ -187,7 +187,7 @@ def plan_of(group: Iterable[Kept], backend: Backend) -> Plan:
 
 def keep(one: Kept, text: str, again: Path) -> Mismatch:
     """Keep the run as it came out here, the row, and the raw run that the row was made of where it is still here."""
-    place = repository_root() / "results" / "verify" / "differing" / study_name(one.folder) / again.name
+    place = repository_root() / "results" / "verify" / "differing" / one.folder.name / again.name
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     write_whole(place / "evidence.json", one.row.line() + "\n")

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's folder, opened: what a command hands down, so that each of its files is read and checked once.
+
+Owns the names of the files, and which experiments an artifact rests on: those of the figures that show it and of the
+claims about it. Must not know of results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longfat.errors import Problem, StudyError
+from longfat.manifest.load import header_of, study_of
+from longfat.manifest.models import Header
+from longfat.manifest.names import unknown
+from longfat.manifest.source import Source, read_source
+from longfat.manifest.study import Study
+from longfat.manifest.warn import study_warnings
+from longfat.runspec import Scalar
+
+if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when it is asked for
+    from longfat.figures.document import Catalogue, FiguresDocument
+    from longfat.relations.claims import Claim
+
+MANIFEST = "study.yaml"
+CLAIMS = "claims.yaml"
+FIGURES = "figures.yaml"
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
+
+    ``given`` is assumed for unknowns in place of their defaults. What a file says is read when it is first asked for,
+    and raises StudyError with all that is wrong with it.
+    """
+
+    path: Path
+    given: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    _sources: dict[str, Source] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name that the study's results go by: that of its folder."""
+        return self.path.resolve().name
+
+    def assuming(self, given: Mapping[str, Scalar]) -> StudyFolder:
+        """The same study with other assumptions."""
+        return StudyFolder(self.path, given, self._sources)
+
+    @property
+    def header(self) -> Header:
+        """What the manifest says beside its experiments, which may be faulty."""
+        return header_of(self._source(MANIFEST))
+
+    @cached_property
+    def study(self) -> Study:
+        """The study."""
+        return study_of(self._source(MANIFEST), self.given)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is allowed in the manifest and yet is hardly meant."""
+        return study_warnings(self._source(MANIFEST), self.study)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims, in the order of claims.yaml; the study's own metrics are registered with them."""
+        from longfat.relations.claims import claims_of
+
+        return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
+
+    @cached_property
+    def figures(self) -> FiguresDocument:
+        """What figures.yaml asks for; the study's own metrics are registered with it."""
+        from longfat.figures.document import FiguresDocument, figures_of
+
+        if not self.has(FIGURES):
+            return FiguresDocument(format=2, study=self.study.name)
+        return figures_of(self._source(FIGURES), self.study)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What figures.yaml says of the paper's catalogue, however its figures are drawn."""
+        from longfat.figures.document import Catalogue, catalogue_of
+
+        return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
+
+    def has(self, file: str) -> bool:
+        """Whether there is such a file."""
+        return (self.path / file).exists()
+
+    def digest(self, file: str) -> str:
+        """The SHA-256 of a file, in hexadecimal digits; "" where it is absent."""
+        return hashlib.sha256((self.path / file).read_bytes()).hexdigest() if self.has(file) else ""
+
+    def check(self) -> None:
+        """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""
+        _ = self.study
+        problems: list[Problem] = []
+        for read in (lambda: self.claims, lambda: self.figures):
+            try:
+                read()
+            except StudyError as error:
+                problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+        if problems:
+            count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+            raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
+
+    def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:
+        """The experiments of every artifact, in the order of figures.yaml, then claims.yaml."""
+        found: dict[str, dict[str, None]] = {}
+        for artifact, experiments in self._pairs():
+            found.setdefault(artifact, {}).update(dict.fromkeys(experiments))
+        return {artifact: tuple(experiments) for artifact, experiments in found.items()}
+
+    def experiments_named(self, only: Sequence[str]) -> tuple[str, ...]:
+        """The experiments that ``only`` names, by their own ids or by those of artifacts.
+
+        Raises StudyError with every name that is neither.
+        """
+        own = [experiment.id for experiment in self.study.experiments]
+        if all(name in own for name in only):
+            return tuple(only)
+        artifacts = self.experiments_by_artifact()
+        known = [*artifacts, *own]
+        problems = [
+            Problem("--only", None, "", *unknown("artifact or experiment", name, known))
+            for name in only
+            if name not in known
+        ]
+        problems += [
+            Problem("--only", None, "", f"{name!r} rests on no experiment", "it is drawn without a run")
+            for name in only
+            if name not in own and not artifacts.get(name, own)
+        ]
+        if problems:
+            raise StudyError("the plan cannot be made", problems=tuple(problems))
+        chosen = {experiment for name in only for experiment in ([name] if name in own else artifacts[name])}
+        return tuple(name for name in own if name in chosen)
+
+    def _pairs(self) -> Iterator[tuple[str, Iterable[str]]]:
+        from longfat.relations.bind import experiments_of
+
+        for figure in self.figures.figures:
+            experiments = figure.experiments(self.study)
+            yield figure.artifact, experiments
+            if figure.part_of:
+                yield figure.part_of, experiments
+        for claim in self.claims:
+            for artifact in (claim.artifact, *claim.also):
+                if artifact:
+                    yield artifact, [name for one in claim.relations for name in experiments_of(one, self.study)]
+
+    def _source(self, file: str) -> Source:
+        if file not in self._sources:
+            self._sources[file] = read_source(self.path / file)
+        return self._sources[file]
+
+
+def studies_in(experiments: Path) -> list[StudyFolder]:
+    """The studies of a folder of studies, by name."""
+    return [StudyFolder(path.parent) for path in sorted(experiments.glob(f"*/{MANIFEST}"))]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's folder is opened once and handed through a command: each of its files is read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from evidenced import copied, printed, with_evidence
+from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
+from rich.console import Console
+
+from longfat.errors import StudyError
+from longfat.manifest import source
+from longfat.studies import StudyFolder, studies_in
+from longfat.verbs.conclude import analyse, report, reproduce
+from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.evidence import add
+from longfat.verbs.plan import show_plan
+from longfat.verbs.run import Machine
+from longfat.verbs.study import Choices, check
+from longfat.verbs.verdicts import verdicts
+from longfat.verbs.verify import verify
+
+ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}
+PAPER = Choices("paper")
+VERBS: dict[str, tuple[Callable[[Console], object], dict[str, int]]] = {
+    "check": (lambda console: check("small", console), ALL),
+    "plan": (lambda console: show_plan("small", PAPER, "fake", 1, console), {"study.yaml": 1}),
+    "reproduce": (lambda console: reproduce("small", PAPER, Machine("fake", 1), console), ALL),
+    "analyse": (lambda console: analyse("small", None, console), ALL),
+    "report": (lambda console: report("small", None, console), {"study.yaml": 1, "figures.yaml": 1}),
+    "verdicts": (
+        lambda console: verdicts(["small"], None, console, as_json=False),
+        {"study.yaml": 1, "claims.yaml": 1},
+    ),
+    "decide": (lambda console: decide("small", Wanted(60.0, (), "paper", None, "fake", 1), console), ALL),
+    "evidence add": (lambda console: add("small", None, 1, console), ALL),
+    "evidence verify": (
+        lambda console: verify("small", "2", 1, 1, console),
+        {"study.yaml": 1, "claims.yaml": 1},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the study, its results and its evidence."""
+    root = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        with_evidence(root, patch)
+        printed(lambda console: analyse("small", None, console))
+    return root
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file of the study `small` was read."""
+    counts: Counter[str] = Counter()
+    text = source._text
+
+    def counted(path: Path) -> str:
+        if path.parent.name == "small":
+            counts[path.name] += 1
+        return text(path)
+
+    monkeypatch.setattr(source, "_text", counted)
+    return counts
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_command_reads_each_file_of_its_study_once(
+    verb: str, read: Counter[str], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(made, tmp_path, monkeypatch)
+    command, expected = VERBS[verb]
+    printed(command)
+    assert read == expected
+
+
+def test_faults_of_claims_and_figures_are_told_together(tmp_path: Path) -> None:
+    claims, figures = CLAIMS.replace("goodput[delay", "speed[delay"), FIGURES.replace("x: window", "x: length")
+    folder = StudyFolder(write_study(tmp_path, claims=claims, figures=figures))
+    with pytest.raises(StudyError) as caught:
+        folder.check()
+    assert {Path(problem.file).name for problem in caught.value.problems} == {"claims.yaml", "figures.yaml"}
+
+
+def test_a_fault_of_the_manifest_is_told_alone_for_the_others_are_read_against_it(tmp_path: Path) -> None:
+    folder = StudyFolder(write_study(tmp_path, claims="claims: 1"))
+    (folder.path / "study.yaml").write_text(MANIFEST.replace("30 ms", "30"), encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        folder.check()
+    assert {Path(problem.file).name for problem in caught.value.problems} == {"study.yaml"}
+
+
+def test_a_study_without_claims_and_figures_has_none(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    (path / "claims.yaml").unlink()
+    (path / "figures.yaml").unlink()
+    (folder,) = studies_in(path.parent)
+    assert (folder.claims, folder.figures.figures, folder.catalogue.size) == ((), (), None)
+    assert folder.digest("claims.yaml") == ""
