@@ -106,13 +106,13 @@ class Evidence:
 
 
 class Readings(Protocol):
-    """The grounds on which a relation is judged: the runs of a dataset, or the numbers of a paper."""
+    """What a relation is held against: the runs of a dataset, or the numbers of a paper."""
 
     @property
     def study(self) -> Study: ...
     @property
     def values_of(self) -> ValuesOf:
-        """The values of a factor among the runs of a selection."""
+        """The values of a factor among what a selection chooses."""
         ...
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
@@ -120,7 +120,7 @@ class Readings(Protocol):
         ...
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """The value that the metric is judged by, where this is the median. Raises NoValue."""
+        """What the metric is judged by, where this is the median. Raises NoValue."""
         ...
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks by two quantities: by the first, and among values similar in it by the second.
+"""Ranks by two quantities: by the first, and among those alike in it by the second.
 
 Owns the rule by which the values of a factor are ranked (docs/claims.md). Must not judge.
 """
