@@ -19,32 +19,32 @@ reproduce STUDY *OPTIONS:
 verdicts *STUDIES:
     @longfat verdicts "$@"
 
-# Run what decides a study's open claims most cheaply, and add it to the evidence (--budget --claims --profile --jobs)
+# Execute the runs that decide a study's open claims most cheaply, and add them to the evidence (--budget --claims --profile --jobs)
 [group('study')]
 decide STUDY *OPTIONS:
     @longfat decide "$@"
 
-# Find for which values of what a paper does not state its claims hold: STUDY [UNKNOWN --on CLAIMS] (docs/evidence.md)
+# Find the values of a paper's unstated settings for which its claims hold: STUDY [UNKNOWN --on CLAIMS] (docs/evidence.md)
 [group('study')]
 identify STUDY *OPTIONS:
     @longfat identify "$@"
 
-# Keep what runs gave in the repository, and verify it: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
+# Keep the results of runs in the repository, and verify them: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:
     @longfat evidence "$@"
 
-# Make the folder of a new study, which runs as it is, to begin with (docs/study-tutorial.md)
+# Create the folder of a new study that runs without changes (docs/study-tutorial.md)
 [group('study')]
 new NAME:
     @longfat new "$@"
 
-# Print what of a study varies, what is fixed, what is excluded and what it costs; write nothing (--expanded: in full)
+# Print a study's factors, fixed settings, exclusions and cost; write nothing (--expanded: in full)
 [group('study')]
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Execute what is missing of a study's runs (--only --profile --stack --backend --jobs --seed --results)
+# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
@@ -74,7 +74,7 @@ smoke *OPTIONS:
 reports:
     @longfat reports
 
-# Run the tests: unit, contract, and what boots guests
+# Run the tests: unit tests, contract tests, and tests that boot guests
 [group('check')]
 test *OPTIONS:
     @pytest "$@"
@@ -107,7 +107,7 @@ infra-check *OPTIONS:
 ansible-check:
     infra/ansible/check
 
-# Format the Python code and mend what ruff can mend
+# Format the Python code and fix what ruff can fix
 [group('check')]
 fmt:
     ruff check --fix .
@@ -118,7 +118,7 @@ fmt:
 conformance *OPTIONS:
     @longfat conformance "$@"
 
-# Tell in a minute whether the kernel behaves as that of the references did (--reference: renew kernels/canaries.json)
+# Check in a minute whether the kernel behaves like that of the references (--reference: renew kernels/canaries.json)
 [group('check')]
 canary *OPTIONS:
     @longfat canary "$@"

@@ -42,11 +42,11 @@ def _leaf(owns: str, *may: str) -> Part:
 PARTS: dict[str, Part] = {
     "verbs": Part("the commands", free=True),
     "cli": Part("the command line", free=True),
-    "cli_options": Part("what its verbs share: arguments, options, messages of errors and the exit", free=True),
-    "cli_evidence": Part("the verbs about evidence: what it says, what to add to it, whether it is true", free=True),
-    "bench": Part("how fast runs are: against another commit, simulators and the machine's own kernel", free=True),
+    "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
+    "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
+    "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part(
-        "the closed schema of study.yaml, with line numbers and every problem at once", "catalog", "traffic"
+        "the closed schema of study.yaml, with line numbers; it reports every problem at once", "catalog", "traffic"
     ),
     "traffic": _part(
         "kinds of traffic, one module each: its keys of a manifest, its record, words, cost, gates and tables",
@@ -56,7 +56,7 @@ PARTS: dict[str, Part] = {
         "manifest.fields",
         "manifest.names",
     ),
-    "catalog": _part("what a manifest may name: algorithms, stack profiles, queues, offloads, kernels"),
+    "catalog": _part("the names that a manifest may use: algorithms, stack profiles, queues, offloads, kernels"),
     "plan": _part(
         "sweeps, seeds, topologies, the lock, the estimate; pure",
         "manifest",
@@ -66,7 +66,7 @@ PARTS: dict[str, Part] = {
         "backends.registry",
     ),
     "execute": _part(
-        "many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
+        "the execution of many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
         "guest.pressure",
         "backends.protocol",
         "record",
@@ -76,20 +76,26 @@ PARTS: dict[str, Part] = {
     "dataset": _part(
         "tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model", "traffic"
     ),
-    "metrics": _part("what is read from a run, each one registered function; values over chosen runs", "dataset"),
+    "metrics": _part("numbers read from a run, each one registered function; values over chosen runs", "dataset"),
     "relations": _part("claims in the language of relations, and their verdicts", "metrics", "dataset", "manifest"),
     "figures": _part(
-        "figures and tables, one module a kind", "relations", "metrics", "dataset", "manifest", "plan.model", "traffic"
+        "figures and tables, one module for each kind",
+        "relations",
+        "metrics",
+        "dataset",
+        "manifest",
+        "plan.model",
+        "traffic",
     ),
     "studies": _part(
-        "a study's folder, opened: its files read once, and what its artifacts rest on",
+        "a study's folder, opened: its files, read once, and the experiments behind its artifacts",
         "figures",
         "relations",
         "metrics",
         "manifest",
     ),
     "convert": _part(
-        "claims and figures of format 1 as those of format 2", "figures", "relations", "metrics", "manifest"
+        "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
     "report": _part(
         "the report of a study, the page of all, the committed reference, results opened for a notebook",
@@ -104,7 +110,7 @@ PARTS: dict[str, Part] = {
         "traffic",
     ),
     "evidence": _part(
-        "values of runs kept in the repository: rows, epochs, verdicts from them alone, what to run next",
+        "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
         "studies",
         "figures",
         "relations",
@@ -127,40 +133,39 @@ PARTS: dict[str, Part] = {
         "testbed.connect",
     ),
     "testbed.connect": _part(
-        "the hosts of a lab seen from here: who they are, who does what, connections, clocks, merging what they bring",
+        "the hosts of a lab as seen from here: their names and roles, connections, clocks, the merging of their parts",
         "guest",
         "testbed.provision.folder",
     ),
     "testbed.provision": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
     "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
     "testbed.agent": Part(
-        "what runs on a host of a lab: sent there over SSH, leaves nothing",
+        "the code on a host of a lab: sent there over SSH, leaves nothing behind",
         frozenset({"guest", "backends.host_kernel", "runspec", "locks", "parent"}),
         travels=True,
         foreign=frozenset({"mininet"}),
     ),
     "guest": Part(
-        "what runs beside the packets: Mininet, tuning, iperf2, web traffic, probes, captures",
+        "the code that runs next to the packets: Mininet, tuning, iperf2, web traffic, probes, captures",
         frozenset({"runspec", "network", "parent"}),
         travels=True,
         foreign=frozenset({"docker", "mininet", "pycurl"}),
     ),
     "gates": _leaf(
-        "a run counts only if what was declared was achieved: the reasons where it was not", "network", "runspec"
+        "whether the declared settings of a run were achieved, and the reasons where not", "network", "runspec"
     ),
-    "network": _leaf("ports, addresses, routes and lengths of frames, as they follow from a RunSpec", "runspec"),
+    "network": _leaf("ports, addresses, routes and lengths of frames that follow from a RunSpec", "runspec"),
     "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot"),
-    "store": _leaf("what is made once and kept: draft, lock, rename", "errors", "files", "locks"),
-    "cache": _leaf("where the cache folder is", "errors"),
-    "files": _leaf("files that are whole whenever somebody reads them, and on the disk"),
-    "seals": _leaf("what a step of the chain made, and of what, by digest", "errors", "files"),
-    "scratch": _leaf("folders for a while, gone even after a kill", "locks"),
-    "locks": _leaf("files and folders that one process at a time holds"),
-    "parent": _leaf("processes that end with the one that started them"),
+    "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
+    "cache": _leaf("the place of the cache folder", "errors"),
+    "files": _leaf("files that are complete at every read, and flushed to the disk"),
+    "scratch": _leaf("temporary folders, removed even after a kill", "locks"),
+    "locks": _leaf("locks on files and folders that one process at a time holds"),
+    "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),
     "identity": _leaf("digests of what code does; the release that a kernel is built of"),
-    "events": _leaf("the one stream of events, for the console and the results folder"),
-    "errors": _leaf("the one family of errors, each with its exit status"),
+    "events": _leaf("the single stream of events, for the console and the results folder"),
+    "errors": _leaf("the single family of errors, each with its exit status"),
 }
 LEAVES = frozenset(name for name, part in PARTS.items() if part.leaf)
 

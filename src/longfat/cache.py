@@ -14,7 +14,7 @@ def cache_folder() -> Path:
 
     It is ``$LONGFAT_CACHE``, else ``$XDG_CACHE_HOME/longfat``, else ``~/.cache/longfat``; a relative
     ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification demands.
-    Raises RigError when ``LONGFAT_CACHE`` is relative or there is no home folder to fall back on.
+    Raises RigError when ``LONGFAT_CACHE`` is relative, or without a home folder to fall back on.
     """
     chosen = os.environ.get("LONGFAT_CACHE", "")
     if chosen:

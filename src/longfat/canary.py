@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canaries: short runs whose measured bytes tell whether a kernel behaves as that of the references did.
+"""Canaries: short runs whose measured bytes show whether a kernel behaves like the references' kernel.
 
 Owns the committed reference (kernels/canaries.json), the comparison with it, and the verdicts that are kept in the
-cache folder. Runs nothing and does not know what the runs are: a canary is a name and the digest of what was measured.
+cache folder. Runs nothing and does not know the runs: a canary is a name and the digest of its measurements.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ COMMAND = "./just canary"
 FORMAT = 1
 
 Digests = Mapping[str, str]
-"""The digest of what was measured, by the canary's name."""
+"""The digest of the measurements, by the canary's name."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How many canaries there are, and which of them do not behave as the reference."""
+    """How many canaries there are, and which of them do not behave like the reference."""
 
     count: int
     differing: tuple[str, ...]
 
     def __str__(self) -> str:
-        same = f"{self.count - len(self.differing)} of {self.count} behave as the reference"
+        same = f"{self.count - len(self.differing)} of {self.count} behave like the reference"
         return f"{same}; these do not: {', '.join(self.differing)}" if self.differing else same
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The digests of the canaries, and what they were measured with: the kernel's release and all pins."""
+    """The digests of the canaries, and the kernel's release and all pins that they were measured with."""
 
     kernel_version: str
     pins: Mapping[str, str]
     digests: Digests
 
     def compare(self, found: Digests) -> Verdict:
-        """Hold what was measured against the reference; a canary that one of the two lacks differs."""
+        """Compare the measurements with the reference; a canary that one of the two lacks differs."""
         names = sorted({*found, *self.digests})
         return Verdict(len(names), tuple(name for name in names if found.get(name) != self.digests.get(name)))
 
     def other_causes(self, pins: Mapping[str, str]) -> tuple[str, ...]:
-        """What else than the kernel the reference was made with another of, by the pins' names."""
+        """The pins, other than the kernel, in which the reference differs, by name."""
         return tuple(name for name in ("code", "image") if self.pins.get(name) != pins.get(name))
 
 
@@ -101,14 +101,14 @@ def kept(reference: Reference, pins: Mapping[str, str]) -> Verdict | None:
 
 
 def doubts(kernels: Mapping[str, KernelSource], pins: Mapping[str, str], path: Path) -> Iterator[str]:
-    """What a user should know of each kernel (by its digest) that is not built of the pinned release."""
+    """Notices about each kernel (by its digest) that is not built from the pinned release."""
     for digest, source in kernels.items():
         if source.pinned:
             continue
         reference = read_reference(path)
         verdict = kept(reference, {**pins, "kernel": digest}) if reference else None
-        command = f"`{COMMAND}` tells whether it behaves alike"
-        unknown = command if digest == pins.get("kernel") else "canaries are for the default kernel alone"
+        command = f"`{COMMAND}` checks whether it behaves the same"
+        unknown = command if digest == pins.get("kernel") else "canaries are only for the default kernel"
         known = f"of its canaries {verdict}" if verdict else unknown
         yield f"the kernel is not of the pinned release but {source.version}: {known}"
 

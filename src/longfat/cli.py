@@ -5,9 +5,9 @@ Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs`
 pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
-Exit status: 0 all runs valid and every claim judged, 1 a fault of the program itself, 2 wrong study or command line,
-3 the machine or a tool is at fault, 4 some runs failed, are invalid or are not what the evidence says, a law is not
-followed or a canary differs, 130 interrupted.
+Exit status: 0 all runs valid and every claim judged, 1 a defect of the program itself, 2 wrong study or command line, 3
+the machine or a tool is at fault, 4 some runs failed, are invalid or differ from the evidence, a law is not followed or
+a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", 
         from longfat.verbs.crosscheck import crosscheck
 
         if not crosscheck(ids(backends), results, console):
-            sys.stderr.write("the backends do not agree everywhere; the report says where and how far\n")
+            sys.stderr.write(
+                "the backends do not agree everywhere; the report says where, and by how much they differ\n"
+            )
             raise typer.Exit(RUNS_NOT_VALID)
 
 
@@ -130,7 +132,7 @@ def check(study: Study) -> None:
 
 @app.command()
 def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
-    """Make the folder of a new study, which runs as it is, to begin with."""
+    """Create the folder of a new study that runs without changes."""
     with outcome() as console:
         from longfat.verbs.new import new
 
@@ -140,7 +142,7 @@ def new(name: Annotated[str, typer.Argument(help="name of the study, and of its 
 @app.command()
 def convert(
     folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
-    to: Annotated[Path | None, typer.Option(help="folder for the new files (default: in their place)")] = None,
+    to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
 ) -> None:
     """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
     with outcome() as console:
@@ -151,7 +153,9 @@ def convert(
 
 @app.command()
 def schema(
-    file: Annotated[Literal["study", "claims", "figures"], typer.Argument(help="which of a study's files")] = "study",
+    file: Annotated[
+        Literal["study", "claims", "figures"], typer.Argument(help="the study's file that the schema describes")
+    ] = "study",
 ) -> None:
     """Print the JSON Schema of study.yaml, claims.yaml or figures.yaml, for editors."""
     from longfat.verbs.schema import schema_of
@@ -169,10 +173,10 @@ def plan(
     jobs: Jobs = None,
     seed: Seed = None,
     expanded: Annotated[
-        bool, typer.Option("--expanded", help="every experiment at every point in full, as YAML")
+        bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
 ) -> None:
-    """Print what of a study varies, what is fixed, what is excluded and what it takes; write nothing."""
+    """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome() as console:
         from longfat.verbs.plan import show_plan
         from longfat.verbs.study import Choices
@@ -241,7 +245,7 @@ def reports() -> None:
 
 @app.command()
 def reference(study: Study, results: Results = None) -> None:
-    """Make dataset and verdicts the committed reference that later results are compared with."""
+    """Store dataset and verdicts as the committed reference that later results are compared with."""
     with outcome() as console:
         from longfat.verbs import conclude
 
@@ -253,7 +257,7 @@ def kernel(
     target: Annotated[
         Literal["um", "x86-64"], typer.Option(help="the guest's kernel, or a Debian package for x86-64 machines")
     ] = "um",
-    name: Annotated[str, typer.Option("--kernel", help="which of kernels/")] = DEFAULT_KERNEL,
+    name: Annotated[str, typer.Option("--kernel", help="name of a folder in kernels/")] = DEFAULT_KERNEL,
 ) -> None:
     """Build a kernel, unless it is in the cache folder."""
     with outcome() as console:
@@ -265,7 +269,9 @@ def kernel(
 
 
 @build.command()
-def image(verify: Annotated[bool, typer.Option(help="compare every byte, of the composed roots too")] = False) -> None:
+def image(
+    verify: Annotated[bool, typer.Option(help="compare every byte, including those of the composed roots")] = False,
+) -> None:
     """Build the userland image, unless it is in the cache folder."""
     with outcome() as console:
         from longfat.builds.image import build_image
@@ -308,10 +314,10 @@ def lab_up(
     environment: LabEnvironment,
     name: LabName = None,
     yes: Yes = False,
-    hourly_price: Annotated[float | None, typer.Option(min=0, help="what an hour of the whole lab costs")] = None,
-    currency: Annotated[str, typer.Option(help="of that price")] = "USD",
+    hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
+    currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
 ) -> None:
-    """Show what would be made and what it costs, ask, make it, and write the lab's inventory."""
+    """Show the planned machines and their cost, ask, make them, and write the lab's inventory."""
     with outcome() as console:
         from longfat.testbed.provision.changes import Price
         from longfat.verbs import lab as verbs
@@ -322,10 +328,10 @@ def lab_up(
 @lab.command("provision")
 def lab_provision(
     environment: OfLab = None,
-    options: Annotated[list[str] | None, typer.Argument(help="after --: options of ansible-playbook")] = None,
+    options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
     name: LabName = None,
 ) -> None:
-    """Prepare the machines of a lab by the roles of infra/ansible."""
+    """Prepare the machines of a lab with the roles of infra/ansible."""
     with outcome() as console:
         from longfat.verbs import lab as verbs
 
@@ -336,7 +342,7 @@ def lab_provision(
 
 @lab.command("down")
 def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) -> None:
-    """Show what would be destroyed, ask, destroy it, and remove what was made in the lab's folder."""
+    """Show the machines to destroy, ask, destroy them, and remove the files that were made in the lab's folder."""
     with outcome() as console:
         from longfat.verbs import lab as verbs
 
@@ -353,7 +359,7 @@ def lab_list() -> None:
 
 @lab.command("sweep")
 def lab_sweep(yes: Yes = False) -> None:
-    """List the labs of this account, and destroy those past their expiry, each once confirmed."""
+    """List the labs of this account, and destroy those past their expiry, after a confirmation for each."""
     from longfat.verbs import lab as verbs
 
     raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
@@ -361,13 +367,13 @@ def lab_sweep(yes: Yes = False) -> None:
 
 @app.command()
 def conformance(jobs: Jobs = None, results: Results = None) -> None:
-    """Reproduce the study that holds the kernel's congestion controls against their published laws."""
+    """Reproduce the study that compares the kernel's congestion controls with their published laws."""
     with outcome() as console:
         from longfat.verbs.conformance import conformance
         from longfat.verbs.run import Machine
 
         if not conformance(Machine(jobs=jobs, results=results), console):
-            sys.stderr.write("not every law is met or deviates as stated; the report says which\n")
+            sys.stderr.write("some law is neither met nor deviates as stated; the report says which\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
 
@@ -376,7 +382,7 @@ def canary(
     jobs: Jobs = None,
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
 ) -> None:
-    """Tell in a minute whether the kernel behaves as that of the references did."""
+    """Check in a minute whether the kernel behaves like the kernel of the references."""
     with outcome() as console:
         from longfat.backends.registry import open_backend
         from longfat.verbs.canary import canary, renew
@@ -395,13 +401,15 @@ def bench(
         str, typer.Option(help="of fixed,1g-9000,1g-1500,100m-1500,2.4g-1500,10g-9000, or none (default: all)")
     ] = "",
     peers: Annotated[str, typer.Option(help="of host,ns2,ns3, or none (default: all)")] = "",
-    study: Annotated[str | None, typer.Option(help="study whose quick profile is sampled and timed besides")] = None,
-    sample: Annotated[int, typer.Option(min=1, help="runs of that study to do")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="seed of their choice")] = 1,
-    repeats: Annotated[int, typer.Option(min=1, help="times that each run is done; the best one counts")] = 3,
+    study: Annotated[str | None, typer.Option(help="study whose quick profile is sampled and timed as well")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="number of that study's runs to execute")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="seed that selects these runs")] = 1,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="number of times that each run is executed; the best one counts")
+    ] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
 ) -> None:
-    """Measure the speed of the laboratory on this machine, beside that of another commit and of simulators."""
+    """Measure the laboratory's speed on this machine, compared with another commit and with simulators."""
     with outcome() as console:
         from longfat.bench.run import Wanted, run_bench
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands about evidence: what it says, what to add to it, and whether it is true."""
+"""The commands about evidence: to read it, to add to it, and to verify it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from longfat.cli_options import (
 
 evidence = typer.Typer()
 store = typer.Typer(
-    help="Keep what runs gave in the repository, and verify it by running it again (docs/evidence.md).",
+    help="Keep the results of runs in the repository, and verify them by running them again (docs/evidence.md).",
     no_args_is_help=True,
 )
 evidence.add_typer(store, name="evidence")
@@ -57,7 +57,7 @@ def decide(
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
 ) -> None:
-    """Run what decides a study's open claims most cheaply, and add it to the evidence."""
+    """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
     with outcome() as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
@@ -68,7 +68,7 @@ def decide(
 def identify(
     study: Study,
     unknown: Annotated[
-        str | None, typer.Argument(help="name of an unknown of the study (default: what evidence says of all)")
+        str | None, typer.Argument(help="name of an unknown of the study (default: all, by the evidence alone)")
     ] = None,
     on: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
     budget: Budget = None,
@@ -76,7 +76,7 @@ def identify(
     stack: Stack = None,
     jobs: Jobs = None,
 ) -> None:
-    """Find by runs for which values of what a paper does not state its claims hold, and add them to the evidence."""
+    """Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence."""
     with outcome() as console:
         from longfat.verbs.decide import Wanted, seconds_of
         from longfat.verbs.identify import identify, known
@@ -90,9 +90,11 @@ def evidence_add(
     study: Study,
     results: Results = None,
     jobs: Jobs = None,
-    new_epoch: Annotated[bool, typer.Option(help="begin a new epoch with what the results were made with")] = False,
+    new_epoch: Annotated[
+        bool, typer.Option(help="begin a new epoch with the kernel, image and code of the results")
+    ] = False,
 ) -> None:
-    """Add what a results folder has to the study's evidence."""
+    """Add the runs of a results folder to the study's evidence."""
     with outcome() as console:
         from longfat.verbs.evidence import add
 
@@ -118,7 +120,7 @@ def evidence_verify(
 def evidence_merge(
     folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
 ) -> None:
-    """Take in the evidence of other folders, and write all of it in canonical order."""
+    """Merge the evidence of other folders, and write all of it in canonical order."""
     with outcome() as console:
         from longfat.verbs.evidence import merge
 

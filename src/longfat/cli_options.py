@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of the command line share: arguments and options with their help, and how an outcome is told.
+"""The shared parts of the command line's verbs: arguments and options with their help, and reports of outcomes.
 
 Owns messages of errors and the exit status.
 """
@@ -32,7 +32,7 @@ Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separa
 Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
 BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one a CPU)")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one for each CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
 UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
 LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, latitude or existing")]
@@ -59,7 +59,7 @@ def outcome() -> Iterator[Console]:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(error.exit_status) from error
     except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; what is finished is kept, the same command continues\n")
+        sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
         raise typer.Exit(INTERRUPTED) from error
     except (typer.Exit, typer.Abort):
         raise
@@ -79,7 +79,7 @@ def _file_of(error: OSError) -> str | None:
 def _fault(error: Exception) -> str:
     """The message for a fault of the program itself, whose traceback goes into a file."""
     first = next(iter(str(error).splitlines()), "")
-    said = f"error: a fault of Longfat itself: {type(error).__name__}: {first}\n"
+    said = f"error: a defect of Longfat itself: {type(error).__name__}: {first}\n"
     told = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(
@@ -88,25 +88,25 @@ def _fault(error: Exception) -> str:
             file.write(told)
     except OSError:
         return said + told
-    return f"{said}  hint: please report it with {file.name}; what is finished is kept\n"
+    return f"{said}  hint: please report it with {file.name}; finished work is kept\n"
 
 
 def finish(valid: bool) -> None:
-    """End with an exit status of its own where some run is not valid."""
+    """End with a separate exit status where some run is not valid."""
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 
 def verified(same: bool) -> None:
-    """End with the same where some run is not what the evidence says."""
+    """End with the same exit status where some run differs from the evidence."""
     if not same:
-        sys.stderr.write("some runs of the evidence are not what they were: its verdicts are unverified\n")
+        sys.stderr.write("some runs differ from the evidence: its verdicts are unverified\n")
         raise typer.Exit(RUNS_NOT_VALID)
 
 
 def ids(text: str) -> tuple[str, ...]:
-    """What commas separate."""
+    """The items between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

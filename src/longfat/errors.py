@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 class LongfatError(Exception):
-    """Something the user has to know, with what to do next.
+    """Something the user has to know, with the next step.
 
     ``where`` names file, line and key or host; ``hint`` is the next command or the remedy.
     """
@@ -38,7 +38,7 @@ def _rebuild(cls: type[LongfatError], message: str, where: str | None, hint: str
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault in a file the user wrote: where it is, what was given and what is allowed."""
+    """One fault in a file the user wrote: its place, the given value and the allowed values."""
 
     file: str
     line: int | None
@@ -56,7 +56,7 @@ SHOWN_PROBLEMS = 100
 
 
 class StudyError(LongfatError):
-    """The study, its claims or the command line are wrong: the user can mend it. Exit status 2."""
+    """The study, its claims or the command line are wrong: the user can fix it. Exit status 2."""
 
     exit_status = 2
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one stream of events that feeds the console and ``results/STUDY/events.jsonl``.
 
-Owns what an event is and where it may go. Must not decide anything: no code reads events back.
+Owns the form of an event and its destinations. Must not decide anything: no code reads events back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Kind(StrEnum):
-    """What happened; the closed set of events."""
+    """The kinds of events, a closed set."""
 
     STAGE_STARTED = "stage_started"
     JOBS_LIMITED = "jobs_limited"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Level(StrEnum):
-    """How much it matters: a warning is to be looked at before the results are trusted."""
+    """How much it matters: look at a warning before you trust the results."""
 
     INFO = "info"
     WARNING = "warning"

@@ -11,7 +11,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Write a file, text as UTF-8, such that a reader sees what was there before or all of it, whatever fails.
+    """Write a file, text as UTF-8, such that a reader sees the former content or all of the new one, whatever fails.
 
     ``mode`` is limited by the umask. Raises OSError.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities: of Python code, a digest of what it does, and of a kernel, the release that its source is of.
+"""Identities: of Python code, a digest of its behaviour, and of a kernel, the release of its source.
 
-Owns the canonical form of code: the syntax tree without places, comments, docstrings and statements that do nothing.
-It is the same under every version of Python that can read the source, which ``ast.dump`` is not: fields stand by name,
-and those that are empty, or that not every version has, do not stand at all.
+Owns the canonical form of code: the syntax tree without places, comments, docstrings and statements that do nothing. It
+is the same under every version of Python that can read the source, unlike ``ast.dump``: fields are listed by name, and
+fields that are empty, or that not every version has, are left out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 WORDS = ("kind", "type_comment", "type_ignores")
-"""Fields of a syntax tree that nothing is done with: the prefix of u"", comments for type checkers."""
+"""Fields of a syntax tree that have no effect: the prefix of u"", comments for type checkers."""
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The release that a kernel was built of, and whether it is the pinned one, that of the references."""
+    """The release that a kernel was built from, and whether it is the pinned one, that of the references."""
 
     version: str
     pinned: bool
@@ -57,7 +57,7 @@ def _form(value: Any) -> str:
 
 
 def _is_empty(child: Any) -> bool:
-    """Whether a field says nothing; what becomes of a name follows from its place."""
+    """Whether a field is empty; the use of a name follows from its place."""
     return child is None or child == [] or isinstance(child, ast.expr_context)
 
 

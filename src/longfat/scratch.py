@@ -21,12 +21,12 @@ BEING_MADE_S = 60.0  # a folder that is not held yet may be so young
 def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
     """A new folder in ``parent`` whose name begins with ``prefix``, held until the block ends and removed then.
 
-    Those of the same name that nobody holds any more go now. Raises OSError when it cannot be made.
+    Folders of the same prefix that nobody holds any more are removed now. Raises OSError when it cannot be made.
     """
     remove_left(parent, prefix)
     made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
     with held(made, folder=True):
-        # Only what is held gets the name by which the others look.
+        # Only a folder that is held gets the name that the others look for.
         folder = made.rename(made.with_name(made.name.removeprefix(".")))
         try:
             yield folder

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made once and kept: by one process while others wait, and there whole or not at all.
+"""Items that are made once and kept: by one process while others wait, and either complete or absent.
 
-Owns the draft beside a thing, the lock, and the rename. Must not know what is made, nor how it is named.
+Owns the draft next to an item, the lock, and the rename. Must not know what is made, nor its name.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from longfat.locks import held
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """A path in a folder of its own beside the target: what the block makes there takes the target's place.
+    """A path in a separate folder next to the target: the item that the block makes there replaces the target.
 
-    That folder is for what else is needed, and goes when the block ends, or when the next draft of the target begins
-    where the process was killed: one process makes a target at a time. On an error the target stays as it was.
-    Raises OSError.
+    That folder also takes other files, and is removed when the block ends, or when the next draft of the target begins
+    if the process was killed: one process makes a target at a time. On an error the target is unchanged. Raises
+    OSError.
     """
     for left in target.parent.glob(f"{_prefix(target)}*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -49,9 +49,9 @@ def keep(
     right: Callable[[Path], bool] = Path.exists,
     lock: Path | None = None,
 ) -> Path:
-    """``target``, made now unless it is there and ``right``; where it is, nothing is written to its folder.
+    """``target``, made now unless it is there and ``right``; if it is there, nothing is written to its folder.
 
-    ``make`` is given the path of a ``draft``; what it makes is for every user to read. ``what`` and ``size`` are the
+    ``make`` is given the path of a ``draft``; every user may read the result. ``what`` and ``size`` are the
     words for it and its need of disk space. Raises RigError when it cannot be written.
     """
     if right(target):
@@ -76,14 +76,14 @@ def _for_everybody() -> Iterator[None]:
 
 @contextmanager
 def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
-    """Raise RigError in the place of an OSError: ``what`` cannot be written to ``target``."""
+    """Raise RigError in place of an OSError: ``what`` cannot be written to ``target``."""
     try:
         yield
     except OSError as error:
         raise RigError(
             f"{what} cannot be written: {error.strerror}",
             where=str(error.filename or target),
-            hint=f"it needs {size} of disk space in a folder of your own; LONGFAT_CACHE names another",
+            hint=f"it needs {size} of disk space in a folder that you own; LONGFAT_CACHE names another folder",
         ) from error
 
 

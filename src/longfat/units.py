@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typed quantities and their text: lengths of time, sizes, rates and ratios.
 
-Owns the unit symbols and the exact conversion between text and whole base units. It must not round: a
-text that is no whole number of base units is refused. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
+Owns the unit symbols and the exact conversion between text and whole base units. It must not round: a text that is not
+a whole number of base units is refused. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Quantity:
 
     def __post_init__(self) -> None:
         if self.value < 0:
-            raise StudyError(f"{self.value} is negative; {self.dimension} is 0 or more")
+            raise StudyError(f"{self.value} is negative; {self.dimension} must be 0 or more")
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -53,7 +53,7 @@ class Quantity:
             message = f"{symbol!r} in {text!r} is not a unit of {cls.dimension}"
             raise StudyError(message, hint=_nearest_unit(symbol, cls.units) + hint)
         if Fraction(number) < 0:
-            raise StudyError(f"{text!r} is negative; {cls.dimension} is 0 or more")
+            raise StudyError(f"{text!r} is negative; {cls.dimension} must be 0 or more")
         exact = Fraction(number) * cls.units[symbol]
         if exact.denominator != 1:
             base = next(iter(cls.units))

@@ -109,7 +109,7 @@ def test_a_host_with_another_kernel_than_at_the_beginning_is_named(
     assert isinstance(backend, HostsBackend)
     facts = {name: dict(told) for name, told in backend.facts.items()}
     facts["sender"]["build"] = "another"
-    with pytest.raises(RigError, match="runs another kernel than when the study began") as caught:
+    with pytest.raises(RigError, match="runs a different kernel than at the beginning of the study") as caught:
         dataclasses.replace(backend, facts=facts).run(spec, tmp_path)
     assert caught.value.where == "sender"
 

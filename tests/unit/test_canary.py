@@ -137,9 +137,9 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
 def test_a_kernel_that_does_the_same_behaves_as_the_reference_and_another_canary_is_named(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
     backend = FakeBackend(kernel=NEWER)
-    assert told(backend) == (True, ["canaries: 3 of 3 behave as the reference"])
+    assert told(backend) == (True, ["canaries: 3 of 3 behave like the reference"])
     change(root, "digests", "era", "0" * 64)
-    assert told(backend) == (False, ["canaries: 2 of 3 behave as the reference; these do not: era"])
+    assert told(backend) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
 
 
 def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_canary_that_fails_is_named_and_leaves_no_verdict(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
     (era,) = (run.run_id for run in verb.canaries(FakeBackend()) if run.scenario == "era")
     failing = FakeBackend(kernel=NEWER, faults={era: "report_failure"})
-    assert told(failing) == (False, ["canaries: 2 of 3 behave as the reference; these do not: era"])
+    assert told(failing) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
     assert "`./just canary`" in str(doubt(NEWER, failing.pins(), root))
     with pytest.raises(RigError, match="canaries that failed make no reference: era"):
         renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
@@ -198,11 +198,11 @@ def test_a_kernel_of_another_release_is_doubted_until_its_canaries_were_run(root
     assert doubt(PINNED, pins, root) is None
     unknown = doubt(NEWER, pins, root)
     assert unknown == (
-        "the kernel is not of the pinned release but 6.12.999: `./just canary` tells whether it behaves alike"
+        "the kernel is not of the pinned release but 6.12.999: `./just canary` checks whether it behaves the same"
     )
     canary.keep(reference.compare({"a": "2"}), reference, pins)
     assert doubt(NEWER, pins, root) == (
-        "the kernel is not of the pinned release but 6.12.999: of its canaries 0 of 1 behave as the reference; these "
+        "the kernel is not of the pinned release but 6.12.999: of its canaries 0 of 1 behave like the reference; these "
         "do not: a"
     )
     assert doubt(NEWER, pins | {"kernel": "another"}, root) == unknown
@@ -213,5 +213,5 @@ def test_a_kernel_of_another_release_is_doubted_until_its_canaries_were_run(root
 def test_a_named_kernel_of_another_release_is_not_sent_to_canaries_that_are_of_the_default_one(root: Path) -> None:
     (said,) = canary.doubts({"named": NEWER}, {"kernel": "default"}, root / canary.REFERENCE)
     assert "6.12.999" in said
-    assert "canaries are for the default kernel alone" in said
+    assert "canaries are only for the default kernel" in said
     assert canary.COMMAND not in said

@@ -82,7 +82,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("plan", "tiny", "--only", "fig-1,fig-2"), "unknown artifact or experiment 'fig-2'"),
         (
             ("plan", "tiny", "--backend", "virtul"),
-            "unknown backend 'virtul', there are containernet, fake, hosts, mininet, ns2, ns3, virtual",
+            "unknown backend 'virtul'; allowed: containernet, fake, hosts, mininet, ns2, ns3, virtual",
         ),
         (("run", "tiny", "--backend", "fak"), "did you mean 'fake'?"),
         (("run", "tiny", "--jobs", "0"), "Invalid value for '--jobs'"),
@@ -201,7 +201,7 @@ def test_a_run_says_when_the_kernel_is_not_of_the_pinned_release_and_what_tells_
     monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
     result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
     assert result.exit_code == 0
-    assert "not of the pinned release but 6.12.999: `./just canary` tells whether it behaves alike" in result.output
+    assert "not of the pinned release but 6.12.999: `./just canary` checks whether it behaves the same" in result.output
     lock = json.loads((root / "results" / "tiny" / "lock.json").read_text(encoding="ascii"))
     assert lock["kernels"] == {"none": {"version": "6.12.999", "pinned": False}}
 
@@ -268,7 +268,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert b"interrupted; what is finished is kept" in errors
+    assert b"interrupted; finished work is kept" in errors
     assert not list(raw.glob(".*"))
     result = call("run", "tiny", "--backend", "fake")
     assert result.exit_code == 0

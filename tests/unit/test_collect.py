@@ -42,25 +42,25 @@ def test_files_and_folders_come_as_they_are(left: Path, target: Path) -> None:
 @pytest.mark.parametrize("name", ["stolen.txt", "iperf/stolen.txt"])
 def test_a_link_is_refused_by_its_name(left: Path, target: Path, name: str) -> None:
     (left / name).symlink_to("/etc/passwd")
-    with pytest.raises(RigError, match=f"{left / name}: a run left what is neither file nor folder"):
+    with pytest.raises(RigError, match=f"{left / name}: a run left something that is neither a file nor a folder"):
         collect(left, target)
     assert not list(target.rglob("stolen*"))
 
 
 def test_a_link_in_the_place_of_the_folder_itself_is_refused(tmp_path: Path, target: Path) -> None:
     (tmp_path / "raw").symlink_to("/etc")
-    with pytest.raises(RigError, match="neither file nor folder"):
+    with pytest.raises(RigError, match="neither a file nor a folder"):
         collect(tmp_path / "raw", target)
 
 
 def test_a_pipe_and_a_socket_are_refused_and_not_waited_for(left: Path, target: Path) -> None:
     os.mkfifo(left / "pipe")
-    with pytest.raises(RigError, match="pipe: a run left what is neither file nor folder"):
+    with pytest.raises(RigError, match="pipe: a run left something that is neither a file nor a folder"):
         collect(left, target)
     (left / "pipe").unlink()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(left / "socket"))
-        with pytest.raises(RigError, match="socket: a run left what is neither file nor folder"):
+        with pytest.raises(RigError, match="socket: a run left something that is neither a file nor a folder"):
             collect(left, target)
 
 
@@ -79,11 +79,11 @@ def test_more_files_than_any_run_has_are_refused(left: Path, target: Path, monke
 
 def test_folders_in_folders_are_refused(left: Path, target: Path) -> None:
     (left / "a/b/c/d/e").mkdir(parents=True)
-    with pytest.raises(RigError, match="a run left folders in folders"):
+    with pytest.raises(RigError, match="a run left nested folders"):
         collect(left, target)
 
 
 def test_a_console_that_is_a_link_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "console.log").symlink_to("/etc/passwd")
-    assert "neither file nor folder" in read_text(tmp_path / "console.log")
+    assert "neither a file nor a folder" in read_text(tmp_path / "console.log")
     assert "root:" not in read_text(tmp_path / "console.log")

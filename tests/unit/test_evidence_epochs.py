@@ -66,7 +66,7 @@ def test_one_whose_canaries_differ_is_refused_and_may_begin_a_new_epoch_while_th
     (path,) = (root / FOLDER).iterdir()
     old = the_epoch(root)
     change(path, f'"era":"{old.canaries["era"]}"', '"era":"0"')
-    with pytest.raises(RigError, match=r"does not behave as epoch .* 2 of 3 behave as the reference; .*: era"):
+    with pytest.raises(RigError, match=r"does not behave as epoch .* 2 of 3 behave like the reference; .*: era"):
         add(root / "results" / "small")
     assert len(the_epoch(root).members) == 1
     # The old epoch is of an earlier day.

@@ -65,7 +65,7 @@ def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
     summary, events = run_plan(plan, faulty(plan, "crash", once=tmp_path), tmp_path)
     assert summary == Summary(reused=0, executed=3, failed=0)
     (retried,) = [event for event in events if event.kind is Kind.RUN_RETRIED]
-    assert "crashed and is tried again: the fake laboratory crashed" in retried.message
+    assert "crashed and is repeated: the fake laboratory crashed" in retried.message
     assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
 
 
@@ -209,7 +209,7 @@ def test_an_interrupt_ends_the_workers_and_leaves_nothing_half_written(tmp_path:
 
 def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
     plan = plan_of(3)
-    with pytest.raises(RigError, match="cannot be written any more: No space left on device"):
+    with pytest.raises(RigError, match="can no longer be written: No space left on device"):
         run_plan(plan, faulty(plan, "disk_full"), tmp_path, jobs=1)
     assert list(find_records(tmp_path / "raw")) == [plan[0].run_id]
     assert not list((tmp_path / "raw").glob(".*"))
@@ -217,9 +217,9 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_full_disk_of_the_cache_is_not_said_to_be_that_of_the_results(tmp_path: Path) -> None:
     elsewhere = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", "/cache/scratch/run-1/spec.json"))
-    assert str(elsewhere).startswith("/cache/scratch/run-1/spec.json: files of a run cannot be written any more: No")
+    assert str(elsewhere).startswith("/cache/scratch/run-1/spec.json: files of a run can no longer be written: No")
     here = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "raw/x")))
-    assert str(here).startswith(f"{tmp_path}: the results cannot be written any more: No space")
+    assert str(here).startswith(f"{tmp_path}: the results can no longer be written: No space")
 
 
 def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeyp
 def test_a_disk_too_small_for_the_plan_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         open_results(tmp_path) as results,
-        pytest.raises(RigError, match=r"need about 1000000000 MB of disk, \d+ MB are free"),
+        pytest.raises(RigError, match=r"need about 1000000000 MB of disk, but \d+ MB are free"),
     ):
         execute(plan_of(1), FakeBackend(), results, jobs=1, disk_bytes=10**15)
     assert list((tmp_path / "raw").iterdir()) == []
@@ -251,7 +251,7 @@ def test_a_refused_run_stops_the_study_before_anything_starts(tmp_path: Path) ->
 
 
 def test_a_plan_for_other_digests_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="the plan was made for other digests than those of backend 'fake'"):
+    with pytest.raises(RigError, match="the plan was made for digests that differ from those of backend 'fake'"):
         run_plan(plan_of(1), FakeBackend(achieved_rate_factor=0.9), tmp_path)
 
 

@@ -115,7 +115,7 @@ def test_fewer_jobs_come_with_the_numbers() -> None:
 def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         open_results(tmp_path) as results,
-        pytest.raises(RigError, match=r"a run needs up to 1\.1 GB of memory, 0\.5 GB are available"),
+        pytest.raises(RigError, match=r"a run needs up to 1\.1 GB of memory, but 0\.5 GB are available"),
     ):
         execute(plan_of(2), FakeBackend(), results, jobs=2, memory_bytes=GIB // 2)
     assert list((tmp_path / "raw").iterdir()) == []

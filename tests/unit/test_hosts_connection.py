@@ -27,8 +27,8 @@ def refused_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Ho
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!", "the host's key is not the known one"),
-        ("root@192.0.2.1: Permission denied (publickey).", "no key of yours may log in there"),
+        ("WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!", "the host's key differs from the known key"),
+        ("root@192.0.2.1: Permission denied (publickey).", "none of your keys may log in there"),
         ("sudo: a password is required", "the user cannot become root without a password"),
         ("ssh: connect to host 192.0.2.1 port 2222: Connection refused", "the host does not answer"),
         ("Segmentation fault", "the host is lost"),

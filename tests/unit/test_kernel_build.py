@@ -86,7 +86,7 @@ def test_a_patch_that_does_not_apply_ends_the_build_with_the_words_of_patch(kern
 
 def test_an_option_lost_by_kconfig_is_named(kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOST", "CONG_BIC")
-    assert "the kernel does not take these options: CONFIG_TCP_CONG_BIC=y" in refused(kernels)
+    assert "the kernel does not accept these options: CONFIG_TCP_CONG_BIC=y" in refused(kernels)
     assert made(tmp_path) == 0
 
 
@@ -151,7 +151,7 @@ def test_a_tarball_without_a_kernel_is_refused_with_its_path(kernels: Path, tmp_
     (tmp_path / "other").mkdir()
     path = pack(tmp_path / "other", "1.2.3", makefile="README")
     settings(kernels, distribution_tarball=str(path))
-    assert refused(kernels).startswith(f"{path}: the tarball holds no kernel source")
+    assert refused(kernels).startswith(f"{path}: the tarball contains no kernel source")
 
 
 def test_a_file_that_is_no_tarball_is_refused_with_its_path(kernels: Path, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named(kernels: Path, tmp_path: Pa
     (tmp_path / "cache").write_text("a file where a folder should be")
     text = refused(kernels)
     assert f"{tmp_path}/cache/kernels: the kernel's source cannot be written: Not a directory" in text
-    assert "in a folder of your own; LONGFAT_CACHE names another" in text
+    assert "in a folder that you own; LONGFAT_CACHE names another folder" in text
 
 
 def test_a_cache_folder_that_cannot_be_written_to_is_named(kernels: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Labs:
 
 @pytest.mark.parametrize("name", ["", "Big", "9lives", "a/b", "..", "x" * 33, "a b"])
 def test_what_is_no_name_of_a_lab_is_refused(name: str) -> None:
-    with pytest.raises(StudyError, match="is no name of a lab"):
+    with pytest.raises(StudyError, match="is not a valid name of a lab"):
         lab_folder(name)
 
 
@@ -173,8 +173,8 @@ def test_a_lab_past_its_expiry_is_not_made(labs: Labs) -> None:
     [
         ("local", None, None, "costs nothing"),
         ("latitude", TOMORROW, None, "price unknown, see the provider's list"),
-        ("latitude", TOMORROW, 2.5, "costs 60.00 EUR until the expiry (24.0 h at 2.5 EUR an hour, as you say)"),
-        ("existing", None, 1.0, "costs 1 EUR an hour, as you say; without an expiry there is no end to it"),
+        ("latitude", TOMORROW, 2.5, "costs 60.00 EUR until the expiry (24.0 h at 2.5 EUR an hour, as you stated)"),
+        ("existing", None, 1.0, "costs 1 EUR an hour, as you stated; without an expiry the cost is unlimited"),
     ],
 )  # fmt: skip
 def test_the_cost_is_said_beforehand(environment: str, expires: str | None, hourly: float | None, line: str) -> None:
@@ -244,7 +244,7 @@ def test_a_full_disk_is_an_error_and_not_a_trace(labs: Labs, monkeypatch: pytest
     monkeypatch.setattr(work, "write_whole", full)
     said = call("up", "existing", "--yes", status=3)
     assert f"{folder}/inventory.json" in said and "No space left on device" in said
-    assert "the same command goes on" in said
+    assert "the same command continues" in said
 
 
 def test_without_a_confirmation_nothing_is_destroyed(labs: Labs) -> None:
@@ -258,14 +258,14 @@ def test_without_a_confirmation_nothing_is_destroyed(labs: Labs) -> None:
 def test_a_lab_of_another_environment_is_left_alone(labs: Labs) -> None:
     labs.lab("existing")
     call("up", "existing", "--yes")
-    assert "is one of environment existing, not local" in call("up", "local", "--lab", "existing", status=2)
-    assert "is one of environment existing, not local" in call("down", "local", "--lab", "existing", status=2)
+    assert "belongs to environment existing, not local" in call("up", "local", "--lab", "existing", status=2)
+    assert "belongs to environment existing, not local" in call("down", "local", "--lab", "existing", status=2)
 
 
 def test_a_damaged_state_stops_everything(labs: Labs) -> None:
     (labs.lab("existing") / "terraform.tfstate").write_text('{"resources": [')
     for verb in ("up", "down"):
-        assert "nobody knows what is there" in call(verb, "existing", "--yes", status=3)
+        assert "the lab's machines are unknown" in call(verb, "existing", "--yes", status=3)
     assert labs.called == []
 
 
@@ -280,7 +280,7 @@ def test_neither_terraform_nor_tofu_is_named(labs: Labs) -> None:
 def test_two_commands_do_not_work_on_one_lab(labs: Labs) -> None:
     handle = os.open(labs.lab("existing"), os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    assert "another command works on the lab existing" in call("up", "existing", "--yes", status=3)
+    assert "another command is working on the lab existing" in call("up", "existing", "--yes", status=3)
     os.close(handle)
 
 
@@ -321,7 +321,7 @@ def test_a_path_too_long_for_sockets_is_refused_before_anything_is_built(
     labs: Labs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "FOLDER_BYTES", 5)
-    assert "LONGFAT_LABS names another folder" in call("up", "local", "--yes", status=2)
+    assert "name another folder for labs with LONGFAT_LABS" in call("up", "local", "--yes", status=2)
     assert not labs.folder.exists()
 
 

@@ -43,15 +43,15 @@ SLOW, LONG, SHORT, LAST = "10 Mbit/s", "rtt: 20 ms", "duration: 5 s", "duration:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ([(SLOW, "1 bit/s")], "rate: at 1 bit/s the 10 packets that 'f' has under way when it ends take 123040 s, and"),
-        ([(SLOW, "1 kbit/s")], "rate: at 1 kbit/s the 10 packets that 'f' has under way"),
+        ([(SLOW, "1 bit/s")], "rate: at 1 bit/s the 10 packets that 'f' has in flight when it ends take 123040 s, and"),
+        ([(SLOW, "1 kbit/s")], "rate: at 1 kbit/s the 10 packets that 'f' has in flight"),
         ([(LONG, "rtt: 600 s")], "rtt: 10 min twice, to make a connection and to close it, is more than the 60 s"),
         ([(LONG, "rtt: 30 s")], "rtt: 30 s twice"),
         ([(SHORT, "duration: 50 ms")], "duration: 'f' is never seen: sockets are sampled every 100 ms, and the run"),
         ([(SHORT, "duration: 1 us")], "'f' is never seen"),
         ([(SLOW, "100 Gbit/s"), (SHORT, "duration: 20 ms")], "'f' is never seen"),
         ([(SHORT, "duration: 5 s, start: 1 s"), (LONG, "rtt: 5900 ms")], "'f' is never seen"),
-        ([(SHORT, "duration: 5 s, streams: 1000")], "1000 streams take at least 1064 MiB of memory, and the guest has"),
+        ([(SHORT, "duration: 5 s, streams: 1000")], "1000 streams take at least 1064 MiB of memory, but the guest has"),
         ([(LAST, "duration: 5 s, streams: 200}]\n    memory: 256 MiB")], "memory: 200 streams take at least 264 MiB"),
         ([(SHORT, "duration: 5 s, transfer: 1 B")], "'1 B' is out of range; allowed: 100 B to 1024 GiB"),
         ([(LAST, LAST + "\n    drops: [{at: 1 s}, {at: 1 s}]")], "drops[1].at: 1 s is less than 123 ms after the drop"),

@@ -139,7 +139,9 @@ def test_a_record_may_stand_in_the_sweep_itself(tmp_path: Path) -> None:
 
 
 def test_a_path_is_named_by_a_whole_factor_and_not_by_a_field(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"is a field of a record; what names a path is a factor of its own"):
+    with pytest.raises(
+        StudyError, match=r"is a field of a record; the factor that names a path must be a separate one"
+    ):
         load(tmp_path, GOOD.replace('path: "${path}"', 'path: "${stack.queue}"'))
 
 
@@ -191,7 +193,7 @@ CASES = [
     ("unknown key of a path", "rtt: 170 ms", "rtt: 170 ms, lenth: 1", 10, "paths.long.lenth",
      "unknown key 'lenth'", None),
     ("path without a kind", "{kind: dumbbell, rate: 100 Mbit/s, rtt: 170 ms", "{rate: 100 Mbit/s, rtt: 170 ms", 10,
-     "paths.long.kind", "is required here and missing; allowed: direct, delay, dumbbell", None),
+     "paths.long.kind", "is required here but missing; allowed: direct, delay, dumbbell", None),
     ("record of two kinds", "  swift: {", "  short: {", 15, "stacks.short", "is the name of a path too", None),
     ("field that is no single value", "queue: 2000", "queue: [1]", 14, "stacks.many.queue",
      "is not a single value", None),
@@ -205,16 +207,17 @@ CASES = [
     ("fault of an inline record", "queue: 7}", "queue: 0}", 35, "experiments[1].sweep.zip[0].stack[1].queue",
      "as hosts.txqueuelen: 0 is out of range", None),
     ("value that names no record", "stack: [one, many, swift]", "stack: [one, many, swft]", 25,
-     "experiments[0].sweep.product.stack[2]", "'swft' names no path or stack; there are: one, many, swift, short, long",
+     "experiments[0].sweep.product.stack[2]",
+     "'swft' is not the name of a path or stack; there are: one, many, swift, short, long",
      "did you mean 'swift'?"),
     ("inline record without a name", "{name: own, algorithm", "{algorithm", 35,
      "experiments[1].sweep.zip[0].stack[1].name",
-     "is required here and missing", None),
+     "is required here but missing", None),
     ("formula with a slip", "packet / 4)", "packet / )", 26, "experiments[0].sweep.derived.limit",
      "column 39: expected a quantity such as 10 ms, a number, a name, (, -; found ')'", None),
     ("formula of unlike amounts", "path.rate * path.rtt / packet", "path.rate + path.rtt", 26,
      "experiments[0].sweep.derived.limit",
-     "column 7: + needs amounts of one kind, and these are a rate and a length", None),
+     "column 7: + needs amounts of one kind, but these are a rate and a length", None),
     ("formula with an unknown name", "packet / 4", "pakket / 4", 26, "experiments[0].sweep.derived.limit",
      "unknown name 'pakket'; allowed: path, stack, limit, packet", "did you mean 'packet'?"),
     ("formula with a text", "packet / 4", "stack", 26, "experiments[0].sweep.derived.limit",
@@ -227,9 +230,9 @@ CASES = [
     ("derived value that nothing uses", '{limit: "${limit}"}', "{limit: 9}", 26, "experiments[0].sweep.derived.limit",
      "derived value 'limit' is never used", None),
     ("derived value that is a factor", "derived: {limit: round(", "derived: {stack: 1 * 1, limit: round(", 26,
-     "experiments[0].sweep.derived.stack", "'stack' is a factor too", None),
+     "experiments[0].sweep.derived.stack", "'stack' is also a factor", None),
     ("factor of two zips", "{kind: [a, b]", "{stack: [a, b]", 36, "experiments[1].sweep.zip[1].stack",
-     "'stack' is in another zip too", None),
+     "'stack' is also in another zip", None),
     ("zips of unequal length", "{kind: [a, b]", "{kind: [a]", 36, "experiments[1].sweep.zip[1]",
      "lists of unequal length: kind has 1, share has 2", None),
     ("like an unknown one", "like: first", "like: frst", 29, "experiments[1].like",
@@ -241,7 +244,7 @@ CASES = [
     ("fault of a default", "sockets: 1 s", "sockets: 1", 16, "defaults.probes.sockets", "1 has no unit", None),
     ("unknown default", "memory: 2 GiB}", "memry: 2 GiB}", 16, "defaults.memry", "unknown key 'memry'", "'memory'"),
     ("path beside a whole topology", "topology: {bottleneck", "topology: {kind: delay, bottleneck", 21,
-     "experiments[0].topology.kind", "'delay' makes this a whole topology, and there is a path", "give either"),
+     "experiments[0].topology.kind", "'delay' makes this a whole topology, but a path is given too", "give one"),
     ("path that is not the factor", 'path: "${path}"', "path: long", 20, "experiments[0].path",
      "'long' is not the factor of that name", 'write "${path}"'),
 ]

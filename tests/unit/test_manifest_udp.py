@@ -92,10 +92,10 @@ def test_receivers_may_be_further_away_than_the_first(tmp_path: Path) -> None:
 
 def test_each_receiver_needs_its_further_delay(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, ("receivers: 2}", "receivers: 2, further_delays: [100 ms]}"))
-    assert "has 1 delays, and there are 2 receivers" in problem
+    assert "has 1 delays for 2 receivers" in problem
 
 
 def test_further_delays_need_links_of_their_own(tmp_path: Path) -> None:
     more = "receivers: 2, reverse_queue: {limit: 9}, further_delays: [0 ms, 100 ms]}"
     (problem,) = problems(tmp_path, ("receivers: 2}", more))
-    assert "does not go with reverse_queue" in problem
+    assert "cannot be combined with reverse_queue" in problem

@@ -103,7 +103,7 @@ def test_an_unknown_kernel_is_refused_with_the_nearest(tmp_path: Path, text: str
 
 
 def test_a_kernel_that_cannot_be_built_is_refused_with_the_nearest() -> None:
-    with pytest.raises(StudyError, match=f"unknown kernel 'linux-7.4', there are {', '.join(KERNELS)}") as caught:
+    with pytest.raises(StudyError, match=f"unknown kernel 'linux-7.4'; allowed: {', '.join(KERNELS)}") as caught:
         require_kernel("linux-7.4")
     assert caught.value.hint == f"did you mean {NEWER!r}?"
 

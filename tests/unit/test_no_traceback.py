@@ -116,7 +116,7 @@ def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = call("analyse", study, "--results", results)
     assert result.exit_code == 1
-    assert "error: a fault of Longfat itself: ZeroDivisionError: as a test\n" in result.stderr
+    assert "error: a defect of Longfat itself: ZeroDivisionError: as a test\n" in result.stderr
     (told,) = tmp_path.glob("longfat-fault-*.txt")
     assert str(told) in result.stderr
     assert "in faulty" in told.read_text(encoding="utf-8")

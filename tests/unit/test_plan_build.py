@@ -217,7 +217,7 @@ def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> Non
     with pytest.raises(StudyError) as caught:
         load(tmp_path, STUDY.replace("quick:\n", "quick:\n    leave_out: [second, third]\n"))
     assert sorted(problem.message for problem in caught.value.problems) == [
-        "experiment 'second' is left out; it cannot be thinned, too",
+        "experiment 'second' is left out; it cannot also be thinned",
         "unknown experiment 'third'; allowed: first, second",
     ]
 

@@ -109,7 +109,7 @@ def test_the_weight_is_the_largest_that_lets_the_burst_pass(burst: int, weight: 
             "{kind: red, limit: 9, min: 1, max: 3, probability: 10 %, ecn: true, burst: 1000}",
             "bottleneck_queue: a burst of 1000 packets of 1538 bytes has no weight",
         ),
-        (RED.replace("min: 50, ", ""), "bottleneck_queue.min: is required here and missing"),
+        (RED.replace("min: 50, ", ""), "bottleneck_queue.min: is required here but missing"),
         (RED.replace("10 %", "0.1"), "bottleneck_queue.probability: 0.1 has no unit"),
         ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown queue kind 'blue'"),
         ("{kind: pfifo, limit: 5, ecn: true}", "bottleneck_queue.ecn: unknown key 'ecn'"),

@@ -68,7 +68,7 @@ def test_changed_code_in_a_root_is_replaced_before_any_guest_runs_it(cache: Path
     again, said = opened(built)
     assert (again / name).read_text() == "8 * total"
     assert said == [
-        f"the composed root is damaged (the laboratory's code was changed); it is composed anew: {root.parent}"
+        f"the composed root is damaged (the laboratory's code was changed); it is composed again: {root.parent}"
     ]
     assert opened(built) == (root, [])
 
@@ -190,7 +190,7 @@ def test_adding_code_must_leave_the_files_of_the_image_alone(cache: Path) -> Non
         add_code(root)
         (root / "usr/bin/more").write_text("")
 
-    with pytest.raises(RigError, match="the root that was composed is not right: files of the image were changed"):
+    with pytest.raises(RigError, match="the composed root is not correct: files of the image were changed"):
         open_root(build_image(), CODE, too_much)
 
 

@@ -100,7 +100,9 @@ def test_a_thing_that_cannot_be_written_is_named_with_its_need(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     with pytest.raises(RigError, match=f"{tmp_path}/file: the thing cannot be written: File exists") as caught:
         keep(tmp_path / "file/thing", Path.touch, "the thing", "3 MB")
-    assert caught.value.hint == "it needs 3 MB of disk space in a folder of your own; LONGFAT_CACHE names another"
+    assert (
+        caught.value.hint == "it needs 3 MB of disk space in a folder that you own; LONGFAT_CACHE names another folder"
+    )
 
 
 PARENT = """\

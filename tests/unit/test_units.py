@@ -35,7 +35,7 @@ def test_a_number_with_a_unit_becomes_whole_base_units(kind: type[Quantity], tex
     [
         (Duration, "30", "'30' has no unit; a length of time needs one", '"30 ms"; units: us, ms, s, min'),
         (Duration, "30 msec", "'msec' in '30 msec' is not a unit of a length of time", "did you mean 'ms'?"),
-        (Duration, "-30 ms", "'-30 ms' is negative; a length of time is 0 or more", None),
+        (Duration, "-30 ms", "'-30 ms' is negative; a length of time must be 0 or more", None),
         (Duration, "0.5 us", "'0.5 us' is not a whole number of us; values are never rounded", None),
         (Size, "1.5 B", "'1.5 B' is not a whole number of B", None),
         (Size, "4 mib", "'mib' in '4 mib' is not a unit of a size", "did you mean 'MiB'?"),
@@ -76,5 +76,5 @@ def test_the_dimension_follows_from_the_unit() -> None:
 
 
 def test_a_quantity_cannot_be_negative() -> None:
-    with pytest.raises(StudyError, match="-1 is negative; a size is 0 or more"):
+    with pytest.raises(StudyError, match="-1 is negative; a size must be 0 or more"):
         Size(-1)

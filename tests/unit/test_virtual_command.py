@@ -178,14 +178,14 @@ def test_a_guest_that_is_out_of_memory_says_so(tmp_path: Path, monkeypatch: pyte
     backend = stub_backend(tmp_path, f"echo 'Out of memory: Killed process 24 (iperf) total-vm:2931764kB'; {end}")
     with pytest.raises(RigError, match="the guest is out of memory, it has 1024 MiB: ") as caught:
         backend.run(delay_spec(), tmp_path)
-    assert caught.value.hint == "`memory` of the experiment gives it more"
+    assert caught.value.hint == "give it more with `memory` of the experiment"
 
 
 def test_a_guest_that_leaves_a_link_gives_nothing_of_the_host_into_the_results(tmp_path: Path) -> None:
     backend = stub_backend(tmp_path, "touch raw/outcome.json; ln -s /etc/passwd raw/stolen.txt")
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(RigError, match=r"raw/stolen.txt: a run left what is neither file nor folder"):
+    with pytest.raises(RigError, match=r"raw/stolen.txt: a run left something that is neither a file nor a folder"):
         backend.run(delay_spec(), folder)
     assert not (folder / "stolen.txt").exists()
 
@@ -268,7 +268,7 @@ def test_a_temporary_folder_that_somebody_else_has_put_there_is_refused(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / f"longfat-{os.geteuid()}").symlink_to(tmp_path)
-    with pytest.raises(RigError, match="this is not a folder of yours"):
+    with pytest.raises(RigError, match="you do not own this folder"):
         scratch_folder(tmp_path / "nowhere")
 
 

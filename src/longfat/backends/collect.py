@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes over what a guest, or a host of a lab, has left in a folder that it could write to.
+"""Takes over the files that a guest, or a host of a lab, has left in a folder that it could write to.
 
 Nothing in such a folder is trusted: a link would lead to files of this machine, a device or a hole in a file would fill
-its disk. Must not know what the files are for. The program that wrote them has ended.
+its disk. Must not know the purpose of the files. The program that wrote them has ended.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def collect(source: Path, target: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The last ``MAX_TEXT_BYTES`` of a file; where a guest has put something else in its place, what that is."""
+    """The last ``MAX_TEXT_BYTES`` of a file; where a guest has put something else in its place, a description of it."""
     try:
         with open(_opened(path, path), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TEXT_BYTES))
@@ -60,9 +60,9 @@ def read_text(path: Path) -> str:
 
 
 def _folder(descriptor: int, place: Path, target: Path, left: _Left, depth: int) -> None:
-    """Copy what is in an open folder, whose path for messages is ``place``."""
+    """Copy the content of an open folder, whose path for messages is ``place``."""
     if depth == 0:
-        raise RigError(f"a run left folders in folders, more than {MAX_DEPTH} deep", where=str(place))
+        raise RigError(f"a run left nested folders, more than {MAX_DEPTH} deep", where=str(place))
     for name in sorted(os.listdir(descriptor)):
         where = place / name
         inner = _opened(name, where, descriptor)
@@ -85,10 +85,11 @@ def _opened(name: str | Path, place: Path, within: int | None = None) -> int:
         descriptor = os.open(name, _OPEN, dir_fd=within)
     except OSError as error:  # a link is refused as a loop, a socket as no device
         raise RigError(
-            f"a run left what is neither file nor folder, or unreadable: {error.strerror}", where=str(place)
+            f"a run left something that is neither a file nor a folder, or is unreadable: {error.strerror}",
+            where=str(place),
         ) from error
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
-        raise RigError("a run left what is neither file nor folder", where=str(place))
+        raise RigError("a run left something that is neither a file nor a folder", where=str(place))
     return descriptor

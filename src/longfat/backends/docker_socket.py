@@ -15,7 +15,7 @@ SECONDS = 5.0
 
 
 def docker_socket(environment: Mapping[str, str]) -> Path:
-    """The socket that ``DOCKER_HOST`` names, else Docker's own place. Raises RigError when it is no socket."""
+    """The socket that ``DOCKER_HOST`` names, else Docker's own place. Raises RigError when it is not a socket."""
     given = environment.get("DOCKER_HOST", "")
     if not given:
         return DEFAULT
@@ -38,4 +38,4 @@ def docker_reasons(path: Path) -> tuple[str, ...]:
             answer = connection.getresponse().read()
     except (OSError, http.client.HTTPException) as error:
         return (f"Docker does not answer at {path} ({error}); start it, or install it (images/packages-docker.txt)",)
-    return () if answer == b"OK" else (f"what answers at {path} is not Docker",)
+    return () if answer == b"OK" else (f"the program that answers at {path} is not Docker",)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's userland on the host's own kernel: programs in namespaces and with a root of their own.
+"""The project's userland on the host's own kernel: programs in separate namespaces and with a separate root.
 
-Owns the mounts and how such a program is started, watched and ended. What it does is longfat.guest's. Needs root.
+Owns the mounts and how such a program is started, watched and ended. The program's work is described in longfat.guest.
+Needs root.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def enclosed(
 ) -> list[str]:
     """The command that runs ``program`` in the userland under ``root``, with the folder ``task`` as its /task.
 
-    Its processes are in a PID namespace of their own and end with the first of them; with ``all_processes`` they are
+    Its processes are in a separate PID namespace and end with the first of them; with ``all_processes`` they are
     among the machine's instead. ``shown`` has files and folders of the machine by the name they get under /run.
     """
     namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
@@ -60,7 +61,7 @@ def enclosed(
 def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
     """Run what ``enclosed`` made; its output goes to ``console.log`` in ``task``.
 
-    Ends with this process, however that ends. Raises RigError when it fails or takes longer than ``timeout_s``.
+    Ends with this process, however this process ends. Raises RigError when it fails or takes longer than ``timeout_s``.
     """
     (task / "root").mkdir()
     console = task / "console.log"
@@ -76,7 +77,7 @@ def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise RigError(f"the run still goes on {timeout_s:.0f} s after its start\n{tail(console)}") from error
+            raise RigError(f"the run has not ended {timeout_s:.0f} s after its start\n{tail(console)}") from error
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

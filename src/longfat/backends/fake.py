@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backend with known truth: writes what a laboratory would, computed by ``fake_truth`` instead of measured.
+"""A backend with known truth: writes the files of a laboratory, computed by ``fake_truth`` instead of measured.
 
 Serves the tests of everything downstream of a run, and a first look without a kernel. Its iperf2 texts and
 captures are placeholders of the right form (a capture has no packets). Same RunSpec, same bytes.
-It can be told to fail in the ways a laboratory fails.
+It can be made to fail in the ways a laboratory fails.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of the fake backend: what each flow of a RunSpec gets, in closed form.
+"""The arithmetic of the fake backend: the result of each flow of a RunSpec, in closed form.
 
-Pure functions of the RunSpec. The model, so that any number of a report can be worked out by hand:
+Pure functions of the RunSpec. The model is simple enough to work out any number of a report by hand:
 
 - A flow takes the route with the fewest links; its base RTT is the sum of the egress delays there and back.
 - A shaped egress carries ``rate * mss / (mtu + 14 + framing)`` bit/s of payload; mss is the MTU less 40
   bytes of headers, and less 12 more unless the sender's ``net.ipv4.tcp_timestamps`` is 0. Its payload rate
   is shared equally among all TCP connections that ever use that egress, whenever they start.
-- The window of a connection is twice ``window_bytes``: Linux doubles what iperf2 asks for (socket(7)).
+- The window of a connection is twice ``window_bytes``: Linux doubles the size that iperf2 requests (socket(7)).
 - goodput = min(share of the rate on each egress, streams * window / base RTT), rounded down to whole bytes.
 - Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
   of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
@@ -49,7 +49,7 @@ def received_bytes(spec: RunSpec, flow: Flow, until_us: int) -> int:
 
 
 def goodput_bps(spec: RunSpec, flow: Flow) -> float:
-    """What the flow's receiving end reports: bytes received over the flow's duration."""
+    """The report of the flow's receiving end: bytes received, divided by the flow's duration."""
     return received_bytes(spec, flow, flow.start_us + flow.duration_us) * 8e6 / flow.duration_us
 
 

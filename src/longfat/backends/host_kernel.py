@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel of this machine can do of a run, and the reasons where it cannot.
+"""Which parts of a run the kernel of this machine can do, and the reasons where it cannot.
 
-Owns the questions to the kernel: each is asked by trying, in a network namespace that is gone afterwards. Must not
-change anything of the machine; a value that all namespaces share is asked for, never set.
+Owns the questions to the kernel: each is answered by a trial, in a network namespace that is removed afterwards. Must
+not change anything of the machine; a value that all namespaces share is read, never set.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FEATURES = {
 
 @dataclass(frozen=True)
 class HostKernel:
-    """What the kernel has: algorithms and FEATURES by name. ``reasons`` says why no run can be done at all."""
+    """The kernel's algorithms and FEATURES by name. ``reasons`` states why no run can be done at all."""
 
     release: str
     ccas: frozenset[str]
@@ -101,7 +101,7 @@ def modules_folder() -> Path:
 
 
 def _has(root: Path, feature: str) -> bool:
-    """Try the feature's commands in a network namespace of its own."""
+    """Try the feature's commands in a separate network namespace."""
     (program, lines), _, _ = FEATURES[feature]
     command = ["unshare", "--net", "chroot", str(root), program, "-batch", "-"]
     done = subprocess.run(command, input=lines + "\n", capture_output=True, text=True, check=False)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on the hosts of a lab, over SSH: each node of the topology on a machine of its own, links are cables.
+"""Runs on the hosts of a lab, over SSH: each node of the topology is on a separate machine, links are cables.
 
-Owns what a lab can do, and a run's course from the checks before it to the hosts as they were. What happens on a host
-is ``longfat.testbed.agent``; the connections are ``longfat.testbed.connect``. Real time, on the hosts' own kernel.
+Owns the abilities of a lab, and a run's course from the checks before it to the restored hosts.
+``longfat.testbed.agent`` acts on a host; the connections are ``longfat.testbed.connect``. Real time, on the hosts' own
+kernel.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ TRAITS = {
         setup_s=6.0,
     )
 }
-MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
+MARGIN_S = 180.0  # a run that lasts longer than its flows by this much hangs
 READY_S = 180.0  # an emulated machine builds a network in some ten seconds
 RESTORED_S = 60.0
 START_AFTER_NS = 1_500_000_000  # from the moment when all are ready: the message must have reached every host
 CLOCK_LIMIT_NS = 10_000_000  # the probes' interval is ten times that
 BUSY_LIMIT = 0.25
-BUSY_TRIES = 20  # of half a second: what a login leaves behind calms down
+BUSY_TRIES = 20  # of half a second: the work that a login causes calms down
 
-# What can be held against the declaration before a packet is sent.
+# Settings that can be compared with the declaration before a packet is sent.
 GATES_BEFORE: tuple[Gate, ...] = (
     sysctls_hold,
     offloads_hold,
@@ -71,7 +72,7 @@ GATES_BEFORE: tuple[Gate, ...] = (
 
 @dataclass(frozen=True)
 class HostsBackend:
-    """Runs on the hosts of ``inventory``; ``facts`` is what the agent said of each when this was opened."""
+    """Runs on the hosts of ``inventory``; ``facts`` are the agents' reports of each when this was opened."""
 
     inventory: Inventory
     facts: Mapping[str, Mapping[str, Any]]
@@ -92,7 +93,7 @@ class HostsBackend:
         }
 
     def capabilities(self) -> Capabilities:
-        """The algorithms that all hosts have, and what any of them lacks altogether."""
+        """The algorithms that all hosts have, and everything that any of them lacks."""
         ccas = (frozenset(facts["kernel"]["ccas"]) for facts in self.facts.values())
         return Capabilities(frozenset.intersection(*ccas), tuple(self._reasons()))
 
@@ -111,7 +112,7 @@ class HostsBackend:
         return f"./just lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What the hosts, their kernel or their cables cannot do as declared."""
+        """The declared settings that the hosts, their kernel or their cables cannot provide."""
         placement = place(spec, self.inventory)
         cables = (placement,) if isinstance(placement, str) else tuple(self._refused_cables(spec, placement))
         return (
@@ -132,7 +133,7 @@ class HostsBackend:
     def _refused_sysctls(self, spec: RunSpec) -> Iterator[str]:
         for name in sorted({name for node in spec.nodes for name in node.sysctls} - GLOBAL_SYSCTLS):
             if lacking := [host for host, facts in self.facts.items() if name not in facts["sysctls"]]:
-                yield f"the kernel of {', '.join(lacking)} has no sysctl {name}; {self._provision()} boots one that has"
+                yield f"the kernel of {', '.join(lacking)} has no sysctl {name}; {self._provision()} boots one with it"
 
     def _refused_cables(self, spec: RunSpec, placement: Placement) -> Iterator[str]:
         for number, cable in placement.cables.items():
@@ -179,10 +180,12 @@ class HostsBackend:
 
     def _require_kernel(self, builds: Mapping[str, str]) -> None:
         if others := [name for name, build in builds.items() if build != self.facts[name]["build"]]:
-            raise RigError("the host runs another kernel than when the study began", where=", ".join(others))
+            raise RigError(
+                "the host runs a different kernel than at the beginning of the study", where=", ".join(others)
+            )
 
     def _order(self, spec: RunSpec, placement: Placement, host: str) -> dict[str, Any]:
-        """What a host's agent is told of the run."""
+        """The part of the run that a host's agent receives."""
         nodes = placement.nodes_of(host)
         cables = {}
         for number, cable in placement.cables.items():
@@ -209,7 +212,7 @@ class HostsBackend:
 def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     """The backend on the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
-        raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list names those there are")
+        raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list shows the labs")
     inventory = read_inventory(lab)
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
@@ -234,12 +237,12 @@ def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, 
     for name, clock in clocks.items():
         if clock.uncertainty_ns > CLOCK_LIMIT_NS:
             known, allowed = clock.uncertainty_ns / 1e6, CLOCK_LIMIT_NS / 1e6
-            raise RigError(f"its clock is known to {known:.1f} ms only, allowed {allowed:.0f} ms", where=name)
+            raise RigError(f"its clock is known only to {known:.1f} ms, allowed {allowed:.0f} ms", where=name)
     return clocks
 
 
 def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raises RigError when what was set reads back otherwise, before anything is measured."""
+    """Raises RigError when a setting reads back otherwise, before anything is measured."""
     evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
     if missed := [reason for gate in GATES_BEFORE for reason in gate(evidence)]:
         raise RigError("the hosts are not as declared: " + "; ".join(missed))
@@ -250,7 +253,9 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
     for name, clock in before.items():
         moved = drift_ns(clock, after[name])
         if moved > CLOCK_LIMIT_NS:
-            raise RigError(f"its clock moved by {moved / 1e6:.1f} ms against this machine's in the run", where=name)
+            raise RigError(
+                f"its clock moved by {moved / 1e6:.1f} ms against this machine's clock in the run", where=name
+            )
 
 
 def _collected(connections: Connections, name: str, target: Path) -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator of the studies of the years around 2004: the same RunSpec in ns-2, with that one's own TCP and RED.
+"""The simulator of the studies of the years around 2004: the same RunSpec in ns-2, with the TCP and RED of ns-2.
 
-Owns the translation of a RunSpec into an OTcl script and the raw files made of what ns-2 prints. What ns-2 has no
-counterpart for is refused; sysctls but those of SACK and ECN have none, and are said to be as declared.
+Owns the translation of a RunSpec into an OTcl script, and the raw files made from the output of ns-2. Settings without
+a counterpart in ns-2 are refused. Sysctls other than those of SACK and ECN have none, and are recorded as declared.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ UNSHAPED_MBPS = 100_000
 UNSHAPED_PACKETS = 1_000_000
 UNLIMITED_SEGMENTS = 1_000_000
 TICK_S = 0.001  # granularity of ns-2's round-trip times and timers
-ALWAYS_MARK = 2.0  # above any probability: what RED picks is marked, and not dropped instead
+ALWAYS_MARK = 2.0  # above any probability: packets that RED picks are marked and not dropped
 INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
-SEED_MODULUS = 2**31 - 2  # what ns-2's generator takes: 1 to 2^31 - 2
+SEED_MODULUS = 2**31 - 2  # the range of ns-2's generator: 1 to 2^31 - 2
 ESTABLISHED, OPEN, CWR = 1, 0, 2  # of the Linux kernel, as tcp_info has them
-# Parameters of an algorithm in the kernel, by their sysctls' last part, and what they are in ns-2.
+# Parameters of an algorithm in the kernel, by their sysctls' last part, and their names in ns-2.
 HIGHSPEED = {
     "low_window": ("low_window_", 1.0),
     "high_window_milli": ("high_window_", 1e-3),
@@ -67,7 +67,7 @@ ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets\n"
 
 @dataclass(frozen=True)
 class Ns2Backend:
-    """Runs in ns-2. ``program`` is the simulator; ``reasons`` says why there is none."""
+    """Runs in ns-2. ``program`` is the simulator; ``reasons`` states why there is none."""
 
     program: str | None
     version: str
@@ -76,7 +76,7 @@ class Ns2Backend:
     name = "ns2"
 
     def pins(self) -> dict[str, str]:
-        """The version of ns-2 in the place of a kernel; the digest of model and translation in that of the code."""
+        """The version of ns-2 in place of a kernel; the digest of model and translation in place of the code's."""
         code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
         digest = hashlib.sha256(MODEL.read_bytes() + code.encode()).hexdigest()
         return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
@@ -86,7 +86,7 @@ class Ns2Backend:
         return Capabilities(CCAS, self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What ns-2 does not have: features, other algorithms, parameters of the kernel's own."""
+        """Items that ns-2 lacks: features, other algorithms, parameters that only the kernel has."""
         reasons = [*refused_ccas(spec, CCAS), *refused_features(self.name, spec)]
         for flow in spec.flows:
             for name, value in spec.cca_parameters(flow).items():
@@ -131,7 +131,7 @@ def script(spec: RunSpec) -> str:
     for what, every_us in (("sockets", spec.probes.socket_interval_us), ("queues", spec.probes.queue_interval_us)):
         if every_us:
             lines.append(f'$ns at {every_us / 1e6} "sample_{what} {every_us} {spec.end_us}"')
-    # What is to be done at the end itself comes before.
+    # Actions at the very end come before it.
     lines += [f'$ns at {spec.end_us / 1e6 + 1e-6} "finish"', "$ns run"]
     return "\n".join(lines) + "\n"
 
@@ -176,7 +176,7 @@ def _packets(queue: Queue, size: int) -> int:
 
 
 def _recovery(sender: Node) -> str:
-    """How the sender recovers: as declared, else as its sysctl says, which is on by default (ip-sysctl)."""
+    """How the sender recovers: as declared, or else by its sysctl, which is on by default (ip-sysctl)."""
     return sender.recovery or ("newreno" if sender.sysctls.get("net.ipv4.tcp_sack") == "0" else "sack")
 
 
@@ -184,7 +184,7 @@ def _settings(spec: RunSpec, flow: Flow, sender: Node) -> Iterator[str]:
     """Variables of the sending agent and their values."""
     yield f"packetSize_ {_payload(spec)} tcpip_base_hdr_size_ {HEADER_BYTES} tcpTick_ {TICK_S}"
     asked = [size for size in (flow.send_window_bytes, flow.window_bytes) if size]
-    # Linux doubles what it is asked for (socket(7)).
+    # Linux doubles the requested size (socket(7)).
     yield f"window_ {2 * min(asked) // _payload(spec) if asked else UNLIMITED_SEGMENTS}"
     # 1 asks for ECN, as the kernel's sysctl has it; its default of 2 only answers (ip-sysctl).
     yield f"ecn_ {int(sender.sysctls.get('net.ipv4.tcp_ecn') == '1')}"
@@ -203,7 +203,7 @@ def _payload(spec: RunSpec) -> int:
 
 
 def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder: Path, version: str) -> None:
-    """Write the raw files of docs/formats.md from what ns-2 printed and traced. Raises RigError on an unknown line."""
+    """Write the raw files of docs/formats.md from the output and traces of ns-2. Raises RigError on an unknown line."""
     shaped, payload = _shaped(spec), _payload(spec)
     marked = _marked_us(spec, marks)
     sockets, queues, arrivals = [], [], []
@@ -266,17 +266,17 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
 
 
 def _queue_row(port: Port, fields: Sequence[str], marked: dict[str, list[int]]) -> str:
-    """A sample of a port; its packets are counted as full ones, which those of data are."""
+    """A sample of a port; its packets are counted as full ones, as data packets are."""
     t_us, packets, drops, sent = (int(float(field)) for field in (fields[0], *fields[2:]))
     frame = port.frame_bytes
-    # Marks are known where packets arrive: those of the one queue that marks, whatever is still under way.
+    # Marks are known where packets arrive: the marks of the one queue that marks, regardless of packets in flight.
     marks = sum(bisect.bisect_right(times, t_us) for times in marked.values()) if port.egress.queue.marks else 0
     counted = (packets, packets * frame, drops, sent, sent * frame, marks)
     return f"{t_us},{port.node},{port.name},{port.egress.queue.kind},{','.join(map(str, counted))}\n"
 
 
 def open_backend(name: str, say: Say) -> Ns2Backend:
-    """The backend; without ns-2 one that says what is missing."""
+    """The backend; without ns-2, one that reports what is missing."""
     program = shutil.which("ns")
     if program is None:
         return Ns2Backend(

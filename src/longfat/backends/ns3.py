@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator beside the kernel: the same RunSpec in ns-3 with that one's own models of TCP.
+"""A simulator next to the kernel: the same RunSpec in ns-3, with its own models of TCP.
 
 For the cross-check only. Owns the translation of a RunSpec, the build of the model in the cache folder and the raw
-files made of what it prints. What ns-3 has no counterpart for is refused; sysctls have none, and are said to be as
+files made from its output. Settings without a counterpart in ns-3 are refused. Sysctls have none, and are recorded as
 declared, because no kernel can contradict.
 """
 
@@ -41,14 +41,14 @@ MODULES = ("core", "network", "internet", "point-to-point", "applications", "tra
 UNSHAPED_BPS = 100_000_000_000
 UNSHAPED_PACKETS = 1_000_000
 AUTOTUNED_BYTES = 4 << 20  # ns-3 does not tune buffers: the largest that the studies of the cross-check allow
-PPP_HEADER_BYTES = 2  # what ns-3's point-to-point device adds to a packet
+PPP_HEADER_BYTES = 2  # bytes that ns-3's point-to-point device adds to a packet
 SMALLEST_BYTES = 1  # ns-3 takes no buffer of nothing
 SEED_MODULUS = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class Ns3Backend:
-    """Runs in ns-3. ``program`` is the built model; ``reasons`` says why there is none."""
+    """Runs in ns-3. ``program`` is the built model; ``reasons`` states why there is none."""
 
     program: Path | None
     version: str
@@ -57,7 +57,7 @@ class Ns3Backend:
     name = "ns3"
 
     def pins(self) -> dict[str, str]:
-        """The version of ns-3 in the place of a kernel; the digest of model and translation in that of the code."""
+        """The version of ns-3 in place of a kernel; the digest of model and translation in place of the code's."""
         code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
         digest = hashlib.sha256(SOURCE.read_bytes() + code.encode()).hexdigest()
         return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
@@ -67,7 +67,7 @@ class Ns3Backend:
         return Capabilities(frozenset(MODELS), self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What the model does not have: features, other algorithms, several of them on one node."""
+        """Items that the model lacks: features, other algorithms, several algorithms on one node."""
         reasons = [*refused_ccas(spec, MODELS), *refused_features(self.name, spec)]
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
@@ -93,7 +93,7 @@ def description(spec: RunSpec) -> str:
     mtu = smallest_mtu_bytes(spec)
     lines = [f"mtu {mtu}", f"node {len(numbers)}"]
     for link in spec.links:
-        # A channel has one delay: half of what both directions have together keeps the round-trip time.
+        # A channel has one delay: half of the sum of both directions keeps the round-trip time.
         delay_us = (link.a.egress.delay_us + link.b.egress.delay_us) // 2
         ends = " ".join(_end(end.egress, mtu) for end in (link.a, link.b))
         lines.append(f"link {numbers[link.a.node]} {numbers[link.b.node]} {delay_us} {ends}")
@@ -113,13 +113,13 @@ def _end(egress: Egress, mtu: int) -> str:
 
 
 def _buffers(flow: Flow) -> str:
-    """Bytes of the sending and the receiving buffer; Linux doubles what it is asked for (socket(7))."""
+    """Bytes of the sending and the receiving buffer; Linux doubles the requested size (socket(7))."""
     asked = (flow.send_window_bytes or flow.window_bytes, flow.window_bytes)
     return " ".join(str(max(2 * size, SMALLEST_BYTES) if size else AUTOTUNED_BYTES) for size in asked)
 
 
 def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> None:
-    """Write the raw files of docs/formats.md from what the model printed. Raises RigError on an unknown line."""
+    """Write the raw files of docs/formats.md from the model's output. Raises RigError on an unknown line."""
     mss = smallest_mtu_bytes(spec) - IP_AND_TCP_HEADER_BYTES - TIMESTAMP_OPTION_BYTES
     by_link = ports(spec)  # both ends of the first link, both of the next
     sockets, queues, received = [], [], {}
@@ -163,7 +163,7 @@ def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
 
 
 def open_backend(name: str, say: Say) -> Ns3Backend:
-    """The backend with its model built now if it is not there yet; without ns-3 one that says what is missing."""
+    """The backend, with its model built now if need be; without ns-3, one that reports what is missing."""
     version = _version()
     if version is None:
         hint = "as root: apt-get install --no-install-recommends libns3-dev libgsl-dev pkgconf"

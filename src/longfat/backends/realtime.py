@@ -2,7 +2,7 @@
 """The same laboratory in real time, on the host's own kernel: hosts are namespaces, or Docker containers.
 
 Owns what both backends, ``mininet`` and ``containernet``, share: one run at a time, in the project's userland, with
-nothing left when it ends. What the kernel cannot do is refused by ``host_kernel``.
+nothing left when it ends. ``host_kernel`` refuses runs that the kernel cannot do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRAITS = {
     "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
-MARGIN_S = 180.0  # a run that lasts so much longer than its flows hangs
+MARGIN_S = 180.0  # a run that lasts longer than its flows by this much hangs
 PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")
 
 
@@ -64,12 +64,12 @@ class RealtimeBackend:
         }
 
     def capabilities(self) -> Capabilities:
-        """The algorithms of the machine's kernel, and what is missing here altogether."""
+        """The algorithms of the machine's kernel, and everything that is missing here."""
         reasons = self.kernel.reasons + (docker_reasons(self.docker) if self.docker else ())
         return Capabilities(self.kernel.ccas, reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """What the machine's kernel cannot do as declared."""
+        """The declared settings that the machine's kernel cannot provide."""
         return (*refused_features(self.name, spec), *self.kernel.refuses(spec))
 
     def run(self, spec: RunSpec, folder: Path) -> None:

@@ -48,21 +48,21 @@ def require_backend(name: str) -> None:
     if name not in _MODULES:
         near = difflib.get_close_matches(name, backend_names(), n=1)
         raise StudyError(
-            f"unknown backend {name!r}, there are {', '.join(backend_names())}",
+            f"unknown backend {name!r}; allowed: {', '.join(backend_names())}",
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
 
 
 def traits_of(name: str) -> Traits:
-    """What the backend is. Raises StudyError on an unknown name."""
+    """The traits of the backend. Raises StudyError on an unknown name."""
     traits: Traits = _module(name).TRAITS[name]
     return traits
 
 
 def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line: None) -> Backend:
-    """The backend called ``name``, with keyword arguments of its own in ``settings``.
+    """The backend called ``name``, with its own keyword arguments in ``settings``.
 
-    ``say`` is told, in one line each, what takes time and what the user should know.
+    ``say`` receives one line about each step that takes time, and about everything that the user should know.
 
     Raises StudyError on an unknown name, RigError when the backend cannot be made ready.
     """
@@ -71,7 +71,7 @@ def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line:
 
 
 def refused_features(name: str, spec: RunSpec) -> Iterator[str]:
-    """What of the run the backend cannot do by its nature, each with the backends that can."""
+    """The parts of the run that the backend cannot do by its nature, each with the backends that can."""
     for feature, words in needed(spec).items():
         if feature not in traits_of(name).can:
             yield lacking(name, feature, words)

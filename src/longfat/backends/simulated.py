@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the raw files of a simulated run say by construction: settings as declared, reports as iperf2 would give them.
+"""The content of a simulated run's raw files by construction: settings as declared, reports in the form of iperf2.
 
-Shared by the backends that have no kernel. A simulator has no other settings than those it was given, so that
-nothing can contradict; what it measures is the backends' own.
+Shared by the backends that have no kernel. A simulator has only the settings that it was given, so nothing can
+contradict them. Its measurements are written by the backends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from longfat.network import base_rtt_us, lay_out
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
-"""What the pins of a simulator cover besides its own code."""
+"""Files that the pins of a simulator cover in addition to its own code."""
 
 
 def achieved(spec: RunSpec) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
 
 
 def red(queue: Queue) -> dict[str, Any]:
-    """What is read back of a queue of kind ``red`` besides."""
+    """The additional settings that are read back from a queue of kind ``red``."""
     asked = {
         key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
     }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory in virtual time: one User-Mode-Linux guest for each run, an ordinary process of the user.
 
-Owns how a guest is booted, watched and ended. What happens inside it is longfat.guest's; the two meet in a folder
-that holds spec.json and takes the raw files. Of the host, the guest sees its composed root and that folder only.
+Owns how a guest is booted, watched and ended. longfat.guest runs inside it; the two meet in a folder that holds
+spec.json and receives the raw files. Of the host, the guest sees only its composed root and that folder.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
-STILL_CPU_S = 60.0  # a guest that computes for so long while its virtual clock stands still has hung
+STILL_CPU_S = 60.0  # a guest that computes for this long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
 GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
-NO_MEMORY = "Out of memory: "  # begins what the kernel says of each program that it ends for it (mm/oom_kill.c)
+NO_MEMORY = "Out of memory: "  # prefix of the kernel's message about each program that it ends for it (mm/oom_kill.c)
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
@@ -77,7 +77,7 @@ class GuestKernel:
 @dataclass(frozen=True)
 class VirtualBackend:
     """Runs in virtual time. ``root`` is the guest's root, composed of ``image`` (a tar file) and the laboratory's code;
-    ``jail`` is the cache folder that all are in. The first of ``kernels`` is that of runs that name none.
+    ``jail`` is the cache folder that all are in. The first of ``kernels`` is for runs that name none.
     """
 
     kernels: Mapping[str, GuestKernel]
@@ -110,7 +110,7 @@ class VirtualBackend:
         return Capabilities(self.kernel.ccas, kernels=digests, sources=sources, repeats=True)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Algorithms that the kernel does not have, hosts that are to be containers, and what no kernel can do."""
+        """Algorithms that the kernel lacks, hosts that must be containers, and settings that no kernel can provide."""
         kernel = self._kernel_of(spec)
         if kernel is None:
             return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
@@ -122,7 +122,7 @@ class VirtualBackend:
 
     def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
         if kernel is not self.kernels.get(DEFAULT_KERNEL):
-            return  # what others have is not listed
+            return  # features of other kernels are not listed
         for name in sorted({name for node in spec.nodes for name in node.sysctls} - PARAMETER_SYSCTLS):
             if any_interface(name) not in SYSCTLS:
                 yield f"the kernel has no sysctl {name}"
@@ -133,7 +133,7 @@ class VirtualBackend:
         return next((kernel for kernel in self.kernels.values() if kernel.digest == pinned), None)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Boot a guest, let it do the run, move its raw files into ``folder``. Raises RigError on a crash or hang."""
+        """Boot a guest for the run, and move its raw files into ``folder``. Raises RigError on a crash or hang."""
         with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
@@ -156,8 +156,8 @@ class VirtualBackend:
     ) -> None:
         """Boot a guest with ``program`` (Python, as the guest sees it) as its first process, until it powers off.
 
-        Without ``kernel`` it is that of runs that name none. Raises RigError when the guest crashes or its virtual
-        clock stands still.
+        Without ``kernel`` it is the kernel of runs that name none. Raises RigError when the guest crashes or its
+        virtual clock stands still.
         """
         kernel = kernel or self.kernel
         console = task / "console.log"
@@ -199,9 +199,9 @@ class VirtualBackend:
 
 
 def _places_for_memory(root: Path) -> list[Path]:
-    """Where a guest's kernel may make files besides the folder of its run: its memory is one without a name.
+    """Where a guest's kernel may make files outside the folder of its run: its memory is a file without a name.
 
-    It is in /dev/shm or in /tmp (arch/um/os-Linux/mem.c); in the latter only if need be where the root is there too.
+    It is in /dev/shm or in /tmp (arch/um/os-Linux/mem.c); in the latter only if need be, where the root is there too.
     """
     temporary = Path("/tmp")
     needless = root.is_relative_to(temporary) and Path("/dev/shm").is_dir()
@@ -232,9 +232,9 @@ def guest_command(
 def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
     """Wait for the guest to end. Raises RigError when its virtual clock stands still for too long.
 
-    The guest touches its clock, a file in ``raw``, at each sample; while its clock stands and it reads a long
-    capture, other files there grow. What it may take until the next change is counted in CPU time, so that a busy
-    machine ends no healthy guest, and in wall time for one that waits for something that cannot come.
+    The guest touches its clock, a file in ``raw``, at each sample; while its clock stands and it reads a long capture,
+    other files there grow. The time until the next change is limited in CPU time, so a busy machine ends no healthy
+    guest. It is limited in wall time for a guest that waits for something that cannot come.
     """
     last_mark, last_cpu, last_wall = signs_of_life(raw), 0.0, time.monotonic()
     while not ended(process, LOOK_S):
@@ -250,12 +250,12 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
 
 
 def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
-    """The error, with its cause where the guest's kernel said that it had no memory left."""
+    """The error, with its cause where the guest's kernel reported that it had no memory left."""
     if NO_MEMORY not in console_text(console):
         return error
     return SettledError(
         f"the guest is out of memory, it has {memory_bytes >> 20} MiB: {error.message}",
-        hint="`memory` of the experiment gives it more",
+        hint="give it more with `memory` of the experiment",
     )
 
 
@@ -322,9 +322,9 @@ def scratch_folder(jail: Path) -> Path:
     facts = folder.lstat()
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
         raise RigError(
-            "this is not a folder of yours, and guests need one for their files",
+            "you do not own this folder, and guests need one for their files",
             where=str(folder),
-            hint="TMPDIR names another place, LONGFAT_CACHE a cache folder of your own",
+            hint="name another place with TMPDIR, or your own cache folder with LONGFAT_CACHE",
         )
     return folder
 
@@ -360,7 +360,7 @@ def _guest_kernel(name: str, say: Callable[[str], None]) -> GuestKernel:
 
 
 def code_digest() -> str:
-    """The identity of the modules that run in the guest: SHA-256 over what they do."""
+    """The identity of the modules that run in the guest: SHA-256 over their behaviour."""
     return code_identity(PACKAGE, guest_sources())
 
 
@@ -412,10 +412,10 @@ def one_cpu(scratch: Path) -> Iterator[int]:
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:
-    """In the child: stay on one CPU, end with the worker process, have the same memory layout every time, and write
-    to no file of the composed root, even if the guest mounts it anew.
+    """In the child: stay on one CPU, end with the worker process, fix the memory layout, do not write to the root.
 
-    The guest adds the gap that address randomization leaves before its heap to its physical memory.
+    The root stays unwritten even if the guest remounts it. The guest adds the gap that address randomization leaves
+    before its heap to its physical memory.
     """
     landlock.keep(rules)
     os.sched_setaffinity(0, {cpu})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builds that are compared: trees of the project, each driven by a process that has that tree's code only.
+"""The builds that are compared: trees of the project, each driven by a process with only that tree's code.
 
 Owns ``<cache>/bench/<commit>/``: ``tree``, the files of a commit as git has them, and ``cache``, the cache folder of
-that code. It is its own because another commit may arrange what it keeps in another way.
+that code. The cache folder is separate because another commit may lay it out differently.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from longfat.store import keep
 
 TREE = Path(__file__).resolve().parents[3]
 DRIVER = Path(__file__).with_name("driver.py")
-SHORT = 7  # digits of a commit that tell it from others
+SHORT = 7  # digits that identify a commit
 
 
 @dataclass(frozen=True)
 class Build:
-    """The project's files at some state, by the name that tables give it, and where their code keeps what it builds."""
+    """The project's files at some state, by the name that tables give it, and the place of its builds."""
 
     name: str
     tree: Path
@@ -43,10 +43,10 @@ def this_build() -> Build:
 def build_at(commit: str, tree: Path = TREE) -> Build:
     """The files of a commit of the repository that ``tree`` is in: in the cache folder, unpacked now if need be.
 
-    Raises StudyError when there is no such commit, RigError when ``tree`` is in no repository.
+    Raises StudyError when there is no such commit, RigError when ``tree`` is not in a repository.
     """
     if _git(tree, "rev-parse", "--git-dir").returncode:
-        raise RigError("a commit can be compared with in a clone of the repository only", where=str(tree))
+        raise RigError("a commit can be compared with only in a clone of the repository", where=str(tree))
     found = _git(tree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
     if found.returncode:
         raise StudyError(f"no commit {commit!r}", where="--against", hint="git log --oneline; git fetch")
@@ -72,7 +72,7 @@ def _git(tree: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 class Driven:
-    """A build at work: a process of its own, which ends with the block. ``backend`` is where its runs happen."""
+    """A build at work: a separate process, which ends with the block. ``backend`` is where its runs happen."""
 
     def __init__(self, build: Build, backend: str = "virtual") -> None:
         self.build = build
@@ -103,7 +103,7 @@ class Driven:
         self._process.communicate()
 
     def reasons(self) -> list[str]:
-        """Why the backend cannot work here; empty when it can. Builds what is missing. Raises RigError."""
+        """Why the backend cannot work here; empty when it can. Builds missing parts. Raises RigError."""
         reasons: list[str] = self._ask("reasons")
         return reasons
 
@@ -129,7 +129,7 @@ class Driven:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise RigError("the process that runs this build ended; what it said stands above", where=self.build.name)
+            raise RigError("the process that runs this build ended; its messages are above", where=self.build.name)
         answer = json.loads(line)
         if "error" in answer:
             raise RigError(answer["error"], where=self.build.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is timed, and the arithmetic of timing: the choice of cases, the best of several runs, ratios, samples. Pure."""
+"""The timed cases, and the arithmetic of timing: choice of cases, best of several runs, ratios, samples. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE = "none"
 class Case:
     """One Reno flow to time: rate in bit/s, MTU in bytes, length in seconds.
 
-    Sockets and queues are sampled each ``sample_us``. On the machine's ``own_kernel`` there are no delay, no stated
+    Sockets and queues are sampled every ``sample_us``. On the machine's ``own_kernel`` there are no delay, no stated
     window and none of the project's switches.
     """
 
@@ -40,7 +40,7 @@ CASES: Mapping[str, Case] = {
     "fixed": Case("fixed cost of a run", 1_000_000_000, 9000, 0.04, sample_us=10_000),
     "1g-9000": Case("10 s of 1 Gb/s, MTU 9000", 1_000_000_000, 9000, 10),
     "1g-1500": Case("10 s of 1 Gb/s, MTU 1500", 1_000_000_000, 1500, 10),
-    "100m-1500": Case("30 s of 100 Mb/s, MTU 1500, sampled each 10 ms", 100_000_000, 1500, 30, sample_us=10_000),
+    "100m-1500": Case("30 s of 100 Mb/s, MTU 1500, sampled every 10 ms", 100_000_000, 1500, 30, sample_us=10_000),
     "2.4g-1500": Case("10 s of 2.4 Gb/s, MTU 1500", 2_400_000_000, 1500, 10),
     "10g-9000": Case("10 s of 10 Gb/s, MTU 9000", 10_000_000_000, 9000, 10),
 }
@@ -78,7 +78,7 @@ def chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str
     unknown = [name for name in given if name not in known]
     problems = tuple(Problem(option, None, name, "unknown", _near(name, known)) for name in unknown)
     if problems:
-        raise StudyError(f"{option} takes {', '.join(known)}, or {NONE} alone", problems=problems)
+        raise StudyError(f"{option} takes {', '.join(known)}, or only {NONE}", problems=problems)
     return tuple(name for name in known if not given or name in given)
 
 
@@ -104,12 +104,12 @@ def total(timings: Sequence[Timing]) -> Timing:
 
 
 def ratio(timing: Timing, against: Timing) -> Ratio:
-    """How long a run takes, as a part of what it takes elsewhere."""
+    """The duration of a run as a fraction of its duration elsewhere."""
     return Ratio(timing.wall_s / against.wall_s, timing.cpu_s / against.cpu_s)
 
 
 def order(builds: int, turn: int) -> list[int]:
-    """Which build goes when: by turns first and last, so that a machine that gets slower favours none."""
+    """The order of the builds: each is first and last in turn, so a machine that gets slower favours none."""
     numbers = list(range(builds))
     return numbers if turn % 2 == 0 else numbers[::-1]
 
@@ -117,8 +117,8 @@ def order(builds: int, turn: int) -> list[int]:
 def sample(names: Sequence[str], size: int, seed: int) -> list[str]:
     """``size`` of the runs, or all if there are fewer: one drawn from each of as many equal parts of the sorted names.
 
-    A run's name starts with its experiment's and goes on with what varies in it, so that each part holds runs that are
-    alike. Parts differ by at most one run: the mean of the sample stands for that of all.
+    A run's name starts with the name of its experiment and continues with its factors, so each part holds similar runs.
+    Parts differ by at most one run: the mean of the sample represents the mean of all.
     """
     ordered = sorted(names)
     size = min(size, len(ordered))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times runs by the code of whichever commit PYTHONPATH names: a program of its own, started by ``builds``.
+"""Times runs by the code of whichever commit PYTHONPATH names: a separate program, started by ``builds``.
 
 Reads a request a line from standard input and answers each with a line, both JSON. May import nothing of ``longfat``
 that commit 5445cde does not have, nor anything of this package.
@@ -38,7 +38,7 @@ BUSY_FIELDS = (1, 2, 3, 6, 7)  # user, nice, system, irq and softirq of /proc/st
 
 
 class Driver:
-    """One backend of this commit and what was asked of it so far."""
+    """One backend of this commit, and the requests to it so far."""
 
     def __init__(self, name: str) -> None:
         self.backend = open_backend(name, {}, say=_say)
@@ -93,7 +93,7 @@ class Driver:
 def spec_of(case: dict[str, Any], pins: dict[str, str]) -> RunSpec:
     """One flow over a path of 30 ms, with a queue that a window of three BDPs cannot fill, as this commit plans it.
 
-    A manifest is what all commits read: how a path is built, and with which switches, is each commit's own.
+    All commits read manifests; how a path is built, and with which switches, is each commit's own.
     """
     rate_bps, own_kernel = case["rate_bps"], case["own_kernel"]
     window_bytes = max(WINDOW_BDPS * rate_bps // 8 * RTT_US // 1_000_000 // 2, SMALLEST_WINDOW_BYTES)
@@ -115,7 +115,7 @@ def spec_of(case: dict[str, Any], pins: dict[str, str]) -> RunSpec:
     study = {
         "format": get_args(Header.model_fields["format"].annotation)[0],  # whichever this commit reads
         "study": "bench",
-        "title": "How fast runs are",
+        "title": "The speed of runs",
         "algorithms": {"standard": {"cca": "reno"}},
         "hosts": {"mtu": f"{case['mtu_bytes']} B", "txqueuelen": QUEUE_PACKETS, "sysctls": limits},
         "experiments": [experiment],
@@ -130,8 +130,8 @@ def spec_of(case: dict[str, Any], pins: dict[str, str]) -> RunSpec:
 def children_seconds() -> float:
     """User and system time of all processes that have ended below this one.
 
-    A guest's programs are processes of its kernel, which waits for them, so they count. Those that it left to
-    themselves have become children of this process, and are waited for here.
+    A guest's programs are processes of its kernel, which waits for them, so they count. Processes that it left behind
+    have become children of this process, and are waited for here.
     """
     while True:
         try:
@@ -150,7 +150,7 @@ def machine_seconds() -> float:
 
 def main(name: str) -> None:
     """Answer requests of the form ``{"do": METHOD, ARGUMENT: ...}`` by ``{"done": ...}`` or ``{"error": TEXT}``."""
-    # What a build prints must not be taken for an answer.
+    # A build's output must not be mistaken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

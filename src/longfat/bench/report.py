@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bench shows: tables for people, one JSON text for programs. Measures nothing."""
+"""The output of the bench: tables for people, one JSON text for programs. Measures nothing."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _sampling(sampled: Sampled) -> list[str]:
     minutes = ", ".join(f"{build} {sampled.estimated_cpu_s(build) / 60:.1f}" for build in sampled.runs)
     return [
         f"{sampled.study}, profile {sampled.profile}: runs: {counts}; in all builds {sampled.shared}, "
-        f"of which {sampled.done} were done; estimated CPU minutes of the {sampled.shared}: {minutes}"
+        f"of which {sampled.done} were executed; estimated CPU minutes of the {sampled.shared}: {minutes}"
     ]
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``bench``: times the laboratory, against another commit of itself if asked, and what does the same.
+"""The command ``bench``: times the laboratory and its peers, compared with another commit if requested.
 
-Runs go one after the other, builds taking turns; nothing else should use the machine meanwhile. Measures, never judges.
+Runs are executed one after the other, with the builds alternating; nothing else should use the machine meanwhile.
+Measures, never judges.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for: ``cases`` and ``peers`` by their ids in ``cases``, all when there are none."""
+    """The choices of the command line: ``cases`` and ``peers`` by their ids in ``cases``, all when there are none."""
 
     against: str | None = None
     cases: tuple[str, ...] = ()
@@ -53,9 +54,10 @@ class Wanted:
 
 
 def run_bench(wanted: Wanted, console: Console, *, as_text: bool = True) -> None:
-    """Time what is wanted and print it, as JSON unless ``as_text``. What goes on is told on standard error.
+    """Time the wanted cases and print the result, as JSON unless ``as_text``.
 
-    Raises StudyError when the command line names what there is not, RigError when a build or a run fails.
+    Progress is reported on standard error. Raises StudyError when the command line names something unknown, RigError
+    when a build or a run fails.
     """
     cases = chosen("--cases", wanted.cases, tuple(CASES))
     peers = chosen("--peers", wanted.peers, tuple(PEERS))

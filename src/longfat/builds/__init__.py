@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is built once for each machine and kept in the cache folder: kernel, image, container image, machines' disk."""
+"""Builds, made once for each machine and kept in the cache folder: kernel, image, container image, machines' disk."""

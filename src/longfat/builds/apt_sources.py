@@ -27,7 +27,7 @@ class AptSource:
 
 
 def configured_sources() -> tuple[AptSource, ...]:
-    """The binary repositories of this machine's apt, or none where there is no apt."""
+    """The binary repositories of this machine's apt; empty where there is no apt."""
     argv = ["apt-get", "indextargets", "--format", _FIELDS, "Created-By: Packages"]
     try:
         listing = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -37,7 +37,7 @@ def configured_sources() -> tuple[AptSource, ...]:
 
 
 def parse_listing(listing: str) -> tuple[AptSource, ...]:
-    """Read what ``apt-get indextargets`` prints: URI, release, component and origin in each line."""
+    """Read the output of ``apt-get indextargets``: URI, release, component and origin in each line."""
     rows = (line.split(" ", 3) for line in listing.splitlines() if line.count(" ") >= 2)
     return tuple(AptSource(row[0].rstrip("/"), row[1], row[2], row[3] if len(row) > 3 else "") for row in rows)
 
@@ -60,7 +60,7 @@ def single_source(suite: str, configured: Iterable[AptSource]) -> str | None:
 
 
 def _archives(configured: Iterable[AptSource]) -> tuple[list[str], list[str]]:
-    """The archive's URI, and that of the security fixes, each in a list of one or none."""
+    """The URIs of the archive and of the security fixes, each in a list of one or none."""
     debian = [source for source in configured if _is_debian(source)]
     security = [source.uri for source in debian if source.release.endswith("-security")]
     archive = [source.uri for source in debian if "-" not in source.release]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The archive of a container image: an OCI image layout that is a Docker archive too, in one tar file.
+"""The archive of a container image: an OCI image layout that is also a Docker archive, in one tar file.
 
-Owns both formats. Must not know what an image is for. Specifications: OCI image-spec 1.0, image-layout.md, config.md,
-manifest.md, layer.md; Docker image specification 1.2, whose ``manifest.json`` may name blobs of the layout.
+Owns both formats. Must not know the purpose of an image. Specifications: OCI image-spec 1.0, image-layout.md,
+config.md, manifest.md, layer.md; Docker image specification 1.2, whose ``manifest.json`` may name blobs of the layout.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Contents:
 
 
 class _Hashed(io.BufferedIOBase):
-    """Passes what is written on to another stream and hashes it."""
+    """Passes written bytes on to another stream and hashes them."""
 
     def __init__(self, target: io.BufferedIOBase) -> None:
         self._target = target
@@ -115,7 +115,7 @@ def pack(archive: Path, layers: Sequence[Blob], tag: str, epoch: int, settings: 
 
 
 def read(archive: Path) -> Contents | None:
-    """What the archive says of itself; None unless it is one that ``pack`` has written."""
+    """The archive's own description; None unless ``pack`` has written the archive."""
     try:
         with tarfile.open(archive) as tar:
             [manifest] = json.loads(_member(tar, DOCKER_MANIFEST))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, as a rented machine has it.
+"""The disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, like a rented machine's.
 
-Owns the layout of the disk and the way GRUB gets onto it, which takes no virtual machine. Must not decide what is on
-it: ``images/machine`` does. Who the machine is, a second disk tells it (images/machine/root/usr/local/sbin/seed).
+Owns the layout of the disk and the installation of GRUB, which takes no virtual machine. Must not decide the disk's
+content: ``images/machine`` does. A second disk gives the machine its identity
+(images/machine/root/usr/local/sbin/seed).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ STDERR_TAIL_CHARS = 2000
 def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> Path:
     """The disk of the recipe in ``recipe_folder``: from the cache folder, or built now (about two minutes).
 
-    ``say`` is told, in one line, what takes time.
+    ``say`` receives one line about each step that takes time.
     Raises RigError when it is not there and this user or this machine cannot build it.
     """
     digest = recipe_digest(recipe_folder)
@@ -56,7 +57,7 @@ def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None
 
 
 def recipe_digest(folder: Path) -> str:
-    """SHA-256 over all that decides what is on the disk, the versions of Debian's packages excepted."""
+    """SHA-256 over everything that decides the disk's content, except the versions of Debian's packages."""
     digest = hashlib.sha256(repr((SUITE, EPOCH, FIRST_SECTOR, DISK_MIB, GRUB_MODULES)).encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -86,7 +87,7 @@ def _require() -> None:
         )
     if os.geteuid() != 0:
         raise RigError(
-            "only root can build the machines' disk, whose files are root's",
+            "only root can build the machines' disk, because its files belong to root",
             hint=f"as root, once: LONGFAT_CACHE={cache_folder()} ./just disk",
         )
 
@@ -117,7 +118,7 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
     boot = (root / "usr/lib/grub/i386-pc/boot.img").read_bytes()
     core = (root / "boot/grub/i386-pc/core.img").read_bytes()
     if len(core) > (FIRST_SECTOR - 1) * SECTOR:
-        raise RigError(f"GRUB's core image has {len(core)} bytes, more than there are before the partition")
+        raise RigError(f"GRUB's core image has {len(core)} bytes, more than fit before the partition")
     shutil.rmtree(root)
     with disk.open("wb") as file:
         file.write(boot_sector(boot, FIRST_SECTOR, sectors) + core)
@@ -127,7 +128,7 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
 
 
 def _age(root: Path) -> None:
-    """Let no file be younger than the epoch. Only the times of inodes themselves still tell when it was built."""
+    """Make no file newer than the epoch. Only the times of the inodes themselves still show when the disk was built."""
     for folder, folders, files in os.walk(root):
         for name in [*folders, *files]:
             path = os.path.join(folder, name)

@@ -2,7 +2,7 @@
 """The userland image in the cache folder: built once for each recipe, checked at each use.
 
 Owns the layout of ``<cache>/images/<recipe digest>/``: ``image.tar``, ``root/`` (unpacked, for hostfs)
-and ``image.json``, which is written last. Must not decide what is in the image: ``images/`` does.
+and ``image.json``, which is written last. Must not decide the image's content: ``images/`` does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ STDERR_LINE_CHARS = 300  # mmdebstrap repeats commands with every package in the
 class ImageBuild:
     """A usable image: ``path`` is its unpacked root folder, ``digest`` the SHA-256 (hex) of its tar file.
 
-    ``listing_sha256`` and ``content_sha256`` are what ``longfat.builds.listing`` finds in an undamaged ``path``.
+    ``listing_sha256`` and ``content_sha256`` are the digests that ``longfat.builds.listing`` gives for an undamaged
+    ``path``.
     """
 
     path: Path
@@ -53,9 +54,9 @@ def build_image(
 ) -> ImageBuild:
     """The image of the recipe in ``recipe_folder``: from the cache folder, or built now (about 30 s).
 
-    Every use compares names, sizes and times of all files with what was built (some ms); ``verify`` compares
-    their contents too. ``say`` is told, in one line, what takes time.
-    Raises RigError when the image in the cache is damaged or cannot be built.
+    Every use compares names, sizes and times of all files with those of the build (some ms); ``verify`` also compares
+    their contents. ``say`` receives one line about each step that takes time. Raises RigError when the image in the
+    cache is damaged or cannot be built.
     """
     recipe = read_recipe(recipe_folder)
     folder = cache_folder() / "images" / recipe.digest
@@ -68,7 +69,7 @@ def build_image(
 
 
 def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
-    """The image in ``folder``, after checking it. Raises RigError naming what is damaged."""
+    """The image in ``folder``, after checking it. Raises RigError that names the damage."""
     facts = _read_facts(folder)
     root = folder / "root"
     found = listing_digest(root)
@@ -127,10 +128,10 @@ def _closed(folder: Path, reason: str) -> RigError:
     """The error for an image that is another user's and has files that only that user may read."""
     owner = folder.stat().st_uid
     return RigError(
-        f"the image is that of user {owner}, and user {os.geteuid()} may not read all of it: {reason}",
+        f"the image belongs to user {owner}, and user {os.geteuid()} may not read all of it: {reason}",
         where=str(folder),
         hint=f"as user {owner}: rm -r {folder} && LONGFAT_CACHE={folder.parents[1]} ./just image makes one that every "
-        "user may read; or use a cache of your own: LONGFAT_CACHE=$HOME/.cache/longfat",
+        "user may read; or use your own cache: LONGFAT_CACHE=$HOME/.cache/longfat",
     )
 
 
@@ -157,7 +158,7 @@ def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
 
 
 def _mode() -> Mode:
-    """How this user can build a root file system. Raises RigError naming what a normal user lacks."""
+    """How this user can build a root file system. Raises RigError that names the things a normal user lacks."""
     if os.geteuid() == 0:
         return "root"
     lacking = []
@@ -184,7 +185,7 @@ def _user_name() -> str:
 
 
 def _has_range(table: Path, user: str) -> bool:
-    """Whether subuid(5) or subgid(5) table ``table`` gives ``user`` identities of its own."""
+    """Whether subuid(5) or subgid(5) table ``table`` gives ``user`` its own identities."""
     try:
         lines = table.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image's recipe as data: what ``images/`` says, its digest, and the command line that cooks it.
+"""The image's recipe as data: the files of ``images/``, their digest, and the command line that builds the image.
 
-Pure but for reading the recipe's files. Must not run anything or look at the machine.
+Pure except for reading the recipe's files. Must not run anything or look at the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longfat.errors import RigError
 
 Mode = Literal["root", "unshare"]
 
-# The files that make up the recipe; the README beside them does not.
+# The files that make up the recipe, without the README next to them.
 RECIPE_FILES = ("recipe.toml", "packages.txt", "path-excludes.txt", "customize.sh")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels in the cache folder: built once for each target, source, patch series and configuration.
 
-Owns the layout of ``<cache>/kernels/<key>/``: what was built (the executable ``linux`` for the guest, a Debian
-package for x86-64) and ``kernel.json``, written last. Must not decide what is in a kernel: its recipe does.
+Owns the layout of ``<cache>/kernels/<key>/``: the product (the executable ``linux`` for the guest, a Debian package for
+x86-64) and ``kernel.json``, written last. Must not decide a kernel's content: its recipe does.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """A usable kernel: ``path`` is the target's product, ``digest`` the SHA-256 (hex) of what it was built from.
+    """A usable kernel: ``path`` is the target's product, ``digest`` the SHA-256 (hex) of its inputs.
 
-    ``version`` is the source's release; ``pinned`` tells whether it is the one the references were made with.
+    ``version`` is the source's release; ``pinned`` states whether the references were made with this release.
     """
 
     path: Path
@@ -89,8 +89,8 @@ def build_kernel(
 def _source_at_hand(recipe: Recipe, folder: Path, target: Target) -> Source | None:
     """The source, when neither a download nor a look into its tarball is needed.
 
-    Where there is no tarball, a kernel that was built of one, with the same patches and configuration, says which
-    it was; one of the pinned release comes first.
+    Where there is no tarball, a kernel that was built from one, with the same patches and configuration, names its
+    release; a kernel of the pinned release comes first.
     """
     settings = recipe.settings()
     if has_source(settings, folder):
@@ -108,7 +108,7 @@ def _source_at_hand(recipe: Recipe, folder: Path, target: Target) -> Source | No
 
 
 def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path, digest: str) -> None:
-    """Unpack, patch, configure and compile beside ``new``, which takes the result; the log stays when that fails."""
+    """Unpack, patch, configure and compile next to ``new``, which gets the result; the log stays when that fails."""
     tree = new.parent / "linux"
     tree.mkdir()
     with log.open("wb") as output:
@@ -142,8 +142,8 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
 class _Runner:
     """Runs the steps of a build in its folder; a failed one is a RigError with the end of the log.
 
-    An interrupted step ends with all that it started, so that nothing writes into the folder any more; so does the
-    step of a process that was killed.
+    An interrupted step ends with everything that it started, so nothing writes into the folder any more. The step of a
+    killed process ends in the same way.
     """
 
     def __init__(self, folder: Path, log: Path, output: IO[bytes]) -> None:
@@ -188,11 +188,11 @@ def check_configuration(wanted: str, got: str) -> None:
         if (unset or line.startswith("CONFIG_")) and not kept:
             lost.append(line)
     if lost:
-        raise RigError(f"the kernel does not take these options: {', '.join(lost)}")
+        raise RigError(f"the kernel does not accept these options: {', '.join(lost)}")
 
 
 def _load(recipe: Recipe, target: Target, result: Path, digest: str, *, pinned: bool) -> KernelBuild:
-    """The kernel in ``result`` after comparing it with what was built. Raises RigError when it is damaged."""
+    """The kernel in ``result``, after a comparison with its build. Raises RigError when it is damaged."""
     try:
         facts = json.loads((result / "kernel.json").read_text())
         [product] = result.glob(target.product)

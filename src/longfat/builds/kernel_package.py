@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel source that Debian has, but not in the suite that this machine uses: fetched by apt, unpacked by dpkg-deb.
 
-Owns apt's state for it: folders of its own and one source, so that the machine's apt is not touched and any user can
+Owns apt's state for it: separate folders and one source. The machine's apt is therefore not touched, and any user can
 do it. The signature is checked with Debian's keyring, as for any other package.
 """
 
@@ -60,6 +60,6 @@ def _unpack(deb: Path, file: str, target: Path) -> None:
                 content = next(tar.extractfile(member) for member in tar if member.name.lstrip(".") == file)
                 assert content is not None
                 shutil.copyfileobj(content, stream)
-            process.kill()  # what follows in the package is of no use
+            process.kill()  # the rest of the package is not needed
     except (tarfile.TarError, StopIteration) as error:
         raise RigError(f"the package {deb.name} has no {file}") from error

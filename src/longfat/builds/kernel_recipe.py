@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a named kernel is made of: its folder ``kernels/NAME``, and the fragments that all kernels share.
+"""The inputs of a named kernel: its folder ``kernels/NAME``, and the fragments that all kernels share.
 
 Owns the layout of ``kernels/`` and a kernel's identity. Must not build anything.
 """
@@ -32,11 +32,11 @@ class Recipe:
         return self.kernels_folder / self.name
 
     def settings(self) -> dict[str, str]:
-        """What ``source.toml`` says: of the source, and of the guest's command line."""
+        """The content of ``source.toml``: about the source, and about the guest's command line."""
         return tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8"))
 
     def command_line(self) -> tuple[str, ...]:
-        """The words that this kernel wants on a guest's command line besides those of every kernel."""
+        """The words that this kernel needs on a guest's command line, in addition to those of every kernel."""
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:
@@ -49,7 +49,7 @@ class Recipe:
         return paths
 
     def fragments(self, target: Target = GUEST) -> list[Path]:
-        """The configuration fragments by name: those of every kernel, and its own for the target.
+        """The configuration fragments by name: the shared ones, and this kernel's own for the target.
 
         Raises RigError when it has none for the target.
         """

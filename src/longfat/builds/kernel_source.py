@@ -37,7 +37,7 @@ class Source:
 def find_source(settings: dict[str, str], folder: Path, say: Callable[[str], None]) -> Source:
     """The distribution's tarball, else its package of another suite, else the pinned release of kernel.org.
 
-    The last two are kept in ``folder``. Raises RigError when there is none of them.
+    The last two are kept in ``folder``. Raises RigError when none of them exists.
     """
     if not has_source(settings, folder) and not _fetch_package(settings, folder, say):
         _download(settings, _tarball(settings, folder), say)
@@ -50,7 +50,7 @@ def has_source(settings: dict[str, str], folder: Path) -> bool:
 
 
 def known_source(settings: dict[str, str], folder: Path) -> Source | None:
-    """What ``find_source`` gives, if it has described this tarball before; nothing is written."""
+    """The result of ``find_source``, if it has described this tarball before; nothing is written."""
     path = _tarball(settings, folder)
     described = _memory(folder).get(_key(path)) if path.is_file() else None
     return Source(path, *described) if described else None
@@ -78,7 +78,7 @@ def _fetch_package(settings: dict[str, str], folder: Path, say: Callable[[str], 
         file = settings["distribution_tarball"]
         fetch_source_package(package, settings["suite"], file, _fetched(settings, folder))
     except RigError as error:
-        say(f"the package {package} cannot be had: {error.message}")
+        say(f"the package {package} is not available: {error.message}")
         return False
     return True
 
@@ -116,7 +116,7 @@ def _release(path: Path) -> str:
                     return ".".join(re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
     except (tarfile.TarError, EOFError, lzma.LZMAError) as error:
         raise RigError(f"the kernel source cannot be unpacked: {error}", where=str(path)) from error
-    raise RigError("the tarball holds no kernel source", where=str(path))
+    raise RigError("the tarball contains no kernel source", where=str(path))
 
 
 def _download(settings: dict[str, str], path: Path, say: Callable[[str], None]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be built of the kernel's source: the guest's kernel, or a Debian package for x86-64 machines.
+"""The targets built from the kernel's source: the guest's kernel, or a Debian package for x86-64 machines.
 
-Owns what differs between the two. Must not touch the cache folder, nor decide what is in a kernel.
+Owns the differences between the two. Must not touch the cache folder, nor decide a kernel's content.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# 2025-01-01T00:00:00Z, the day of the image too: nothing in a package tells when it was built.
+# 2025-01-01T00:00:00Z, also the day of the image: nothing in a package shows when it was built.
 PACKAGE_EPOCH = "1735689600"
 BUILDER = {"KBUILD_BUILD_USER": "longfat", "KBUILD_BUILD_HOST": "longfat"}
 
@@ -21,11 +21,11 @@ Run = Callable[..., None]  # a command's arguments, then environment variables b
 class Target:
     """One thing to build. ``name`` is also the folder with the fragments that only it has.
 
-    ``arch`` is Kbuild's name of the architecture, ``defaults`` its goal that decides what no fragment names;
-    ``what`` tells a user what takes how long. ``kind`` says what results, ``product`` is its file name or a pattern
-    of it. ``packages`` lists the Debian packages that it needs beyond packages.txt, in a file beside the series.
-    ``compile`` is called with a runner of commands, the command ``make``, the configured tree, the source's release
-    and the kernel's digest; it returns the file that was made.
+    ``arch`` is Kbuild's name of the architecture, ``defaults`` its goal for options that no fragment names; ``what``
+    tells a user what is built and how long it takes. ``kind`` names the result, ``product`` is its file name or a
+    pattern of it. ``packages`` lists the Debian packages that it needs beyond packages.txt, in a file next to the
+    series. ``compile`` is called with a runner of commands, the command ``make``, the configured tree, the source's
+    release and the kernel's digest; it returns the file that was made.
     """
 
     name: str
@@ -46,13 +46,13 @@ def _compile_guest(run: Run, make: list[str], tree: Path, version: str, digest: 
 
 
 def _compile_package(run: Run, make: list[str], tree: Path, version: str, digest: str) -> Path:
-    """The package with image and modules; not those with headers, which nothing here uses.
+    """The package with image and modules; not the packages with headers, which nothing here uses.
 
     Its release ends with the digest's first digits: packages of two series can be installed side by side, and
-    ``uname -r`` tells which of them runs.
+    ``uname -r`` shows which runs.
     """
     run(["sed", "-i", f"s/date -R/date -R -u -d @{PACKAGE_EPOCH}/", "scripts/package/mkdebian"])
-    # What its build needs is checked before; the complete list has what the packages of headers need as well.
+    # The needs of this build are checked before; the complete list also covers the packages of headers.
     run(
         [*make, "bindeb-pkg", "DPKG_FLAGS=--no-check-builddeps --rules-target=binary-image"],
         **BUILDER,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One layer of a container image: a tar file whose bytes depend on what is in it and on nothing else.
+"""One layer of a container image: a tar file whose bytes depend only on its content.
 
-Owns order, owners, times and modes. Must not know what the layer is for.
+Owns order, owners, times and modes. Must not know the purpose of the layer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from longfat.builds.image import readable
 
 
 class Layer:
-    """What is at which path, without a leading slash; a later entry replaces an earlier one.
+    """The entries by path, without a leading slash; a later entry replaces an earlier one.
 
     Everything is root's and readable by all. Times are ``epoch`` in seconds, or earlier where files keep their own.
-    ``comment`` says what the layer is.
+    ``comment`` describes the layer.
     """
 
     def __init__(self, comment: str, epoch: int) -> None:
@@ -43,9 +43,9 @@ class Layer:
     def tree(
         self, path: str, source: Path, *, own: bool = False, wanted: Callable[[str], bool] = lambda path: True
     ) -> None:
-        """A copy of the file or folder ``source``, and of what is below it where ``wanted`` says so of the path inside.
+        """A copy of the file or folder ``source``, and of all below it whose path inside ``wanted`` accepts.
 
-        With ``own`` files keep times and modes, but for set-id bits and those that any user needs to read them. Files
+        With ``own`` files keep times and modes, except set-id bits and the bits that any user needs to read them. Files
         that are hard links of each other stay so, in all trees of a layer: their content is there once.
         """
         self._copy(path, source, own)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a tree of files, as digests: a quick one of names, sizes and times, and one of every byte.
+"""The content of a tree of files, as digests: a quick one of names, sizes and times, and one of every byte.
 
-Must not know what a tree is for.
+Must not know the purpose of a tree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-UNREADABLE = "unreadable: "  # begins what is in the place of a digest where a file cannot be read
+UNREADABLE = "unreadable: "  # prefix of the text that replaces a digest where a file cannot be read
 
 
 def entries(folder: str, prefix: str = "", *, left_out: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -30,7 +30,8 @@ def entries(folder: str, prefix: str = "", *, left_out: str = "") -> Iterator[tu
 def listing_digest(root: Path, shown: Callable[[int], int] = int, *, left_out: str = "") -> str:
     """SHA-256 over path, mode, size and time of every file, and the target of every link.
 
-    ``shown`` gives the mode to take for a file's or folder's own; what is in the folder ``left_out`` does not count.
+    ``shown`` maps a file's or folder's own mode to the mode that counts; the content of the folder ``left_out`` does
+    not count.
     """
     digest = hashlib.sha256()
     try:
@@ -52,7 +53,7 @@ def listing_digest(root: Path, shown: Callable[[int], int] = int, *, left_out: s
 def content_digest(root: Path, *, left_out: str = "", known: dict[tuple[int, int], str] | None = None) -> str:
     """SHA-256 over path and content of every regular file outside the folder ``left_out``.
 
-    ``known`` keeps the digests of single files by device and inode, so that a file with many names is read once.
+    ``known`` keeps the digests of single files by device and inode: a file with many names is read once.
     """
     digest, known = hashlib.sha256(), {} if known is None else known
     for path, entry in entries(str(root), left_out=left_out):
@@ -81,7 +82,7 @@ def tree_digest(root: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 (hex) of a file; text that is no digest where it cannot be read."""
+    """SHA-256 (hex) of a file; a text that is not a digest where the file cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

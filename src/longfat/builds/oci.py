@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole testbed as one container image, in an archive that Docker, Podman and Apptainer load without a registry.
 
-Owns what is where in a container and ``<cache>/oci/longfat-VERSION.tar``. Needs neither Docker nor root. Must not
-decide what a guest runs: the container has the kernel, the image and the composed root that this machine uses.
+Owns the layout of a container and ``<cache>/oci/longfat-VERSION.tar``. Needs neither Docker nor root. Must not decide
+what a guest runs: the container has the kernel, the image and the composed root that this machine uses.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from longfat.cache import cache_folder
 from longfat.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
-# What a container has of it: what runs, and what it was made of.
+# The parts of it in a container: the files that run, and those they were made from.
 PROJECT = (
     *("LICENSE", "LICENSES", "analysis", "experiments", "images", "kernels"),
     *("pyproject.toml", "requirements.lock", "src"),
 )
-INPUTS = "longfat.inputs"  # label: SHA-256 of what an archive was made of
+INPUTS = "longfat.inputs"  # label: SHA-256 of an archive's inputs
 HOME = "opt/longfat"
 CACHE = f"{HOME}/cache"
-USER = "1000:1000"  # the first user of most machines, so that a results folder of theirs can be written to
+USER = "1000:1000"  # the first user of most machines: the container can write to a results folder of that user
 ANYBODY = 0o1777  # a folder for all users, like /tmp
 
 
 @dataclass(frozen=True)
 class OciBuild:
-    """A usable archive. ``image_id`` is what Docker calls the image, the same wherever the inputs are the same."""
+    """A usable archive. ``image_id`` is Docker's id of the image, the same wherever the inputs are the same."""
 
     path: Path
     image_id: str
@@ -121,7 +121,7 @@ def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
 
     Set-id bits are not there, nor needed: a container's user gains nothing.
     """
-    layer = Layer("the image, which is the guests' root too", epoch)
+    layer = Layer("the image, which is also the guests' root", epoch)
     layer.tree("", image.path, own=True)
     kept = f"{CACHE}/images/{image.path.parent.name}"
     layer.tree(f"{kept}/root", image.path, own=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of Debian packages that only some builds need, in the format of packages.txt.
 
-Owns the look for what is missing. Must not install anything: that is for the user to decide.
+Finds missing packages. Must not install anything: the user decides about that.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _TESTS = re.compile(r".*/tests|pyarrow/include")
 
 
 def runtime_lock(lock: str) -> str:
-    """The entries of a requirements.lock that the project's own dependencies need, without those of its tools."""
+    """The entries of a requirements.lock that the project's own dependencies need, without the entries of its tools."""
     entries = re.findall(r"^[a-z0-9].*\n(?: .*\n)*", lock, flags=re.MULTILINE)
     needed = {_PROJECT}
     while True:
@@ -41,7 +41,7 @@ def install(lock: str, root: Path, target: Path) -> None:
     """
     pip = importlib.util.find_spec("pip")
     if pip is None or pip.origin is None:
-        raise RigError("this Python has no pip", hint="./just makes an environment that has it")
+        raise RigError("this Python has no pip", hint="./just makes an environment with pip")
     requirements = target.with_suffix(".txt")
     requirements.write_text(lock, encoding="utf-8")
     argv = [str(Path(pip.origin).parent), "install", "--quiet", "--disable-pip-version-check", "--no-compile"]

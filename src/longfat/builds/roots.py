@@ -2,8 +2,8 @@
 """The guests' roots in the cache folder: the image with the laboratory's code, checked at each use.
 
 Owns the layout of ``<cache>/roots/<image>-<code>/``: ``root/`` with hard links to the image's files and, in ``code/``,
-files of its own; ``root.json`` with the digest of these, outside of what a guest can reach. Must not know what the
-code is: the caller puts it there.
+its own files; ``root.json`` with the digest of the latter, out of a guest's reach. Must not know what the code is: the
+caller puts it there.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def open_root(
     """The root of this image and this code: from the cache folder, or composed now (about a second).
 
     ``add_code`` fills ``code/`` of the root it is given. Every use compares names, sizes and times of the image's files
-    with what the image was built with, and all bytes below ``code/`` with what was put there (some 50 ms). A damaged
-    root is composed anew, and ``say`` is told. Raises RigError when that is not possible.
+    with those at the image's build, and all bytes below ``code/`` with those that were put there (some 50 ms). A
+    damaged root is composed again, and ``say`` receives a message. Raises RigError when that is not possible.
     """
     folder = image.path.parents[2] / "roots" / f"{image.digest[:16]}-{code_digest[:16]}"
 
@@ -47,14 +47,14 @@ def open_root(
             if left != new.parent:
                 shutil.rmtree(left, ignore_errors=True)
         if folder.exists():
-            say(f"the composed root is damaged ({root_fault(folder, image)}); it is composed anew: {folder}")
+            say(f"the composed root is damaged ({root_fault(folder, image)}); it is composed again: {folder}")
         _compose(new, image, add_code)
 
     return keep(folder, make, "the composed root", "10 MB", right=right, lock=folder.parent / LOCK) / "root"
 
 
 def root_fault(folder: Path, image: ImageBuild) -> str | None:
-    """What is wrong with the root in ``folder``, or None. The content of the image's files is not read."""
+    """The fault of the root in ``folder``, or None. The content of the image's files is not read."""
     try:
         facts = json.loads((folder / "root.json").read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
@@ -70,7 +70,7 @@ def root_fault(folder: Path, image: ImageBuild) -> str | None:
 
 
 def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
-    """Read every file of every root composed of ``image``, and remove the roots that are damaged; ``say`` is told.
+    """Read every file of every root composed of ``image``, and remove the damaged ones; ``say`` receives a message.
 
     The next start composes what it needs. Raises RigError when a damaged root cannot be removed.
     """
@@ -98,4 +98,4 @@ def _compose(new: Path, image: ImageBuild, add_code: Callable[[Path], None]) -> 
     facts = {"format": FORMAT, "code_sha256": tree_digest(new / "root" / CODE)}
     (new / "root.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
     if fault := root_fault(new, image):
-        raise RigError(f"the root that was composed is not right: {fault}", where=str(new))
+        raise RigError(f"the composed root is not correct: {fault}", where=str(new))

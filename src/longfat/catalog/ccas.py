@@ -2,7 +2,7 @@
 """The kernel's congestion controls and the parameters that can be set for each network namespace.
 
 Plain data with the one pure function that turns parameters into sysctls; whether a kernel offers an
-algorithm is checked when it runs, not here. Ranges and defaults are those of the kernel's patches, kernels/.
+algorithm is checked when it runs, not here. Ranges and defaults come from the kernel's patches, kernels/.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Parameter:
 
     @property
     def range_text(self) -> str:
-        """What a manifest may give: the words, or the range in its units, ends included."""
+        """The values that a manifest may give: the words, or the range in its units, ends included."""
         if self.words:
             return ", ".join(self.words)
         return f"{plain(self.minimum / self.per_unit)} to {plain(self.maximum / self.per_unit)}"
@@ -55,7 +55,7 @@ class Parameter:
 class Cca:
     """A congestion control by the kernel's own name, with its parameters by their manifest names.
 
-    ``draws`` tells whether it asks the kernel for random numbers.
+    ``draws`` states whether it uses the kernel's random numbers.
     """
 
     name: str
@@ -86,7 +86,7 @@ _SCALABLE = {
     "lwnd": Parameter(
         "net.ipv4.tcp_scalable.lwnd",
         *(1, 0, 1_000_000, 0),
-        "window in segments up to which Reno's rules hold; 0: none, and growth is never below Reno's",
+        "window in segments up to which Reno's rules apply; 0: none, and growth is never below Reno's",
     ),
 }
 _HIGHSPEED = {
@@ -107,7 +107,7 @@ _HIGHSPEED = {
     "current_window": Parameter(
         "net.ipv4.tcp_highspeed.current_window",
         *(1, 0, 1, 0),
-        "1: a loss takes the share of the window it finds, out of slow start too; 0: as mainline",
+        "1: a loss takes the share of the present window, also out of slow start; 0: as mainline",
     ),
     "count_segments": Parameter(
         "net.ipv4.tcp_highspeed.count_segments",
@@ -207,9 +207,9 @@ PARAMETER_SYSCTLS: frozenset[str] = frozenset(
 
 
 def parameter_sysctls(cca: str, given: Mapping[str, Value]) -> dict[str, str]:
-    """The sysctls of an algorithm, defaults included, so that no run depends on what a kernel was left with.
+    """The sysctls of an algorithm, with defaults: no run depends on values that an earlier run has left.
 
-    ``given`` holds values as the manifest words them that were checked against the ranges before.
+    ``given`` holds values in the manifest's wording; they were checked against the ranges before.
     """
     return {
         parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)

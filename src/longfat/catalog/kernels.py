@@ -21,6 +21,6 @@ def require_kernel(name: str) -> None:
     if name not in KERNELS:
         near = difflib.get_close_matches(name, KERNELS, n=1)
         raise StudyError(
-            f"unknown kernel {name!r}, there are {', '.join(KERNELS)}",
+            f"unknown kernel {name!r}; allowed: {', '.join(KERNELS)}",
             hint=f"did you mean {near[0]!r}?" if near else None,
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The segmentation and receive offloads that a manifest may turn on. Plain data: nothing is applied here.
 
-All are off unless a study asks for them: an offload sends bursts as one packet, so that queue limits in
-packets lose their meaning.
+All are off unless a study asks for them: an offload sends bursts as one packet, and queue limits in packets lose their
+meaning.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stack profiles: how a TCP stack of an era differs from that of the kernel under the laboratory.
+"""Stack profiles: how a TCP stack of an era differs from that of the laboratory's kernel.
 
 Plain data, each setting with its reason and source. A profile never chooses a congestion control, an MTU
 or a queue: these belong to the study. Offloads are off under every profile unless the study asks for them.
@@ -38,7 +38,7 @@ class Stack:
 _PAYLOAD = Setting(
     "net.ipv4.tcp_payload_limit",
     "65536",
-    "of each read and write only the first 64 KiB are copied, as nobody looks at what bulk transfers carry; the"
+    "only the first 64 KiB of each read and write are copied, because nobody reads the payload of bulk transfers; the"
     " project's own switch, kernels/",
 )
 
@@ -47,24 +47,28 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "net.ipv4.tcp_recv_fill",
         "1",
-        "a blocking read returns when its buffer is full, so that bulk reads cost no system call for each"
+        "a blocking read returns when its buffer is full: bulk reads then cost no system call for each"
         " packet; the project's own switch, kernels/",
     ),
 )
-"""Applied to every receiver under every stack where the kernel is the project's: they change the cost of a run, not
-what TCP sends."""
+"""Applied to every receiver under every stack where the kernel is the project's.
+
+They change the cost of a run, not the packets that TCP sends.
+"""
 
 SENDER_SETTINGS: tuple[Setting, ...] = (
     _PAYLOAD,
     Setting(
         "net.ipv4.tcp_cc_info",
         "1",
-        "the kernel shows the parameters and the state of a socket's congestion control beside tcp_info, so that"
-        " a run can tell what its flows really used; the project's own switch, kernels/",
+        "the kernel shows the parameters and the state of a socket's congestion control next to tcp_info, and a"
+        " run can report what its flows really used; the project's own switch, kernels/",
     ),
 )
-"""Applied to every sender under every stack where the kernel is the project's: they change the cost of a run and what
-the probe of the sockets sees, not what TCP sends."""
+"""Applied to every sender under every stack where the kernel is the project's.
+
+They change the cost of a run and the view of the sockets' probe, not the packets that TCP sends.
+"""
 
 _LINUX_2_4 = (
     Setting(
@@ -98,8 +102,8 @@ _LINUX_2_4 = (
     Setting(
         "net.ipv4.tcp_pingpong_thresh",
         "255",
-        "the server of today's iperf2 says a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
-        " as of an interactive one; that of the era said nothing, and each segment that opened its window was"
+        "today's iperf2 server sends a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
+        " as if it were interactive; the server of the era sent nothing, and each segment that opened its window was"
         " acknowledged at once (ip-sysctl)",
     ),
     Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
@@ -126,10 +130,10 @@ _LINUX_2_4 = (
 STACKS: Mapping[str, Stack] = {
     stack.name: stack
     for stack in (
-        Stack("modern", "the kernel of the laboratory as it comes"),
+        Stack("modern", "the laboratory's kernel with its defaults"),
         Stack(
             "linux-2.4",
-            "what Linux 2.4 did, as far as switches of a present kernel can say it",
+            "the behaviour of Linux 2.4, as far as switches of a present kernel can express it",
             # RFC 2581, 3.1: at most two segments.
             initial_cwnd_segments=2,
             settings=_LINUX_2_4,

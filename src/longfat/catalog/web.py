@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of web users that a manifest may name. Plain data; the laboratory has the models themselves.
 
-Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). What a user takes in is stated for the plan's estimate; a
-test holds it against the model.
+Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). The amount that a user receives is stated for the plan's
+estimate; a test compares it with the model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WebModel:
-    """One model: what a user asks for in bytes and requests per second while transfers take no time at all."""
+    """One model: a user's demand in bytes and requests per second while transfers take no time at all."""
 
     name: str
     summary: str
@@ -35,7 +35,7 @@ WEB_MODELS: dict[str, WebModel] = {
         ),
         WebModel(
             "surge_files",
-            _SOURCE + "each file as popular as the others, so that the sizes of requests are those of files",
+            _SOURCE + "each file as popular as the others: the sizes of requests are those of files",
             14_900.0,
             0.224,
         ),

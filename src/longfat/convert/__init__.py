@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims and figures of format 1 as those of format 2, looked up in the study that is converted already."""
+"""Converts claims and figures of format 1 to format 2, looked up in the study that is converted already."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _entry(claim: Claim, given: dict[str, object], relations: tuple[str, ...]) -
 
 
 def _findings(test: Test, place: Path, terms: Terms) -> Iterator[Finding]:
-    """What a test names that the converted study does not have."""
+    """The names in a test that the converted study lacks."""
     if isinstance(test, AllTest):
         for index, part in enumerate(test.tests):
             below = (*place, "tests", index)
@@ -91,7 +91,7 @@ def _findings(test: Test, place: Path, terms: Terms) -> Iterator[Finding]:
 
 
 def _faults(relations: tuple[str, ...], place: Path, study: Study) -> Iterator[Finding]:
-    """What is wrong with the relations."""
+    """The faults of the relations."""
     for text in relations:
         try:
             check_relation(parse(text), study)
@@ -155,7 +155,7 @@ def _each(factor: str | None) -> tuple[str, ...]:
 
 
 def _limit(limits: Limits) -> str:
-    """What the left side is held against."""
+    """The right side of the comparison."""
     if limits.equals is not None:
         sign = "~" if limits.approximate and limits.plus_minus is None else "="
         spread = "" if limits.plus_minus is None else f" \N{PLUS-MINUS SIGN} {bare(limits.plus_minus)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A converted document as text, proved to read back as what was meant."""
+"""A converted document as text, with a proof that it reads back as intended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longfat.manifest.source import read_source
 
 
 def document_text(path: Path, section: str, entries: Sequence[Mapping[str, object]]) -> str:
-    """The text of the file in format 2 with the section's new entries; comments stay above what they are of."""
+    """The text of the file in format 2 with the section's new entries; comments stay above their entries."""
     text = rewritten(path.read_text(encoding="utf-8"), read_source(path), section, entries)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of format 1: what they draw becomes a text of the language of relations, labels that follow are left out.
+"""Converts figures of format 1: their quantities become texts of the language of relations, implied labels are dropped.
 
 Knows the keys of which format 2 has another form; all others are passed on, and format 2's own models check them.
 """
@@ -33,7 +33,7 @@ Data = dict[str, object]
 
 
 class Figure(BaseModel):
-    """What every figure had; keys that are not named here are as they were."""
+    """The keys of every figure; keys that are not named here are unchanged."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -62,7 +62,7 @@ class Figure(BaseModel):
 
 
 class Stated(Closed):
-    """What the paper states of the artifact."""
+    """The paper's statement about the artifact."""
 
     text: f.Text
     marks: list[Data] = Field([])
@@ -274,7 +274,7 @@ def converted_figures(path: FilePath, study: Study) -> str:
 
 
 def _faults(kind: str, entry: Data, study: Study) -> Sequence[Finding]:
-    """What format 2 finds in a figure."""
+    """The problems that format 2 finds in a figure."""
     model = KINDS[kind]
     try:
         figure = model.model_validate(entry)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What format 1 asked of runs: quantities, and the tests of claims.
+"""Format 1: quantities, and the tests of claims.
 
-Owns their shape. What their names stand for is no matter here, and metrics and formulas check what they are given.
+Owns their shape. The meaning of their names does not matter here, and metrics and formulas check their own arguments.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LIMITS = {"above": ">", "below": "<", "at_least": ">=", "at_most": "<="}
 
 
 class Limits(Closed):
-    """What a value is held against: exactly one of the six."""
+    """The limit that a value is compared with: exactly one of the six."""
 
     equals: f.FactorValue | None = None
     approximate: bool = False
@@ -132,7 +132,7 @@ class EqualTest(Closed):
 
 
 class RankTest(Limits):
-    """The rank of one value of a factor among all, by ``of``, and among those alike in it by ``then``."""
+    """The rank of one value of a factor among all, by ``of``, and among values similar in it by ``then``."""
 
     kind: Literal["rank"]
     of: Quantity

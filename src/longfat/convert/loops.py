@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations that differ in one value only, as one relation with a loop; what all terms share, said once.
+"""Joins relations that differ in a single value into one relation with a loop; shared parts are written once.
 
-Must not know tests: what it is given are terms and the texts between them.
+Must not know tests: its input is terms and the texts between them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Draft:
     loops: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The relation; what all of several terms say stands behind ``in`` and ``where``."""
+        """The relation; parts that several terms share come after ``in`` and ``where``."""
         first = self.terms[0].items if len(self.terms) > 1 else ()
         shared = [item for item in first if all(item in term.items for term in self.terms)]
         claim = self.texts[0]

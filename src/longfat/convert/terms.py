@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities of format 1 as terms of the language of relations, in the names of the converted study.
 
-Owns how values are written, and which of them need not be told by their factor.
+Owns how values are written, and which of them need no factor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VARIABLE = "value"  # of a loop along a factor that has the name of an experimen
 
 @dataclass(frozen=True)
 class Item:
-    """What stands in a metric's brackets; ``value`` is the text of a single value that a ``factor`` has there."""
+    """An item in a metric's brackets; ``value`` is the text of a single value that a ``factor`` has there."""
 
     text: str
     factor: str | None = None
@@ -42,7 +42,7 @@ class Term:
     items: tuple[Item, ...]
 
     def text(self, without: Iterable[Item] = ()) -> str:
-        """The term less what is said elsewhere."""
+        """The term without the parts that are written elsewhere."""
         own = [item.text for item in self.items if item not in without]
         return f"{self.metric}[{', '.join(own)}]" if own else self.metric
 
@@ -53,7 +53,7 @@ class Terms:
     def __init__(self, study: Study) -> None:
         self.experiments = {experiment.id: experiment for experiment in study.experiments}
         factors = {name for experiment in study.experiments for name in experiment.factors}
-        # Words that stand for something else than themselves.
+        # Words with another meaning.
         self._taken = {*factors, *self.experiments, VARIABLE, "true", "false"}
 
     def value(self, given: Scalar) -> str:
@@ -64,7 +64,7 @@ class Terms:
         return given if plain else f'"{given}"'
 
     def of(self, quantity: Quantity, held: Mapping[str, Scalar] = MappingProxyType({})) -> Term:
-        """The term of a quantity, in which some factors are ``held`` at a value besides."""
+        """The term of a quantity in which some factors are also ``held`` at a value."""
         where = {**held, **{factor: value for factor, value in quantity.where.items() if factor not in held}}
         return Term(quantity.metric, self.items(quantity.experiment, where, quantity.parameters))
 
@@ -86,14 +86,14 @@ class Terms:
         return Item(value if self._tells(experiment, factor, condition) else f"{factor}={value}", factor, value)
 
     def _tells(self, experiment: str, factor: str, value: Scalar) -> bool:
-        """Whether a word alone tells the factor whose value it is."""
+        """Whether a word alone identifies the factor whose value it is."""
         if not isinstance(value, str) or not _WORD.fullmatch(value) or value in self._taken:
             return False
         known = self.experiments.get(experiment)
         return known is not None and [name for name, values in known.factors.items() if value in values] == [factor]
 
     def findings(self, quantity: Quantity, place: Path) -> Iterator[Finding]:
-        """What in a quantity the converted study does not have: its experiment, or factors of that."""
+        """The parts of a quantity that the converted study lacks: its experiment, or factors of it."""
         if quantity.experiment not in self.experiments:
             yield Finding((*place, "experiment"), *unknown("experiment", quantity.experiment, self.experiments))
         for factor in quantity.where:

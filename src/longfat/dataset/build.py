@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the dataset of a study: lock and raw records in, Parquet tables and ``exclusions.csv`` out.
 
-Equal input gives equal bytes: rows stand in lock order, then time, and no wall-clock fact gets in. Must not
+Equal input gives equal bytes: rows are in lock order, then by time, without any wall-clock fact. Must not
 change a raw record (a damaged one is set aside by ``longfat.record``) and computes no metric.
 """
 
@@ -47,7 +47,7 @@ class DatasetSummary:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of one run_id; ``measured`` is the digest of what was measured, where there is a record."""
+    """The outcome of one run_id; ``measured`` is the digest of the measurements, where there is a record."""
 
     status: str
     reason: str | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed column schema of the dataset: which tables there are and what each column holds.
+"""The closed column schema of the dataset: the tables, and the content of each column.
 
 Owns names, types and order of the columns; a unit is the last part of a name. Must not read or write files.
 """

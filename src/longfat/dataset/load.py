@@ -36,7 +36,7 @@ ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 @dataclass(frozen=True)
 class Run:
-    """One lock entry: what it is for, its factors in base units, and what became of it.
+    """One lock entry: its purpose, its factors in base units, and its outcome.
 
     Runs with equal digests ``measured`` are the same observation; it is None where nothing was measured.
     """
@@ -159,8 +159,8 @@ class Dataset:
     def sockets(self, run_id: str, flow: str | None = None) -> Columns:
         """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
 
-        ``flow`` is text, all else whole numbers, but for what a congestion control does not have: there it is NaN.
-        SOCKET_COLUMNS are the keys.
+        ``flow`` is text, everything else is a whole number, except that a column that a congestion control lacks is
+        NaN. SOCKET_COLUMNS are the keys.
         """
         table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
         kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}

@@ -26,7 +26,7 @@ from longfat.traffic.kind import Table
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
-_SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # what queues.csv itself has
+_SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # the columns of queues.csv itself
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]
 
 
 def _end_us(path: Path) -> int | None:
-    """When the run ended, in microseconds since its start; None where it does not say."""
+    """The end of the run, in microseconds since its start; None where it is not recorded."""
     found = _read_json(path, dict).get("end_us")
     if found is not None and type(found) is not int:
         raise RecordError(f"end_us is {found!r}, not a whole number", where=str(path))
@@ -173,7 +173,7 @@ def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa
 
 
 def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
-    """The rows of all parts in one table of contiguous columns, so that equal rows give equal bytes."""
+    """The rows of all parts in one table of contiguous columns: equal rows give equal bytes."""
     return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt at one run: what a worker process does, from the empty partial folder to the commit.
+"""One attempt at one run: the work of a worker process, from the empty partial folder to the commit.
 
-Must not retry and must not know of other runs; ``study`` decides what a crash means.
+Must not retry and must not know of other runs; ``study`` decides the consequence of a crash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STARVED_REPEATS = 3  # a run in real time is repeated so often when the machine 
 class Attempt:
     """A run to be tried for the ``number``-th time, from 1; the ``last`` attempt is recorded anyway.
 
-    Where a run ``repeats``, what the laboratory reports is recorded at once, because it would report it again.
+    Where a run ``repeats``, the laboratory's report is recorded at once, because it would report the same again.
     ``starved`` counts the attempts in which the machine had no CPU for it.
     """
 
@@ -43,7 +43,7 @@ class Attempt:
 class Outcome:
     """How an attempt ended; ``reason`` is None when the run is recorded as ok.
 
-    ``settled`` says that it is recorded, ``starved`` that the machine was too busy for it to count.
+    ``settled`` means that it is recorded, ``starved`` that the machine was too busy for it to count.
     """
 
     reason: str | None
@@ -87,8 +87,8 @@ def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
 def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
     """Commit the run; the reason why it is recorded as failed, or None.
 
-    A run whose worker died before its result was fetched is done again, and a worker outlives a killed command
-    by a moment: where the same run is recorded already, that record stands.
+    A run whose worker died before its result was fetched is repeated, and a worker outlives a killed command by a
+    moment. Where the same run is recorded already, that record is kept.
     """
     try:
         bundle.commit(facts)
@@ -117,7 +117,7 @@ def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | N
 
 
 def _starved(spec: RunSpec, folder: Path) -> str | None:
-    """Why the run would be invalid for want of a CPU, or None; what cannot be read is for the dataset to say."""
+    """Why the run would be invalid for want of a CPU, or None; the dataset reports files that cannot be read."""
     try:
         achieved = json.loads((folder / "achieved.json").read_text(encoding="utf-8"))
         return next(cpu_sufficed(Evidence(spec, achieved, [])), None)

@@ -11,13 +11,13 @@ from longfat.guest.pressure import PRESSURE, pressure_us
 
 CALM_SHARE = 0.05  # of a look's time, in which some task waited for a CPU
 LOOK_S = 2.0
-PATIENCE_S = 300.0  # then the run is repeated all the same, and says how it went
+PATIENCE_S = 300.0  # then the run is repeated anyway, and reports the result
 
 
 def wait_for_calm(
     file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = PATIENCE_S
 ) -> bool:
-    """Wait until hardly a task waits for a CPU; whether that came about. At once where the kernel does not count."""
+    """Wait until hardly any task waits for a CPU; whether this happened. At once where the kernel does not count."""
     before = pressure_us(file)
     for _ in range(int(patience_s / LOOK_S)):
         sleep(LOOK_S)

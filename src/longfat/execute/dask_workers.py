@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of a Dask scheduler that somebody else has started; nothing else touches Dask.
+"""The workers of a Dask scheduler that somebody else has started; no other module uses Dask.
 
-Owns how it is connected to and used. Must not know what a run is.
+Owns the connection to it and its use. Must not know what a run is.
 """
 
 from __future__ import annotations

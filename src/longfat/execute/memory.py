@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory this machine has for guests, and how many runs fit into it.
+"""The memory that this machine has for guests, and the number of runs that fit into it.
 
 Must not start anything: ``study`` and the verbs decide what follows.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from longfat.errors import RigError
 from longfat.runspec import RunSpec
 
-# What a run takes besides its guest's memory: its worker process (20 MB) and the kernel's tables.
+# Memory of a run in addition to its guest's: its worker process (20 MB) and the kernel's tables.
 OVERHEAD_BYTES = 32 << 20
 # Where control groups of version 2 and 1 are mounted, with the files that hold limit and use in bytes.
 _CGROUPS = (
@@ -22,12 +22,12 @@ _CGROUPS = (
 
 
 def needed_bytes(spec: RunSpec) -> int:
-    """What a run in a guest takes at most: the memory that its manifest states, and what its worker needs."""
+    """The most memory that a run in a guest takes: the manifest's ``memory``, and the needs of its worker."""
     return spec.memory_bytes + OVERHEAD_BYTES
 
 
 def runs_that_fit(specs: Iterable[RunSpec], memory_bytes: int) -> int:
-    """How many of the runs may go on at once, whichever these are: so many of the largest fit into the memory."""
+    """The number of runs that may be executed at once, whichever these are: as many as fit of the largest."""
     fitting = 0
     for needed in sorted(map(needed_bytes, specs), reverse=True):
         memory_bytes -= needed
@@ -50,14 +50,14 @@ def jobs_in_memory(specs: list[RunSpec], jobs: int, memory_bytes: int) -> tuple[
     available = f"{memory_bytes / 1e9:.1f} GB"
     if not fitting:
         raise RigError(
-            f"a run needs up to {largest} of memory, {available} are available",
+            f"a run needs up to {largest} of memory, but {available} are available",
             hint="end other programs, or use a larger machine",
         )
     return fitting, f"{fitting} runs at a time instead of {jobs}: one needs up to {largest} of {available} of memory"
 
 
 def available_bytes(machine: Path = Path("/")) -> int:
-    """What new programs may take without swapping: MemAvailable (proc(5)), or less where a control group says so.
+    """Memory for new programs without swapping: MemAvailable (proc(5)), or less where a control group limits it.
 
     A group's page cache that nobody has used for long counts as free.
     """
@@ -76,8 +76,8 @@ def _left_in_groups(machine: Path) -> Iterator[int]:
         for line in groups:
             if mark not in line:
                 continue
-            # In a container the path may be the machine's, and what is mounted the container's own: then only the
-            # mount itself is there.
+            # In a container the path may be the machine's while the mount is the container's own: then only the mount
+            # itself is there.
             path = Path(line.partition(mark)[2].lstrip("/"))
             for folder in (machine / mount / parent for parent in (path, *path.parents)):
                 try:

@@ -20,7 +20,7 @@ _COLOURS = {Level.INFO: "default", Level.WARNING: "yellow", Level.ERROR: "red"}
 
 
 class Display:
-    """Prints events to ``console`` as they come."""
+    """Prints events to ``console`` as they arrive."""
 
     def __init__(self, console: Console) -> None:
         self.console = console

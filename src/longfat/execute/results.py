@@ -63,7 +63,7 @@ def open_results(path: Path) -> Iterator[Results]:
             raise RigError(
                 f"the results folder is in use by process {number}",
                 where=str(path),
-                hint="wait until it ends, or give another folder with --results",
+                hint="wait until it ends, or name another folder with --results",
             ) from error
         except OSError as error:
             raise _unwritable(path, error) from error
@@ -71,7 +71,7 @@ def open_results(path: Path) -> Iterator[Results]:
 
 
 def no_room(error: OSError) -> bool:
-    """Whether the file system can take no more, so that going on makes no sense."""
+    """Whether the file system is full, which makes it pointless to continue."""
     return error.errno in _NO_ROOM
 
 
@@ -80,7 +80,7 @@ def full_disk(path: Path, error: OSError) -> RigError:
     file = Path(os.fsdecode(error.filename)) if error.filename else path
     what = "the results" if file.is_relative_to(path) else "files of a run"
     return RigError(
-        f"{what} cannot be written any more: {error.strerror}",
+        f"{what} can no longer be written: {error.strerror}",
         where=str(path if what == "the results" else file),
         hint="free some space and start again; finished runs are kept and not repeated",
     )

@@ -46,14 +46,14 @@ def execute(
     disk_bytes: int = 0,
     memory_bytes: int | None = None,
 ) -> Summary:
-    """Execute what is missing, in their order, ``jobs`` runs at a time.
+    """Execute the missing runs, in their order, ``jobs`` at a time.
 
-    ``disk_bytes`` is the estimate for the whole plan. Where runs are guests on this machine, no more of them go on
-    than ``memory_bytes`` hold. A run that crashes is tried once more, unless it is certain to do so again, then
-    recorded as failed; one that was starved of CPU is repeated when the machine is calm. Failed runs of an earlier
-    start are tried again. Raises RigError, before anything starts, when the backend refuses a run, or disk
-    or memory is too small, and at any time when the results cannot be written; what is recorded stays. On an
-    interrupt the workers are ended and no partial folder stays.
+    ``disk_bytes`` is the estimate for the whole plan. Where runs are guests on this machine, no more of them are
+    executed at once than ``memory_bytes`` hold. A run that crashes is repeated once, unless it is certain to crash
+    again, then recorded as failed; one that was starved of CPU is repeated when the machine is calm. Failed runs of an
+    earlier start are repeated. Raises RigError, before anything starts, when the backend refuses a run, or disk or
+    memory is too small, and at any time when the results cannot be written; recorded runs stay. On an interrupt the
+    workers are ended and no partial folder stays.
     """
     repeats = _ask(backend, runs).repeats
     remove_leftovers(results.raw, events)
@@ -118,7 +118,7 @@ class _Dispatch:
         return self.failed
 
     def settle(self, attempt: Attempt, outcome: Outcome) -> None:
-        """Decide what follows from an attempt that ended: nothing, another one, or a failed run."""
+        """Decide the consequence of an attempt that ended: nothing, another one, or a failed run."""
         facts: dict[str, int | float | str] = {
             "folder": attempt.name,
             "attempt": attempt.number,
@@ -136,7 +136,7 @@ class _Dispatch:
             self.waiting.appendleft(replace(attempt, number=number, starved=count))
             return
         if not outcome.settled:
-            message = f"{attempt.name} crashed and is tried again: {outcome.reason}"
+            message = f"{attempt.name} crashed and is repeated: {outcome.reason}"
             self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
             self.waiting.appendleft(replace(attempt, number=number, last=number - attempt.starved == ATTEMPTS))
             return
@@ -151,7 +151,7 @@ class _Dispatch:
 
 
 def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
-    """What the backend offers. Raises RigError with every reason why it cannot do the plan."""
+    """The backend's offer. Raises RigError with every reason why it cannot execute the plan."""
     offered = backend.capabilities()
     if offered.reasons:
         raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(offered.reasons))
@@ -160,11 +160,13 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
         more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
-        raise RigError(f"backend {backend.name!r} cannot do the plan:" + "".join(lines) + more)
+        raise RigError(f"backend {backend.name!r} cannot execute the plan:" + "".join(lines) + more)
     pins = backend.pins()
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs.values()):
-        raise RigError(f"the plan was made for other digests than those of backend {backend.name!r}", hint="plan again")
+        raise RigError(
+            f"the plan was made for digests that differ from those of backend {backend.name!r}", hint="plan again"
+        )
     return offered
 
 
@@ -191,7 +193,7 @@ def _check_space(results: Results, needed_bytes: int) -> None:
     free = results.free_bytes()
     if free < needed_bytes + FULL_DISK_BYTES:
         raise RigError(
-            f"the runs need about {needed_bytes / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free",
+            f"the runs need about {needed_bytes / 1e6:.0f} MB of disk, but {free / 1e6:.0f} MB are free",
             where=str(results.path),
             hint="free some space, or give a folder on another disk with --results",
         )
@@ -202,5 +204,5 @@ def _tell_stop(events: EventSink, error: BaseException) -> None:
         message = f"stopped: {str(error) or 'interrupted'}"
         events(Event(Kind.RUNS_STOPPED, message, Level.ERROR))
     except OSError:
-        # The event log lies on the disk that is full: the error that is being raised says so.
+        # The event log is on the disk that is full: the error that is being raised says so.
         return

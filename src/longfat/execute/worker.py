@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker process does: it waits for calls, does them one after the other, and ends with its parent.
+"""The worker process: it waits for calls, executes them one after the other, and ends with its parent.
 
-Must not know what it is called for.
+Must not know the purpose of a call.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from longfat.parent import end_with_parent
 
 
 def serve(handle: str, parent: str) -> None:
-    """Do what comes through the socket with this number, until its other end closes or process ``parent`` ends.
+    """Execute calls from the socket with this number, until its other end closes or process ``parent`` ends.
 
-    SIGTERM ends a call as Ctrl-C would, so that it leaves nothing behind; the parent's death sends it too.
+    SIGTERM ends a call as Ctrl-C would, and the call leaves nothing behind; the parent's death sends SIGTERM too.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     end_with_parent(signal.SIGTERM)
     if os.getppid() != int(parent):
-        return  # it ended before this process could ask to be told
+        return  # it ended before this process could ask for the signal
     channel: Connection[tuple[Any, Exception | None], tuple[Callable[..., Any], tuple[object, ...]]]
     channel = Connection(int(handle))
     try:
@@ -45,6 +45,6 @@ def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tupl
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Stop what is going on, once: what cleans up after it is left in peace."""
+    """Stop the present call, once: its clean-up is not interrupted."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt

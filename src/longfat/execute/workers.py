@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker processes that runs are spread over: children of this process, or those of a Dask scheduler.
+"""The worker processes that execute runs: children of this process, or workers of a Dask scheduler.
 
 Owns how they are started, called and ended. Calls and results go through a socket pair of each child, which has no
 name: nobody else on the machine can send a call. Must not know what a run is.
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from longfat.errors import RigError
 
-STOP_S = 10.0  # how long a worker may take to end what it started
+STOP_S = 10.0  # time for a worker to end the programs that it started
 START = "import sys; sys.path[:] = sys.argv[3:]; from longfat.execute.worker import serve; serve(*sys.argv[1:3])"
 
 
@@ -50,9 +50,9 @@ class Workers(Protocol):
 def open_workers(jobs: int, scheduler: str | None) -> Iterator[Workers]:
     """``jobs`` processes on this machine, or those of an existing Dask scheduler.
 
-    ``scheduler`` is an address such as ``tcp://host:8786``, whose workers must see the same file system and
-    have ``longfat`` installed. Local workers end, with the calls they are at, when the block ends, and also when this
-    process does, however it ends. Raises RigError when a scheduler does not answer or has no workers.
+    ``scheduler`` is an address such as ``tcp://host:8786``, whose workers must see the same file system and have
+    ``longfat`` installed. Local workers end, with their present calls, when the block ends, and also when this process
+    does, however it ends. Raises RigError when a scheduler does not answer or has no workers.
     """
     if scheduler is not None:
         # Dask takes a second to import: only who asks for it pays for it.
@@ -74,7 +74,7 @@ class _Child:
     def __init__(self) -> None:
         self.channel, other = Pipe()
         try:
-            # A session of its own: Ctrl-C in a terminal is for the process that commands the workers.
+            # A separate session: Ctrl-C in a terminal is for the process that commands the workers.
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", START, str(other.fileno()), str(os.getpid()), *sys.path],
                 stdin=subprocess.DEVNULL,
@@ -88,7 +88,7 @@ class _Child:
             other.close()
 
     def end(self) -> None:
-        """Wait until the process has ended, with what it started."""
+        """Wait until the process has ended, with everything it started."""
         self.channel.close()
         try:
             self.process.wait(STOP_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and tables: what figures.yaml may ask for, one module for each kind, and how it is drawn.
+"""Figures and tables: the kinds that figures.yaml may use, one module for each, and how they are drawn.
 
 Importing the package registers every kind.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bars: the mean of a metric for each value of a factor, by series, with spread and n.
 
-Owns what the bars stand for and how they look.
+Owns the meaning of the bars and their look.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from longfat.metrics.quantities import Selection, measure, significant
 from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.syntax import Expression, parse_term
 
-FLOW = "flow"  # stands where a factor's name may: one series for each flow of the runs
-SUM = "sum"  # the row of stacked flows that stands for all of them
+FLOW = "flow"  # takes the place of a factor's name: one series for each flow of the runs
+SUM = "sum"  # the row of stacked flows that represents all of them
 CROWD = 20  # more values of x than this leave no room for a label each
 _NONE = math.nan  # a whisker that is not drawn
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
@@ -77,7 +77,7 @@ class Bars(Figure):
         return parse_term(self.of).metric
 
     def faults(self) -> Iterator[Finding]:
-        """What its keys do not allow beside each other."""
+        """The combinations of keys that are not allowed."""
         if self.series == FLOW and any(item.name == FLOW for item in parse_term(self.of).items):
             yield Finding(("of",), "is one flow, and series flow draws every flow; leave one out")
         if self.series == self.factor:
@@ -93,7 +93,7 @@ class Bars(Figure):
             yield Finding(("stacked",), "does not go with over")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in it is not in the study."""
+        """The names in it that the study lacks."""
         found = list(term_findings(self.of, "of", study))
         yield from found
         if not found:
@@ -169,7 +169,7 @@ def bars_data(spec: Bars, sources: Sources) -> FigureData:
         series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _named_first(sorted(flows), spec)]
         series += [(SUM, selection)] if spec.stacked else []
     elif spec.series:
-        # The lock is shuffled: series stand in an order of their own.
+        # The lock is shuffled: series are in a fixed order.
         values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
         series = [(value, selection.narrowed(spec.series, value)) for value in values]
     found: dict[tuple[Any, Any], Estimate] = {}
@@ -238,13 +238,13 @@ def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
         try:
             gain = percent_gain(one, base)
             bars.append(_bar(x, name, gain.n, gain.value, None, *gain.interval()))
-        except ValueError:  # the interval of what is divided by reaches zero: a mean without an interval
+        except ValueError:  # the interval of the divisor reaches zero: a mean without an interval
             bars.append(_bar(x, name, min(one.n, base.n), 100 * (one.value / base.value - 1), None, None, None))
     return bars
 
 
 def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """The flows on each other; whiskers are those of the lowest and of the sum."""
+    """The flows on each other; whiskers belong to the lowest and to the sum."""
     chosen = None if spec.highlight is None else base_value(spec.highlight)
     width = 0.6 if len(xs) <= CROWD else 0.9
     ground = dict.fromkeys(xs, 0.0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kind of figure is: its keys, what it takes from a study, and the registry of kinds.
+"""The base of every kind of figure: its keys, its use of a study, and the registry of kinds.
 
-A kind is one module of this package: a subclass of Figure whose first key is the kind's own name. It says what is wrong
-with it, gives its data as a table and draws that. Must not know the other kinds.
+A kind is one module of this package: a subclass of Figure whose first key is the kind's own name. It reports its
+faults, gives its data as a table and draws that. Must not know the other kinds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _parsed(given: str, parser: Callable[[str], object]) -> str:
 
 # A metric over chosen runs, such as `goodput[delay-9000, flow=stream1]`.
 TermText = Annotated[f.Text, AfterValidator(_syntax)]
-# Chosen runs, such as `delay-9000, standard, window=1 MiB`: what stands in a metric's brackets.
+# Chosen runs, such as `delay-9000, standard, window=1 MiB`: the items of a metric's brackets.
 RunsText = Annotated[f.Text, AfterValidator(_items)]
 
 
@@ -68,7 +68,7 @@ AxisText = Annotated[f.Text, AfterValidator(_axis)]
 
 @dataclass(frozen=True)
 class Sources:
-    """What figures are drawn from: a study with its dataset, and the plan that was run."""
+    """The sources of figures: a study with its dataset, and the plan that was run."""
 
     grounds: Grounds
     plan: Plan
@@ -84,7 +84,7 @@ OWN = ("title", "paper", "hypothesis", "marks", "part_of", "like")  # keys that 
 
 
 class Figure(Closed):
-    """What every figure has. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
+    """The keys of every figure. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
 
     kind: ClassVar[str]
     artifact: f.Name
@@ -107,15 +107,15 @@ class Figure(Closed):
         KINDS[alias] = cls
 
     def faults(self) -> Iterator[Finding]:
-        """What its keys do not allow beside each other, with places below the figure."""
+        """The combinations of keys that are not allowed, with places below the figure."""
         yield from ()
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in it is not in the study, with places below the figure."""
+        """The names in it that the study lacks, with places below the figure."""
         yield from ()
 
     def data(self, sources: Sources) -> FigureData:
-        """What it shows, as a table; without rows where there is no valid run."""
+        """Its data as a table; without rows where there is no valid run."""
         raise NotImplementedError
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
@@ -154,17 +154,17 @@ def chosen_runs(text: str, study: Study) -> Selection:
 
 
 def term_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """What in a term is not in the study."""
+    """The names in a term that the study lacks."""
     yield from _found(parse_term(text), text, key, study, 0)
 
 
 def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """What in a text of runs is not in the study."""
+    """The names in a text of runs that the study lacks."""
     yield from _found(_goodput(text), text, key, study, len("runs["))
 
 
 def _goodput(text: str) -> Term:
-    """Runs are those of a metric that takes a flow and nothing else."""
+    """Runs are chosen as for a metric that takes only a flow."""
     return Term("goodput", parse_items(text), 1)
 
 

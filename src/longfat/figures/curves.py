@@ -48,7 +48,7 @@ class Curves(Figure):
         return self
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What is wrong with its formulas."""
+        """The faults of its formulas."""
         for index, curve in enumerate(self.curves):
             try:
                 check_formula(self._at(curve, self.between[0]))

@@ -48,7 +48,7 @@ def _kind_of(given: Any) -> str:
 
 
 def _inherited(given: Any) -> Any:
-    """Each figure as plain data with what it takes from the one that it is ``like``."""
+    """Each figure as plain data, with the keys that it takes from the one that it is ``like``."""
     if not isinstance(given, list):
         return given
     known: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -72,7 +72,7 @@ AnyFigure = Annotated[_UNION, Discriminator(_kind_of), BeforeValidator(_one_kind
 
 
 class Coverage(Closed):
-    """How many artifacts and claims the paper has, so that the report can say how many are here."""
+    """The numbers of artifacts and claims in the paper, for the report's coverage."""
 
     artifacts: f.Count
     claims: f.Count
@@ -98,7 +98,7 @@ class FiguresDocument(Closed):
 
 
 def beyond_the_paper(artifact: str | None) -> bool:
-    """Whether an id is of a figure that asks what the paper does not."""
+    """Whether an id belongs to a figure that goes beyond the paper."""
     return artifact is not None and artifact.startswith(BEYOND)
 
 
@@ -141,7 +141,7 @@ class Catalogue:
     shows: Mapping[str, str]
 
     def shown(self, figures: Iterable[str]) -> int:
-        """How many of the paper's artifacts the figures of these ids show; what the paper does not have counts not."""
+        """The number of the paper's artifacts that the figures of these ids show; other artifacts do not count."""
         return len({self.shows[figure] for figure in figures if figure in self.shows})
 
 
@@ -160,5 +160,5 @@ def catalogue_of(source: Source) -> Catalogue:
 
 
 def _artifact(figure: Mapping[str, str]) -> str:
-    """The artifact of a figure as plain data, which stands under the name of its kind. Raises KeyError."""
+    """The artifact of a figure as plain data, which is under the name of its kind. Raises KeyError."""
     return next(figure[kind] for kind in KINDS if kind in figure) if set(KINDS) & set(figure) else figure["kind"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a figure of figures.yaml from the dataset, and saves it with its data beside it.
+"""Draws a figure of figures.yaml from the dataset, and saves it with its data next to it.
 
 Owns the files. No metric is defined here. Uncertainty and n are always
-shown; what the paper states is drawn as a dashed line where it is a number.
+shown; a number that the paper states is drawn as a dashed line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def draw(sources: Sources, spec: Spec) -> Drawing:
         if data.rows:
             spec.draw(figure, data, sources)
         else:
-            # Without data the axes have no scale on which the paper's marks could stand.
+            # Without data the axes have no scale for the paper's marks.
             empty(figure, _reason(sources, spec))
         return Drawing(spec.artifact, figure, data)
 

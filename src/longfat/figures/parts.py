@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every drawn figure is made of: its data, its title, the paper's numbers, the legend with its note.
+"""The parts of every drawn figure: its data, its title, the paper's numbers, the legend with its note.
 
 Owns the parts that the kinds of figures share. Knows no dataset.
 """
@@ -56,7 +56,7 @@ def in_unit(value: float, unit: str | None) -> float:
 
 @dataclass(frozen=True)
 class FigureData:
-    """What a figure shows, as a table: the text of its CSV file."""
+    """The data of a figure as a table: the text of its CSV file."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -83,7 +83,7 @@ def title(figure: Figure, text: str) -> None:
 
 
 def empty(figure: Figure, why: str) -> None:
-    """Axes that say why there is nothing on them."""
+    """Axes with the reason why they are empty."""
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
 
@@ -131,13 +131,13 @@ def _text(data: FigureData) -> list[list[str]]:
 
 
 def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int]:
-    """Characters that each column needs across, with the space beside them."""
+    """Width of each column in characters, with the space next to it."""
     columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
     return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
 
 
 def legend(figure: Figure, note: str | None, colours: Mapping[str, str] | None = None) -> None:
-    """One legend below all axes: each label once, then the ``colours`` by label, under a note on what is drawn."""
+    """One legend below all axes: each label once, then the ``colours`` by label, under a note on the drawing."""
     found: dict[str, Any] = {label: Patch(color=colour) for label, colour in (colours or {}).items()}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -154,9 +154,9 @@ def counted(counts: Collection[int], elsewhere: str = "") -> str:
 
 
 def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
-    """Stated numbers as dashed lines in all axes; the label of a value of y stands right of the last.
+    """Stated numbers as dashed lines in all axes; the label of a value of y is to the right of the last.
 
-    ``name`` is what the legend calls them.
+    ``name`` is their name in the legend.
     """
     for mark in marks:
         for axes in panels:
@@ -174,7 +174,7 @@ def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None
 
 
 def label_side(value: float, all_values: Sequence[float]) -> str:
-    """Where the label of a line stands: away from the label of one so near that both would overlap."""
+    """The side of a line's label: away from the label of another line that would overlap."""
     near = [other for other in all_values if 0 < abs(other - value) < _NEAR * max(map(abs, all_values))]
     if not near:
         return "center"

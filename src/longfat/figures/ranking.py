@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rankings: the values of a factor from the best to the worst. The rule is that of ``longfat.relations.ranking``."""
+"""Rankings: the values of a factor from the best to the worst. The rule is in ``longfat.relations.ranking``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from longfat.relations.syntax import Expression, parse_term
 
 
 class Ranking(Figure):
-    """The values of a factor from the best to the worst, beside the order that the paper gives."""
+    """The values of a factor from the best to the worst, next to the paper's order."""
 
     artifact: f.Name = Field(alias="ranking")
     of: TermText = Field(description="what the order goes by")
@@ -43,12 +43,12 @@ class Ranking(Figure):
     expected: tuple[f.FactorValue, ...] = Field((), description="the paper's order, best first")
 
     def faults(self) -> Iterator[Finding]:
-        """What its keys do not allow beside each other."""
+        """The combinations of keys that are not allowed."""
         if len(set(self.expected)) < len(self.expected):
             yield Finding(("expected",), "names a value twice")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in it is not in the study."""
+        """The names in it that the study lacks."""
         found = [*term_findings(self.of, "of", study), *term_findings(self.then, "then", study)]
         yield from found
         if found:
@@ -85,7 +85,7 @@ class Ranking(Figure):
 def ranking_data(spec: Ranking, sources: Sources) -> FigureData:
     """Rank, value, both quantities with their deviation, n, and the rank in the paper.
 
-    Values that cannot be ranked stand last, without a rank; no rows when none can be.
+    Values that cannot be ranked come last, without a rank; no rows when none can be.
     """
     dataset = sources.grounds.dataset
     first, second = chosen(spec.of, sources.study), chosen(spec.then, sources.study)

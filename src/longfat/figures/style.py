@@ -38,10 +38,10 @@ _ALGORITHMS = {
     "ctcp-losswindow": (_BLACK, "*"),
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
-OTHERS = len(_OTHERS)  # that many names of no algorithm can be told apart by colour
+OTHERS = len(_OTHERS)  # number of names that are not algorithms and can be distinguished by colour
 DASHES = ("-", "--", ":")
 _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b2182b")
-SINGLE = "#3d6d99"  # where there is nothing to tell apart
+SINGLE = "#3d6d99"  # where there is nothing to distinguish
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
 PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}
 PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
@@ -64,21 +64,21 @@ SETTINGS: Any = {
 
 
 def look(name: str, place: int = 0) -> tuple[str, str]:
-    """Colour and marker of an algorithm; ``place`` picks one for a name that is no algorithm."""
+    """Colour and marker of an algorithm; ``place`` picks one for a name that is not an algorithm."""
     return _ALGORITHMS.get(name, _OTHERS[place % len(_OTHERS)])
 
 
 def order(name: str) -> tuple[int, str]:
-    """Where an algorithm's series stands among others: the classic first, unknown names last by alphabet."""
+    """The position of an algorithm's series among others: the classic first, unknown names last by alphabet."""
     known = list(_ALGORITHMS)
     return (known.index(name) if name in known else len(known), name)
 
 
 def flow_colours(names: Sequence[str]) -> list[str]:
-    """Colours of the flows of one run, by what the legend calls them.
+    """Colours of the flows of one run, by their names in the legend.
 
-    A flow that is called by its algorithm has the algorithm's colour, unless two would have the same; all else
-    takes colours that no algorithm of the papers has.
+    A flow with the name of its algorithm has the algorithm's colour, unless two would have the same; all others have
+    colours that no algorithm of the papers has.
     """
     known = [_ALGORITHMS.get(name.lower().removesuffix(" tcp"), (None,))[0] for name in names]
     spare = iter([colour for colour in _FLOWS if colour not in known])
@@ -88,6 +88,6 @@ def flow_colours(names: Sequence[str]) -> list[str]:
 
 
 def pale(colour: str, part: float = 0.6) -> str:
-    """The colour with that part of white, for what stands back behind a highlighted value."""
+    """The colour mixed with that share of white, for series behind a highlighted value."""
     red, green, blue = (1 - (1 - channel) * (1 - part) for channel in colors.to_rgb(colour))
     return colors.to_hex((red, green, blue))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: of texts, numbers and computed or measured cells; or a table of the paper, ours beside it."""
+"""Tables: of texts, numbers and computed or measured cells; or a table of the paper, with ours next to it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Cell = Annotated[
 
 
 def _beside(given: str, info: ValidationInfo) -> str:
-    """The path of a file beside the document, whose folder is in the context."""
+    """The path of a file next to the document, whose folder is in the context."""
     folder = (info.context or {}).get("folder")
     return str(FilePath(folder) / given) if folder else given
 
@@ -80,7 +80,7 @@ class Table(Figure):
             yield Finding(("columns",), "with `file` each heading needs what stands below it, as HEADING: TEXT")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What is wrong with its file, and what in its expressions is not in the study."""
+        """The faults of its file, and the names in its expressions that the study lacks."""
         for i, row in enumerate(self.rows):
             for j, cell in enumerate(row):
                 if isinstance(cell, Expression):
@@ -98,7 +98,7 @@ class Table(Figure):
                 yield Finding(("rows", number), message)
 
     def _column_findings(self, heading: str, below: Cell, rows: Iterable[Row], study: Study) -> Iterator[Finding]:
-        """What is wrong with what stands below a heading, at its row of the file."""
+        """The faults of a heading's template, at its row of the file."""
         place = ("columns", heading)
         for row in rows:
             try:
@@ -128,7 +128,7 @@ class Table(Figure):
 
     @property
     def _below(self) -> Mapping[str, Cell]:
-        """What stands below each heading, if a file has the rows."""
+        """The template of each heading, if a file has the rows."""
         return self.columns if isinstance(self.columns, dict) else {}
 
     def expressions(self) -> Iterator[Node]:
@@ -150,7 +150,7 @@ class Table(Figure):
 
 
 def _filled(below: Cell, row: Row) -> Cell:
-    """What stands in a row below a heading; a dash where the row has nothing that an expression asks for."""
+    """The cell of a row below a heading; a dash where the row lacks a field that an expression needs."""
     if not isinstance(below, Expression):
         return row.filled(str(below))
     if row.lacks(below.of):
@@ -159,7 +159,7 @@ def _filled(below: Cell, row: Row) -> Cell:
 
 
 class PaperTable(Figure):
-    """A table of the paper from its CSV file, with what was measured beside each cell.
+    """A table of the paper from its CSV file, with the measured value next to each cell.
 
     By default a row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
     """
@@ -177,7 +177,7 @@ class PaperTable(Figure):
         return tuple(read_cells(FilePath(self.file)))
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What is wrong with the file, and what in its expressions is not in the study."""
+        """The faults of the file, and the names in its expressions that the study lacks."""
         try:
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
@@ -203,7 +203,7 @@ class PaperTable(Figure):
         return FigureData((self.heading or "", *headings), tuple(shown))
 
     def _column(self, cell: PaperCell) -> str:
-        """The heading of the column in which a cell stands."""
+        """The heading of a cell's column."""
         return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
     def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
@@ -223,7 +223,7 @@ class PaperTable(Figure):
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
-    """What in an expression is not in the study, ``before`` that the row of the file it is from."""
+    """The names in an expression that the study lacks, after ``before``, the row of the file that it is from."""
     try:
         check_expression(parse_expression(text), study)
     except RelationError as error:
@@ -231,7 +231,7 @@ def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str
 
 
 def _shown(cell: Any, sources: Sources) -> object:
-    """What stands in a cell; of a metric the mean, its deviation and n, or a dash where there is no value."""
+    """The text of a cell; for a metric the mean, its deviation and n, or a dash where there is no value."""
     if not isinstance(cell, Expression):
         return cell
     expression = parse_expression(cell.of)
@@ -245,7 +245,7 @@ def _shown(cell: Any, sources: Sources) -> object:
 
 
 def _number(value: float, digits: int) -> str:
-    """So many digits behind the point; a number too small for them has as many that count."""
+    """The number with this many decimals; a number too small for them has as many significant digits."""
     if value == 0 or abs(value) >= 10**-digits:
         return f"{value:.{digits}f}"
     if abs(value) >= SMALL:

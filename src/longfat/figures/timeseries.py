@@ -69,9 +69,9 @@ RUN_ID_DIGITS = 16  # of a run_id in a CSV file, where it stands in every line
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput are read from captures, RTTs are those of pings, and all else comes from the samples
-    of the sending sockets. Of a flow with several connections a window is that of the first, and goodput that of all.
-    Goodput may be of UDP traffic too: that of whole packets at its receiver.
+    Outstanding data and throughput are read from captures, RTTs from pings, and everything else from the samples of the
+    sending sockets. For a flow with several connections, a window is that of the first, and goodput the sum of all.
+    Goodput may also be that of UDP traffic, of whole packets at its receiver.
     """
 
     artifact: f.Name = Field(alias="timeseries")
@@ -91,7 +91,7 @@ class TimeSeries(Figure):
     labels: Labels | None = Field(None, description="default: time, and what is drawn with its unit")
 
     def faults(self) -> Iterator[Finding]:
-        """What its keys do not allow beside each other."""
+        """The combinations of keys that are not allowed."""
         if self.unit and self.what != "throughput":
             yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
         if self.interval and self.what != "goodput":
@@ -109,7 +109,7 @@ class TimeSeries(Figure):
         return self.what in ("outstanding", "throughput")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in it is not in the study."""
+        """The names in it that the study lacks."""
         found = list(runs_findings(self.runs, "runs", study))
         if not found:
             selection = chosen_runs(self.runs, study)
@@ -174,7 +174,7 @@ def _sampled(spec: TimeSeries, selection: Selection, experiment: SweptExperiment
 
 
 def _ambiguous(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A curve that stands for several points of the sweep."""
+    """A curve that represents several points of the sweep."""
     held = [name for name in (spec.panels, spec.series) if name]
     points = [
         point
@@ -233,7 +233,7 @@ def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:
             axes.set_title(f"{spec.panels.replace('_', ' ')} = {tick(panel)}", fontsize=9)
     label_axes(drawn[0], spec.axes_labels)
     spec.mark(list(drawn))
-    drawn[0].set_ylim(bottom=0)  # after the marks: from here on the axis no longer follows what is drawn
+    drawn[0].set_ylim(bottom=0)  # after the marks: from here on the axis no longer follows the data
     legend(figure, _note(curves))
 
 
@@ -301,7 +301,7 @@ def _cut(series: Series, spec: TimeSeries) -> Series:
 
 
 def _curves(spec: TimeSeries, data: FigureData) -> dict[tuple[Any, Any], _Points]:
-    """Points of each repetition by panel and by what tells curves apart: a factor's value, a flow, a window."""
+    """Points of each repetition by panel and by the name of the curve: a factor's value, a flow, a window."""
     places = {name: data.columns.index(name) for name in data.columns}
     apart = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
     curves: dict[tuple[Any, Any], _Points] = {}

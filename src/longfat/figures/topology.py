@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of an experiment as a drawing: hosts, routers, what each interface does, and who sends to whom.
+"""The network of an experiment as a drawing: hosts, routers, the settings of each interface, and the flows.
 
 Owns the layout, from the senders on the left to the receivers on the right. Everything is read from the plan.
 """
@@ -32,19 +32,19 @@ _BOX = (1.36, 0.7)  # of a host, in inches; all lengths below are inches too
 _BOX_LETTERS = 26  # of its small text in one line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
-_GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of what stands there
+_GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of the text there
 _BEHIND: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 _SMALL: Any = {"fontsize": 6.5, "color": style.SOFT, "linespacing": 1.25}
 
 
 class Topology(Figure):
-    """The network of an experiment: its hosts, its routers, and what each interface does."""
+    """The network of an experiment: its hosts, its routers, and the settings of each interface."""
 
     artifact: f.Name = Field(alias="topology")
     experiment: f.ExperimentId
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """What in it is not in the study."""
+        """The names in it that the study lacks."""
         known = [experiment.id for experiment in study.experiments]
         if self.experiment not in known:
             yield Finding(("experiment",), *unknown("experiment", self.experiment, known))
@@ -132,7 +132,7 @@ def _shape(spec: RunSpec) -> Any:
 
 
 def _columns(spec: RunSpec) -> dict[str, int]:
-    """Each node's column: its number of links from the senders; receivers stand in the last."""
+    """Each node's column: its number of links from the senders; receivers are in the last."""
     columns = {node.name: 0 for node in spec.nodes if node.role == "sender"}
     while True:
         reached = {
@@ -194,7 +194,7 @@ def _draw_link(
     places: Mapping[str, tuple[float, float]],
     roles: Mapping[str, str],
 ) -> None:
-    """A line with the MTU on it; what a router's port does stands above it, or below on the way back."""
+    """A line with the MTU on it; a router's port is described above it, or below on the way back."""
     (x, y), (end_x, end_y) = places[near[0].node], places[far[0].node]
     axes.plot([x, end_x], [y, end_y], color=style.LINE, lw=1.2, zorder=1)
     left = x + (_ROUTER if roles[near[0].node] == "router" else _BOX)[0] / 2
@@ -234,7 +234,7 @@ def _flow_words(flows: Sequence[SentOverTcp]) -> str:
 
 
 def _words(port: Sequence[Port]) -> str:
-    """What an interface does with the packets that it sends; nothing when it just passes them on."""
+    """The treatment of the packets that an interface sends; empty when it just passes them on."""
     egress = port[0].egress
     if egress.rate_bps is None and not egress.delay_us:
         return ""

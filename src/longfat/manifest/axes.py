@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a sweep: its factors, their values, what follows from them and what is left out.
+"""The closed models of a sweep: its factors, their values, derived values and exclusions.
 
 Owns their shape; ``longfat.manifest.sweep`` expands them.
 """
@@ -18,20 +18,20 @@ class Exclusion(Closed):
     """Points of a sweep that are left out, with the reason."""
 
     when: dict[f.FactorName, f.FactorValue] = Field(min_length=1, description="factor values that must all match")
-    reason: f.Text = Field(description="why, for the report")
+    reason: f.Text = Field(description="the reason, for the report")
 
 
 class Record(Closed):
-    """A factor's value that is a record of its own; the factor's value is its name."""
+    """A factor's value that is an inline record; the factor's value is its name."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
 
-    name: f.Text = Field(description="what the factor is at this value")
+    name: f.Text = Field(description="value of the factor at this level")
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All that it has beside its name."""
+        """All its fields except the name."""
         return dict(self.__pydantic_extra__)
 
 
@@ -52,8 +52,8 @@ class Sweep(Closed):
     ] = Field(
         default={},
         alias="zip",
-        description="lists of equal length, side by side, or a list of such mappings, each an axis of its own; a list "
-        "that nothing refers to names the rows",
+        description="lists of equal length, read in parallel, or a list of such mappings, each a separate axis; a "
+        "list that nothing refers to names the rows",
     )
     derived: dict[f.FactorName, f.Text] = Field(
         default={}, description="values that follow from the factors and the path, each by its formula"

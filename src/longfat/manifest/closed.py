@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all models of a manifest and of what is read beside it. Owns what closed means, and nothing else."""
+"""The base of all models of a manifest and of the files next to it. Owns the meaning of closed, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of format 1 as one of format 2: what it repeats is hoisted into paths, stacks, defaults and ``like``.
+"""Converts a study of format 1 to format 2: repetitions are hoisted into paths, stacks, defaults and ``like``.
 
-Owns that rewriting. A study of format 1 is one of format 2 but for the number and its lists of artifacts, so that
-whoever calls this can compare the runs of both. Comments stay above their keys, the text beside the experiments stays.
+Owns that rewriting. A study of format 1 differs from format 2 only in the number and its lists of artifacts, so a
+caller can compare the runs of both. Comments stay above their keys, and the text outside the experiments stays.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from longfat.manifest.rewrite import rewritten
 from longfat.manifest.source import Source
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
-# What a key is where it is left out, for experiments that differ in it from the new default.
+# The value of a key that is left out, for experiments that differ in it from the new default.
 _UNSAID: Mapping[str, Any] = {"repetitions": 1, "memory": None, "kernel": None}
 _UNPROBED: Mapping[str, Any] = {"sockets": "100 ms", "queues": "100 ms", "capture": [], "capture_loss": 0, "ping": None}
 _UNSAID_OF_FLOWS: Mapping[str, Any] = {"from": "", "to": "", "duration": "", "start_jitter": "0 s"}
-# What an experiment writes to have none of what the one that it is like has.
+# The text with which an experiment drops a key of the one that it is like.
 _NOTHING: Mapping[str, Any] = {"sweep": {}, "drops": [], "web": [], "udp": [], "flows": [], "pairs_with": None}
-_MOST_OVERLAID = 2  # keys in which an experiment may differ from a path and still be said to use it
+_MOST_OVERLAID = 2  # keys in which an experiment may differ from a path and still use it
 _LEAST_SAVED = 3  # lines for which a reader is sent to another experiment
 
 # An experiment's list of artifacts, on one line or on several.
@@ -119,7 +119,7 @@ def _renamed(raw: Any, names: Mapping[str, str]) -> Any:
 
 
 def _take_paths(entries: list[Entry], taken: set[str]) -> dict[str, Entry]:
-    """Give the topologies that experiments share a name, and leave with each what it has of its own."""
+    """Name the topologies that experiments share, and leave each with its differences."""
     shared: list[Entry] = []
     for entry in entries:
         if not any(references(entry["topology"])) and entry["topology"] not in shared:
@@ -141,18 +141,18 @@ def _take_paths(entries: list[Entry], taken: set[str]) -> dict[str, Entry]:
 
 
 def _uses(entries: list[Entry], shared: list[Entry]) -> Iterator[tuple[int, Entry] | None]:
-    """For each experiment the shared topology that is next to its own, and in what it differs from that."""
+    """For each experiment the shared topology that is nearest to its own, and the differences from it."""
     for entry in entries:
         sweep = entry.get("sweep", {})
         found = [(at, own) for at, one in enumerate(shared) if (own := _overlay(one, entry["topology"])) is not None]
         best = min(found, default=None, key=lambda one: len(one[1]))
-        # What an experiment with a factor of that name calls its path is not one of format 2.
+        # The path of an experiment with a factor of that name is not a path of format 2.
         named = "path" in {**sweep.get("product", {}), **sweep.get("zip", {})}
         yield best if best and len(best[1]) <= _MOST_OVERLAID and not named else None
 
 
 def _overlay(low: Entry, high: Entry) -> Entry | None:
-    """What is to be laid over ``low`` so that it becomes ``high``; None where nothing does that."""
+    """The mapping that turns ``low`` into ``high`` when laid over it; None where none does."""
     if low["kind"] != high["kind"] or not set(low) <= set(high):
         return None
     own = {key: value for key, value in high.items() if low.get(key) != value}
@@ -161,7 +161,7 @@ def _overlay(low: Entry, high: Entry) -> Entry | None:
 
 
 def _path_name(topology: Entry, taken: set[str]) -> str:
-    """A name from rate and round-trip time; whoever knows the paper finds a better one."""
+    """A name from rate and round-trip time; a reader of the paper can find a better one."""
     parts = [str(topology[key]) for key in ("rate", "rtt") if key in topology]
     name = re.sub(r"[^a-z0-9.-]", "", "-".join([*parts]).lower().replace("bit/s", ""))
     return next(one for one in (name, *(f"{name}-{number}" for number in range(2, 999))) if one not in taken)
@@ -211,7 +211,7 @@ def _take_flow_keys(flows: list[Entry]) -> Entry:
 
 
 def _take_like(entries: list[Entry], defaults: Entry) -> list[Entry]:
-    """Each experiment by what it has that an earlier one has not, where that is much shorter."""
+    """Each experiment by its differences from an earlier one, where that is much shorter."""
     result: list[Entry] = []
     for index, entry in enumerate(entries):
         best, length = entry, len(emitted(entry)) - _LEAST_SAVED + 1
@@ -256,7 +256,7 @@ def _same(data: Entry, entry: Entry) -> bool:
 
 
 def _part(low: Any, high: Any) -> Any:
-    """What of ``high`` is not in ``low``; None where ``low`` has what ``high`` has not."""
+    """The part of ``high`` that is not in ``low``; None where ``low`` has keys that ``high`` lacks."""
     if not (isinstance(low, dict) and isinstance(high, dict)) or "kind" in high:
         return high
     if not set(low) <= set(high):
@@ -270,7 +270,7 @@ def _part(low: Any, high: Any) -> Any:
 def factors_in_use(documents: Iterable[Any], factors: set[str]) -> dict[str, set[str]]:
     """The factors that claims and figures name, by the id of the experiment that they name them for, ``""`` for all.
 
-    What a mapping names is meant for the experiments that it names anywhere in it.
+    The factors in a mapping belong to the experiments that it names anywhere.
     """
     used: dict[str, set[str]] = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain data as YAML of the kind that people write: short mappings and lists on one line, the others line by line.
 
-Owns layout and quoting. It must not know what the keys mean.
+Owns layout and quoting. It must not know the meaning of the keys.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from longfat.manifest.names import Path
 
 WIDTH = 120
-# Texts that need no quotes: on a line with others, and with a line of their own.
+# Texts that need no quotes: on a line with others, and on a separate line.
 _PLAIN = re.compile(r"[A-Za-z0-9_/]([^\x00-\x1f:#,\[\]{}\x7f]*[^\s:#,\[\]{}\x00-\x1f\x7f])?")
 _ALONE = re.compile(r"(?!.*(: | #))[A-Za-z0-9_/]([^\x00-\x1f{}\x7f]*[^\s:{}\x00-\x1f\x7f])?")
 _OTHER_TYPE = re.compile(r"true|false|null|[-+]?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 
 
 class Lines(list[str]):
-    """Texts of which each has a line of its own, however short they are."""
+    """Texts that are each written on a separate line, however short they are."""
 
 
 def emitted(data: Any, indent: int = 0, comments: Mapping[Path, Iterable[str]] | None = None) -> list[str]:
@@ -40,7 +40,7 @@ def entry(data: Mapping[str, Any], comments: Mapping[Path, Iterable[str]]) -> li
 
 
 def scalar(value: Any, plain: re.Pattern[str] = _PLAIN) -> str:
-    """A single value as it stands in YAML, quoted where it would be read as something else."""
+    """A single value as YAML, quoted where it would be read as something else."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -94,7 +94,7 @@ def _entry(head: str, value: Any, indent: int, path: Path, comments: Mapping[Pat
 
 
 def _is_row(head: str, items: list[Any], indent: int) -> bool:
-    """Whether items go on beside each other: single values, and the cells of a table's row."""
+    """Whether items are written on one line: single values, and the cells of a table's row."""
     if head.endswith("- "):
         return all(len(inline(item)) <= WIDTH - indent - 3 for item in items)
     return not any(isinstance(item, dict | list) for item in items)

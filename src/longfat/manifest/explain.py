@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wording of what pydantic found: value given, values allowed, nearest match.
+"""The wording of pydantic's errors: given value, allowed values, nearest match.
 
 Owns the translation of validation errors into findings. It must not validate anything itself.
 """
@@ -48,7 +48,7 @@ def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Find
     if kind == "topology":
         return _topology(path, given)
     if kind == "missing":
-        return Finding(path, "is required here and missing")
+        return Finding(path, "is required here but missing")
     if kind in _SHAPES:
         return Finding(path, f"{shown(given)} is not {_SHAPES[kind]}")
     if kind == "literal_error":
@@ -72,7 +72,7 @@ def _topology(path: Path, given: object) -> Finding:
     if not isinstance(given, dict):
         return Finding(path, f"{shown(given)} is not {_SHAPES['dict_type']}")
     if "kind" not in given:
-        return Finding((*path, "kind"), f"is required here and missing; allowed: {', '.join(TOPOLOGIES)}")
+        return Finding((*path, "kind"), f"is required here but missing; allowed: {', '.join(TOPOLOGIES)}")
     return Finding((*path, "kind"), *unknown("topology", given["kind"], TOPOLOGIES))
 
 
@@ -107,7 +107,7 @@ def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | No
 
 
 def _options(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The node itself, or all alternatives it stands for."""
+    """The node itself, or all its alternatives."""
     if "$ref" in node:
         yield from _options(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
         return

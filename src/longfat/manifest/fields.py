@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Field types of the manifest: quantities with bounds, names, scalars, sysctls.
 
-Owns the checks that need nothing but the value itself and the names that surround it. It must not read
+Owns the checks that need only the value itself and the names that surround it. It must not read
 files or look at other fields.
 """
 
@@ -39,7 +39,7 @@ _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 
 
 def fault(message: str, hint: str | None = None) -> PydanticCustomError:
-    """A pydantic error that carries message and hint of our own."""
+    """A pydantic error that carries our own message and hint."""
     return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint})
 
 
@@ -88,7 +88,7 @@ class Within:
 
 @dataclass(frozen=True, eq=False)
 class _Check:
-    """A check of a text, and the keys of JSON Schema that say the same."""
+    """A check of a text, and the equivalent keys of JSON Schema."""
 
     function: Callable[[str], str]
     keys: Mapping[str, Any]
@@ -106,7 +106,7 @@ def _matching(pattern: re.Pattern[str], what: str) -> _Check:
             raise fault(f"{shown(given)} is not {what}")
         return given
 
-    # JSON Schema's expressions know no flags; what a text needs is one sign that is no space.
+    # JSON Schema's expressions know no flags; a text needs one character that is not a space.
     return _Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
 
 
@@ -177,7 +177,7 @@ Length = Annotated[Duration, Within("1 us", "3600 s")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
 OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
-# Half of what setsockopt(SO_RCVBUF) can take: the kernel doubles what it is given, in an int.
+# Half of the maximum of setsockopt(SO_RCVBUF): the kernel doubles the given value, in an int.
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
 Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
 # Of less than its header iperf2 makes a whole block of 1 MiB.

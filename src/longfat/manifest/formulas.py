@@ -58,7 +58,7 @@ _KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
 
 
 class FormulaError(Exception):
-    """What is wrong with a formula, and at which column of its text (from 1)."""
+    """The fault of a formula, with the column of its text (from 1)."""
 
     def __init__(self, message: str, column: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class Formula:
         """The value as a manifest has it: a number, or the text of a quantity.
 
         ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
-        dimensions do not fit, or a quantity is no whole number of its base unit.
+        dimensions do not match, or a quantity is not a whole number of its base unit.
         """
         amount = _evaluate(self._tree, value_of)
         if amount.dimension == (0, 0):
@@ -118,7 +118,7 @@ class Formula:
                 continue
             whole, unit = amount.value / base, next(iter(kind.units))
             if whole < 0:
-                raise FormulaError(f"the result is negative; {kind.dimension} is 0 or more", 1)
+                raise FormulaError(f"the result is negative; {kind.dimension} must be 0 or more", 1)
             if whole.denominator != 1:
                 hint = f"round(... / 1 {unit}) * 1 {unit} is one"
                 raise FormulaError(f"the result is not a whole number of {unit}; values are never rounded", 1, hint)
@@ -134,7 +134,7 @@ def _parser() -> Lark:
 
 def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
     if isinstance(error, UnexpectedCharacters):
-        return FormulaError(f"{error.char!r} cannot stand in a formula", error.column)
+        return FormulaError(f"{error.char!r} is not allowed in a formula", error.column)
     column = len(text) + 1 if isinstance(error, UnexpectedEOF) else error.column
     accepted: set[str] = set()
     given = "the end"
@@ -168,7 +168,7 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
 
 
 def _tree(child: Tree[Token] | Token) -> Tree[Token]:
-    assert isinstance(child, Tree)  # tokens stand in leaves only
+    assert isinstance(child, Tree)  # tokens are only in leaves
     return child
 
 
@@ -185,7 +185,7 @@ def _quantity(text: str, column: int) -> Amount:
 def _alike(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
     for part in parts[1:]:
         if part.dimension != parts[0].dimension:
-            raise FormulaError(f"{what} needs amounts of one kind, and these are {parts[0]} and {part}", column)
+            raise FormulaError(f"{what} needs amounts of one kind, but these are {parts[0]} and {part}", column)
     return parts[0].dimension
 
 
@@ -233,9 +233,9 @@ def _call(name: str, arguments: list[Amount], column: int) -> Amount:
         values = [argument.value for argument in arguments]
         return Amount(min(values) if name == "min" else max(values), dimension)
     if len(arguments) != 1:
-        raise FormulaError(f"{name} takes one number, and there are {len(arguments)}", column)
+        raise FormulaError(f"{name} takes one number, but {len(arguments)} are given", column)
     if arguments[0].dimension != (0, 0):
-        raise FormulaError(f"{name} takes a number, and this is {arguments[0]}", column, "divide by a unit, / 1 B")
+        raise FormulaError(f"{name} takes a number, but this is {arguments[0]}", column, "divide by a unit, / 1 B")
     value = arguments[0].value
     if name == "round":
         return Amount(Fraction(math.floor(value + Fraction(1, 2))))

@@ -22,7 +22,7 @@ def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]
         where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
         message = (
             f"{swept.repetitions} repetitions of experiment {swept.id!r} repeat nothing{where}: no draw of a seed "
-            "differs between them, and what is the same to the byte counts once"
+            "differs between them, and runs that are equal to the byte count once"
         )
         hint = f"start_jitter of a flow, web traffic, capture_loss, a RED queue and {drawing} draw; or leave one"
         yield Finding(("repetitions",), message, hint)

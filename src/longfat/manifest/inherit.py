@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments as written and as they are once ``defaults`` and ``like`` are laid under them.
 
-Owns that laying, and the memory of where in the file each part stands. It must not know what the keys mean, but for
-``path`` and ``topology``, of which one replaces the other.
+Owns this merging, and the place of each part in the file. It must not know the meaning of the keys, except ``path`` and
+``topology``, of which one replaces the other.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ MERGED = ("topology", "hosts", "probes")  # laid over key by key; any other key 
 
 @dataclass(frozen=True)
 class Placed:
-    """Plain data with the places in the file of its parts; a part without one stands below the part that has it."""
+    """Plain data with the places of its parts in the file; a part without a place is below the part that has one."""
 
     data: dict[str, Any]
     places: Mapping[Path, Path]
 
     def place(self, path: Path) -> Path:
-        """Where a path of the data stands in the file."""
+        """The place of a path of the data in the file."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.places:
                 return (*self.places[path[:length]], *path[length:])
         return path
 
     def part(self, path: Path) -> dict[Path, Path]:
-        """The places of a part of the data and of what is below it."""
+        """The places of a part of the data and of everything below it."""
         below = {one: at for one, at in self.places.items() if one[: len(path)] == path}
         return {path: self.place(path), **below}
 
@@ -39,7 +39,7 @@ class Placed:
 def laid_over(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Placed:
     """One mapping over another: ``merged`` keys key by key, at any depth, all other keys whole.
 
-    A mapping with a ``kind`` of its own is whole, and replaces what is below it.
+    A mapping with a ``kind`` is complete, and replaces the mapping below it.
     """
     places: dict[Path, Path] = {(): over.place(())}
 
@@ -70,7 +70,7 @@ def laid_over(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> P
 
 
 def inherited(raws: list[Any], defaults: Any) -> tuple[list[Placed | None], list[Finding]]:
-    """Each experiment with what it takes from ``defaults`` and from an earlier one; None where it is no mapping."""
+    """Each experiment with the keys from ``defaults`` and from an earlier one; None where it is not a mapping."""
     findings: list[Finding] = []
     result: list[Placed | None] = []
     named: dict[str, Placed] = {}
@@ -116,12 +116,12 @@ def _with_flows(own: Placed, defaults: Mapping[str, Any]) -> Placed:
 def _network_faults(raw: Mapping[str, Any]) -> Iterator[Finding]:
     topology = raw.get("topology")
     if "path" in raw and isinstance(topology, dict) and "kind" in topology:
-        message = f"{shown(topology['kind'])} makes this a whole topology, and there is a path"
-        yield Finding(("topology", "kind"), message, "give either, or leave `kind` out")
+        message = f"{shown(topology['kind'])} makes this a whole topology, but a path is given too"
+        yield Finding(("topology", "kind"), message, "give one of them, or leave `kind` out")
 
 
 def _without_replaced(base: Placed, raw: Mapping[str, Any]) -> Placed:
-    """The base without what its heir replaces by other means: a path by a whole topology, and the other way round."""
+    """The base without the key that its heir replaces by another: a path by a whole topology, or the reverse."""
     topology, below = raw.get("topology"), base.data.get("topology")
     gone = ["like"]
     if isinstance(topology, dict) and "kind" in topology:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that need more than one key: of an experiment at one point of its sweep.
 
-Owns what the closed models cannot see by themselves. It must not change what it checks.
+Owns the checks that the closed models cannot make by themselves. It must not change its input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longfat.units import Duration
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
-    """What is wrong among the keys of an experiment whose single values are all right."""
+    """The faults among the keys of an experiment whose single values are all valid."""
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
@@ -60,7 +60,7 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     for index, flow in enumerate(experiment.flows):
         for key, window in (("window", flow.window), ("send_window", flow.send_window)):
             if window and settings.window_meaning == "effective" and window.value % 2:
-                message = f"{window} cannot be halved, and an effective window is requested by its half"
+                message = f"{window} cannot be halved, but an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
 
 
@@ -121,10 +121,10 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:
-            message = f"has {count} delays, and there are {wanted} receivers; give one for each"
+            message = f"has {count} delays for {wanted} receivers; give one for each"
             yield Finding(("topology", "further_delays"), message)
         if topology.reverse_queue:
-            message = "does not go with reverse_queue: the delay element has one link to all receivers then"
+            message = "cannot be combined with reverse_queue: the delay element then has one link to all receivers"
             yield Finding(("topology", "further_delays"), message)
 
 
@@ -145,7 +145,7 @@ def drop_findings(experiment: Experiment) -> list[Finding]:
     if isinstance(topology, Direct):
         return [Finding(("drops",), "topology 'direct' has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:
-        message = f"drops need a single receiver, and there are {topology.receivers}"
+        message = f"drops need a single receiver, but there are {topology.receivers}"
         return [Finding(("drops",), message)]
     end = Duration(max(traffic.start.value + traffic.duration.value for traffic in experiment.traffic))
     return [

@@ -88,7 +88,7 @@ def _refuse_format_1(source: Source) -> None:
 
 
 def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
-    """The study, or None with what is wrong; each part is checked whatever became of the others."""
+    """The study, or None with the problems; each part is checked whatever the result of the others."""
     head = {key: value for key, value in data.items() if key != "experiments"}
     header, findings = _validated(Header, head, {}, within=Document)
     raws = data.get("experiments")
@@ -132,7 +132,7 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 
 
 class _Around:
-    """What an experiment needs of the rest of the study, as far as that is right."""
+    """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         raw = data.get("algorithms")
@@ -150,7 +150,7 @@ class _Around:
         self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The names that the fields of an experiment may refer to; None where they cannot be told."""
+        """The names that the fields of an experiment may refer to; None where they are unknown."""
         return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
 
 
@@ -189,7 +189,7 @@ def _nodes(topology: Any) -> list[str] | None:
 def _validated(
     model: type[Model], raw: Any, context: dict[str, Any], within: type[BaseModel] | None = None
 ) -> tuple[Model | None, list[Finding]]:
-    """The model of plain data, or None with what is wrong."""
+    """The model of plain data, or None with the problems."""
     try:
         return model.model_validate(raw, context=context), []
     except ValidationError as error:
@@ -210,7 +210,7 @@ def _repeated(raws: list[Any], key: str, what: str, section: Path) -> list[Findi
 
 
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
-    """An experiment that pairs with one that is not there, or that has no draws of its own to share."""
+    """An experiment that pairs with one that does not exist, or that has no draws of its own to share."""
     partner = placed.data.get("pairs_with")
     if not isinstance(partner, str):
         return
@@ -223,7 +223,7 @@ def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Find
 
 
 def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, list[Finding]]:
-    """An experiment at all points of its sweep, or None with what is wrong; the places are the document's."""
+    """An experiment at all points of its sweep, or None with the problems; the places are the document's."""
     raw = placed.data
     sweep, found = _validated(Sweep, raw.get("sweep", {}), {})
     if sweep is None:
@@ -236,7 +236,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
     wrong = sweep_findings(sweep)
     found += [*wrong, *reference_findings(raw, sweep, formulas)]
     levels = factor_levels(sweep, around.surroundings.records)
-    # A sweep that cannot be expanded still shows what is wrong with each single value of its factors.
+    # A sweep that cannot be expanded still shows the faults of each single value of its factors.
     cells = grid(sweep, levels) if not wrong else _single_cells(levels)
     points, excluded, faults = _points(placed, sweep, formulas, cells, around)
     findings = list(dict.fromkeys([*_found(found, placed), *faults]))
@@ -253,7 +253,7 @@ def _found(findings: list[Finding], placed: Placed) -> list[Finding]:
 
 
 def _formulas(sweep: Sweep) -> tuple[dict[str, Formula], list[Finding]]:
-    """The formulas of a sweep that can be read, and what is wrong with the others."""
+    """The formulas of a sweep that can be read, and the faults of the others."""
     formulas, found = {}, []
     for name, text in sweep.derived.items():
         try:
@@ -270,9 +270,9 @@ def _single_cells(levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
 def _points(
     placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cells: list[Cell], around: _Around
 ) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
-    """The experiment at every cell; findings about a factor's value point to where that stands.
+    """The experiment at every cell; findings about a factor's value point to its place.
 
-    Before them it is checked with all references waiting, so that what is wrong shows whatever the sweep is.
+    Before them it is checked with all references waiting: its own faults show whatever the sweep is.
     """
     points: list[Point] = []
     excluded: list[ExcludedPoint] = []

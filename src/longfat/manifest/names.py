@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings and the wording for unknown names. Must not know what any of the names stand for."""
+"""Findings and the wording for unknown names. Must not know the meaning of any name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An experiment at one cell of its sweep, as plain data: derived values, the path, and all references replaced.
 
-Owns the meaning of ``${...}`` and ``path``, and the place in the file where what they brought can be mended. It must
+Owns the meaning of ``${...}`` and ``path``, and the place in the file where their values can be fixed. It must
 not judge whether a value fits the place where it is used: the models do.
 """
 
@@ -26,7 +26,7 @@ PACKET = "packet"  # what formulas call the largest packet: the MTU of the exper
 
 @dataclass
 class Concrete:
-    """The data at a cell, what could not be replaced, and where replaced parts stand in the file.
+    """The data at a cell, the references that could not be replaced, and the places of replaced parts in the file.
 
     A replaced part without a place waits for a value that is reported elsewhere.
     """
@@ -37,7 +37,7 @@ class Concrete:
     places: Mapping[Path, Path] = field(default_factory=dict)
 
     def placed(self, finding: Finding) -> Finding | None:
-        """The finding where the user can mend it; None when that is reported elsewhere."""
+        """The finding at the place where the user can fix it; None when it is reported elsewhere."""
         for length in range(len(finding.path), 0, -1):
             head = finding.path[:length]
             if head in self.replaced:
@@ -54,7 +54,7 @@ class _Wait(Exception):
 
 
 class _Fault(Exception):
-    """A name has no such value; ``finding`` says where and why."""
+    """A name has no such value; ``finding`` states where and why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -62,7 +62,7 @@ class _Fault(Exception):
 
 
 class Surroundings:
-    """What an experiment's references may stand for beside its factors: the study's paths, and its MTU."""
+    """Names that an experiment's references may use in addition to its factors: the study's paths, and its MTU."""
 
     def __init__(self, paths: Records, records: Records, mtu: str) -> None:
         self.paths, self.records, self.mtu = paths, records, mtu
@@ -103,7 +103,7 @@ def _take_path(result: Concrete, placed: Placed, scope: dict[str, Level], around
     match = REFERENCE.fullmatch(given) if isinstance(given, str) else None
     level = scope.get(match.group(1)) if match else None
     if match and "." in match.group(1):
-        message = f"{given!r} is a field of a record; what names a path is a factor of its own"
+        message = f"{given!r} is a field of a record; the factor that names a path must be a separate one"
         result.findings.append(Finding(placed.place(("path",)), message, "write `${factor}`"))
     if match and level is None:
         result.replaced |= {("path",): None, ("topology",): None}
@@ -143,7 +143,7 @@ class _Names:
             return level.given, place
         value: Any = level.fields
         if value is None:
-            message = f"{shown(level.given)} names no path or stack; there are: {', '.join(self._records)}"
+            message = f"{shown(level.given)} is not the name of a path or stack; there are: {', '.join(self._records)}"
             raise _Fault(Finding(place, message, nearest(level.given, self._records)))
         place = level.fields_path or place
         for index, key in enumerate(keys):
@@ -168,7 +168,7 @@ class _Names:
                 value, _ = self.find(text)
             except _Wait:
                 if root in to_come:
-                    hint = "formulas take what stands above them"
+                    hint = "formulas use only names that are defined above them"
                     raise StudyError(f"{root!r} has no value here", hint=hint) from None
                 raise
             except _Fault as fault:
@@ -228,7 +228,7 @@ def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def reference_findings(raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[str, Formula]) -> list[Finding]:
     """References that name nothing or are part of a longer text, and factors and formulas that nothing refers to.
 
-    A zipped factor beside others that are used may stand for nothing but the name of its row.
+    A zipped factor next to others that are used may only be the name of its row.
     """
     factors = [name for _, names in sweep.groups for name in names]
     known = [*factors, *sweep.derived]
@@ -252,13 +252,13 @@ def reference_findings(raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[s
             if root not in allowed:
                 found.append(Finding(("sweep", "derived", name), *unknown("name", root, allowed)))
     if "path" in factors and raw.get("path") not in (None, "${path}"):
-        message = f"{shown(raw['path'])} is not the factor of that name, and a path has one name"
+        message = f"{shown(raw['path'])} is not the factor of that name, but a path has one name"
         found.append(Finding(("path",), message, 'write "${path}", or call the factor something else'))
     unnamed: list[tuple[Path, Mapping[str, Any]]] = [*sweep.groups, (("derived",), sweep.derived)]
     for group, names in unnamed:
         for name in names:
             if name not in used and not (group[0] == "zip" and used & set(names)):
                 what = "derived value" if group == ("derived",) else "factor"
-                message = f"{what} {name!r} is never used; write ${{{name}}} where its value belongs"
+                message = f"{what} {name!r} is never used; write ${{{name}}} in place of its value"
                 found.append(Finding(("sweep", *group, name), message))
     return found

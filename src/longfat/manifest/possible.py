@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kernel and every program of the laboratory would fail at, however long one waits: told before it runs.
+"""Settings with which every kernel and program of the laboratory would fail, reported before anything runs.
 
-Owns what always fails. What only may fail is for the run to show.
+Owns certain failures. Possible failures are left to the run.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from longfat.manifest.models import Direct, Dumbbell, Experiment
 from longfat.manifest.names import Finding
 from longfat.units import Duration, Size
 
-# Of the laboratory, where the same numbers stand: guest/processes.py, qdisc.py, drops.py and traffic.py.
+# The laboratory has the same numbers: guest/processes.py, qdisc.py, drops.py and traffic.py.
 DRAIN_US = 60_000_000  # so long after its end a flow's programs may still run
 DROP_AFTER_PACKETS = 100  # a deliberate drop takes one of so many
 DROP_WINDOW_US = 200_000  # and is over by then
-BLOCK_BYTES = 1 << 20  # iperf2 fills so much memory for each stream that it sends
-BASE_BYTES = 64 << 20  # what the guest itself takes of its memory
+BLOCK_BYTES = 1 << 20  # memory that iperf2 fills for each stream that it sends
+BASE_BYTES = 64 << 20  # the guest's own share of its memory
 DEFAULT_MEMORY_BYTES = 1 << 30  # as in runspec.py
 FIRST_PACKETS = 10  # a flow sends before its first acknowledgment (RFC 6928); they are there at its end too
 FRAME_BYTES = 38  # Ethernet's header, framing and gap around a packet
@@ -26,7 +26,7 @@ HEADERS_BYTES = 40  # IPv4 and TCP
 
 
 def impossible(experiment: Experiment, mtu: Size) -> list[Finding]:
-    """What of an experiment, whose single keys are right, cannot be done."""
+    """The parts of an experiment, whose single keys are valid, that cannot be done."""
     return [
         *_rates(experiment, mtu),
         *_round_trips(experiment),
@@ -49,7 +49,7 @@ def _rates(experiment: Experiment, mtu: Size) -> Iterator[Finding]:
         count = max(1, min(FIRST_PACKETS, window // (mtu.value - HEADERS_BYTES)))
         if count * packet_us > DRAIN_US:
             message = (
-                f"at {experiment.topology.rate} the {count} packets that {flow.name!r} has under way when it ends take "
+                f"at {experiment.topology.rate} the {count} packets that {flow.name!r} has in flight when it ends take "
                 f"{count * packet_us / 1e6:.0f} s, and {DRAIN_US / 1e6:.0f} s are waited for them"
             )
             yield Finding(("topology", "rate"), message)
@@ -67,7 +67,7 @@ def _round_trips(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _samples(experiment: Experiment) -> Iterator[Finding]:
-    """Flows whose sockets are never seen: what they use is read back from samples."""
+    """Flows whose sockets are never seen: their settings are read back from samples."""
     interval = experiment.probes.sockets.value
     ends = [one.start.value + one.duration.value for one in experiment.sent]
     ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
@@ -88,8 +88,8 @@ def _memory(experiment: Experiment) -> Iterator[Finding]:
     streams = sum(flow.streams for flow in experiment.every_flow)
     needed = streams * BLOCK_BYTES + BASE_BYTES
     if needed > memory.value:
-        message = f"{streams} streams take at least {needed >> 20} MiB of memory, and the guest has {memory}"
-        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more by `memory`")
+        message = f"{streams} streams take at least {needed >> 20} MiB of memory, but the guest has {memory}"
+        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more with `memory`")
 
 
 def _drops(experiment: Experiment, mtu: Size) -> Iterator[Finding]:

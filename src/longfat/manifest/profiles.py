@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: how they thin an experiment, and the checks of what they name. A profile never adds anything."""
+"""Profiles: how they thin an experiment, and the checks of their names. A profile never adds anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Factors = Mapping[str, Sequence[Scalar]]
 
 
 def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
-    """What remains of an experiment under a profile; None, the paper's own, leaves all of it."""
+    """The rest of an experiment under a profile; None, the paper's own, leaves all of it."""
     if profile is None:
         return swept
     if profile.leaves_out(swept.id):
@@ -104,7 +104,7 @@ def profile_findings(
         if not its:
             found.append(Finding(place, *unknown("experiment", name, factors)))
         elif all(profile.leaves_out(experiment) for experiment in its):
-            found.append(Finding(place, f"experiment {name!r} is left out; it cannot be thinned, too"))
+            found.append(Finding(place, f"experiment {name!r} is left out; it cannot also be thinned"))
         elif None not in its.values():
             found += [fault.below(*place) for fault in _keep_findings(own, _together(its))]
     return found or [fault for swept in experiments for fault in _outcome_findings(profile, swept)]

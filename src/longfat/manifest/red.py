@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RED as a manifest words it, in packets, and as ``tc`` takes it, in bytes of whole frames.
+"""RED in a manifest's words, in packets, and in those of ``tc``, in bytes of whole frames.
 
-Owns that conversion and what a kernel cannot hold of it.
+Owns that conversion and the limits of the kernel's arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AVERAGE_BITS = 32  # red_check_params() in include/net/red.h: thresholds times 
 def red_queue(queue: Red, rate: Rate, mtu_bytes: int) -> Queue:
     """The queue as ``tc`` takes it; a packet is as long as the shaper around it counts it."""
     frame = frame_bytes(mtu_bytes, Egress())
-    # The formula of tc-red(8), rounded up: what is rounded down may have no weight at all.
+    # The formula of tc-red(8), rounded up: a value that is rounded down may have no weight at all.
     burst = queue.burst or -(-(2 * queue.min + queue.max) // 3)
     parameters: dict[str, Scalar] = {
         "min": queue.min * frame,
@@ -41,5 +41,5 @@ def red_fault(queue: Queue) -> str | None:
     size = int(queue.parameters["max"])
     if size.bit_length() + weight >= _AVERAGE_BITS:
         bits = f"{size.bit_length()} bits of max = {size} bytes and {weight} of the weight 2^-{weight}"
-        return f"{bits} are {_AVERAGE_BITS} or more, and the kernel has room for fewer"
+        return f"{bits} are {_AVERAGE_BITS} or more, but the kernel has room for fewer"
     return None

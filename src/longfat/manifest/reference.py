@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest reference, ``docs/manifest.md``, generated from the models so that it cannot lag behind them.
+"""The manifest reference, ``docs/manifest.md``, generated from the models and therefore never outdated.
 
 Run as a module to print it. It must not state anything that the models and the catalogue do not.
 """
@@ -26,23 +26,23 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m longfat.manifest.reference > docs/manifest.md -->
 
-A study is one `study.yaml`. Every key is listed below; any other is an error. All errors of a file are
-reported at once, each with line, key, what was given and what is allowed. YAML is used without aliases,
-tags and merge keys. `longfat check` also warns of what is allowed and hardly meant: the queue of a switch that
-cannot fill, because the hosts before it send no faster and have the longer queue.
+A study is one `study.yaml`. Every key is listed below; any other key is an error. All errors of a file are
+reported at once, each with line, key, the given value and the allowed values. YAML is used without aliases,
+tags and merge keys. `longfat check` also warns of settings that are allowed but probably not intended: the
+queue of a switch that cannot fill, because the hosts before it send no faster and have the longer queue.
 
-`longfat new NAME` makes a study to begin with; [the tutorial](study-tutorial.md) goes on from it. `longfat plan NAME`
-prints what varies, what is fixed, what is excluded and why, and what it costs; with `--expanded`, every point in full.
-`longfat convert FOLDER` rewrites a study of format 1.
+`longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
+`longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
+with `--expanded`, every point in full. `longfat convert FOLDER` rewrites a study of format 1.
 
-A value with a dimension is a text with its unit; a bare number is refused, and so is a value that would
-have to be rounded. Factor values that are quantities become plain numbers in base units in the lock.
+A value with a dimension is a text with its unit. A bare number is refused, and so is a value that would
+have to be rounded. In the lock, factor values that are quantities become plain numbers in base units.
 
 Node names follow from the topology: senders are `client1`, `client2`, ...; a single receiver is `server`,
 several are `server1`, `server2`, ... A profile only thins: it never adds a repetition or lengthens a flow.
 `paper` is the manifest as written.
 
-## Nothing twice
+## Names, defaults and formulas
 
 ```yaml
 algorithms: {reno: {cca: reno}}
@@ -69,31 +69,32 @@ experiments:
     topology: {reverse_queue: {limit: "${quarter}"}}
 ```
 
-**Paths.** `path` names a network of `paths`. `topology` beside it has only the keys in which the experiment
-differs; keys in a mapping such as `bottleneck_queue` are laid over one by one, unless it has a `kind` of its
-own. Without `path`, `topology` is whole.
+**Paths.** `path` names a network of `paths`. A `topology` next to it has only the keys in which the experiment
+differs. Keys in a mapping such as `bottleneck_queue` replace those of the path one by one, unless the mapping
+has a `kind`. Without `path`, `topology` is complete.
 
 **References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel` or
 any traffic of an experiment. Each factor of a sweep must be used. A factor's value may be the
 name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
 Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
-the name alone. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
-only the fields that something refers to.
+only the name. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
+only the fields that are referred to.
 
 **Derived values.** A formula has numbers, quantities such as `10 ms`, names, `+ - * /`, parentheses, `min`, `max`,
 `round` (halves up), `floor` and `ceil`. Its names are factors, fields such as `path.rate`, the formulas above it,
 and `packet`, the MTU of the experiment's links. Units are checked: a rate times a time is a size, a size over a
-size is a number. The result is exact: a quantity that is no whole number of base units is an error. `path` is
-the path as it is named, without what `topology` lays over it. Derived values are no factors of the dataset.
+size is a number. The result is exact: a quantity that is not a whole number of base units is an error. `path` is
+the named path, without the changes of `topology`. Derived values are not factors of the dataset.
 
-**Inheritance.** `like` names an earlier experiment. Every key is taken from it but those given; `topology`, `hosts`
-and `probes` are laid over it key by key, `sweep: {}` or `drops: []` takes nothing. `defaults` stand below all
-experiments in the same way, and `defaults.flow` below every flow.
+**Inheritance.** `like` names an earlier experiment. Every key is taken from it except those given. `topology`,
+`hosts` and `probes` replace its values key by key; `sweep: {}` or `drops: []` takes nothing. In the same way,
+`defaults` apply to all experiments, and `defaults.flow` to every flow.
 """
 
 _PARAMETERS = """\
-A parameter stands beside `cca`; one left out has its default. It is set on the host that sends: all flows of
-one algorithm from one host share its parameters, and flows from different hosts may differ in them.
+A parameter is a key next to `cca`; a parameter that is left out has its default. It is set on the host that
+sends: all flows of one algorithm from one host share its parameters, and flows from different hosts may differ
+in them.
 
 ```yaml
 algorithms:

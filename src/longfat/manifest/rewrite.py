@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of format 1 as one of format 2, of which one section is written anew and all else stands as it is.
+"""Turns a file of format 1 into format 2: one section is rewritten, and everything else stays.
 
-Owns what becomes of the comments. It must not know what the entries of the section mean.
+Owns the fate of the comments. It must not know the meaning of the section's entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def rewritten(
 ) -> str:
     """The text with other ``entries`` in a section, one for each that it had, and the lines ``before`` above it.
 
-    Comments stay above the keys that they are of; those of keys that are gone go above the entry.
+    Comments stay above their keys; comments of removed keys go above the entry.
     """
     lines = text.splitlines()
     first = source.lines[(section,)] - 1
@@ -34,7 +34,7 @@ def rewritten(
 
 
 def _end_of(lines: list[str], first: int) -> int:
-    """The line at which the section that begins on line ``first`` is over; what stands above the next belongs to it."""
+    """The line after the section that begins on line ``first``; comments above the next section belong to that one."""
     last = next((at for at in range(first + 1, len(lines)) if re.match(r"[A-Za-z]", lines[at])), len(lines))
     while last > first and re.match(r"\s*(#|$)", lines[last - 1]):
         last -= 1
@@ -59,7 +59,7 @@ def _comments(lines: list[str], source: Source, section: str) -> dict[int, dict[
 
 
 def _entry(data: Mapping[str, Any], comments: Mapping[Path, list[str]]) -> list[str]:
-    """The lines of an entry; comments of what it no longer has go above it."""
+    """The lines of an entry; comments of keys that it no longer has go above it."""
     there = {path: found for path, found in comments.items() if path and _has(data, path)}
     lost = [line for path, found in comments.items() if path not in there for line in found]
     return [*(f"  {line}" for line in lost), *entry(data, there)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON Schema of a manifest, for editors. It must not be stricter than the loader.
 
-What it cannot say, the loader does: names that stand elsewhere in the file, bounds and rounding of quantities, and
-whatever depends on more than one key.
+The loader checks the rest: names from elsewhere in the file, bounds and rounding of quantities, and everything that
+depends on more than one key.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def json_schema() -> dict[str, Any]:
     parts["QueueOverlay"] = _overlay(parts, _QUEUES)
     queue = parts["Overlay"]["properties"]["bottleneck_queue"]
     parts["Overlay"]["properties"]["bottleneck_queue"] = {"anyOf": [queue, {"$ref": "#/$defs/QueueOverlay"}]}
-    # A flow takes from `defaults`, an experiment from `defaults` and from another, what they do not give themselves.
+    # A flow takes missing keys from `defaults`, an experiment from `defaults` and from another experiment.
     parts["Flow"]["required"] = ["name", "algorithm"]
     _open_experiment(parts["Experiment"])
     parts["Sweep"]["properties"]["product"]["additionalProperties"]["uniqueItems"] = True
@@ -85,14 +85,14 @@ def _swept(value: dict[str, Any]) -> dict[str, Any]:
         for inner in ("items", "additionalProperties"):
             if isinstance(node.get(inner), dict):
                 node[inner] = {"anyOf": [node[inner], {"$ref": "#/$defs/Reference"}]}
-        if "oneOf" in node:  # a reference that stands for a `kind` would match several
+        if "oneOf" in node:  # a reference in place of a `kind` would match several
             node["anyOf"] = [*node.pop("oneOf"), *node.get("anyOf", ())]
             node.pop("discriminator", None)
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}
 
 
 def _overlay(parts: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """An object with any of the keys of several others, but for ``kind``: what is laid over one of them."""
+    """An object with any of the keys of several others, except ``kind``: a mapping laid over one of them."""
     keys: dict[str, list[Any]] = {}
     for name in names:
         for key, value in parts[name]["properties"].items():

@@ -2,7 +2,7 @@
 """Reading of a YAML file into plain data that remembers the line of every key.
 
 Owns the subset of YAML that a manifest may use: mappings, lists and scalars of YAML 1.2's core schema, no anchors and
-aliases, no merge keys, no tags. It must not know what the keys mean.
+aliases, no merge keys, no tags. It must not know the meaning of the keys.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Reader:
         self._source.data = self._value(self._next(), ())
         self._next()  # the document's end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
-            raise _refused("a file has one document, and here begins another", event)
+            raise _refused("a file has one document, but another begins here", event)
 
     def _next(self) -> Any:
         return self._parser.get_event()
@@ -124,16 +124,16 @@ class _Reader:
         return self._mapping(path)
 
     def _mapping(self, path: Path) -> dict[str, Any]:
-        """The mapping whose start was read; a key given twice is a finding and its first value stands."""
+        """The mapping whose start was read; a key given twice is a finding, and its first value counts."""
         result: dict[str, Any] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
             key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
             place, known = (*path, key), self._source
             if key in result:
-                message = f"given twice, on lines {known.lines[place]} and {line}; each key stands once"
+                message = f"given twice, on lines {known.lines[place]} and {line}; each key is allowed once"
                 known.findings.append(Finding(place, message))
-                self._source = Source(known.file)  # what is in it counts for nothing
+                self._source = Source(known.file)  # its content does not count
             self._value(event, place)
             value = self._value(self._next(), place)
             self._source = known
@@ -143,7 +143,7 @@ class _Reader:
 
 @cache
 def _scalar(text: str) -> Any:
-    """What a scalar without quotes stands for."""
+    """The value of a scalar without quotes."""
     return next((make(text) for pattern, make in _SCALARS if pattern.fullmatch(text)), text)
 
 

@@ -17,7 +17,7 @@ from longfat.units import Size
 BACKEND = "backend"
 """The factor of a study that is compared over backends."""
 
-# What of a way of recovery a kernel is told; RFC 6582's is what it does without selective acknowledgments.
+# A kernel's sysctls for a way of recovery; without selective acknowledgments it follows RFC 6582.
 _RECOVERY = {
     "sack": {"net.ipv4.tcp_sack": "1"},
     "newreno": {"net.ipv4.tcp_sack": "0"},
@@ -46,7 +46,7 @@ class ExcludedPoint:
 class SweptExperiment:
     """An experiment with all points of its sweep.
 
-    ``factors`` lists each factor's values in base units, ``derived`` the formulas of what follows from them.
+    ``factors`` lists each factor's values in base units, ``derived`` the formulas of values that follow from them.
     """
 
     id: str
@@ -115,7 +115,7 @@ class HostSettings:
 
     @property
     def local_queue(self) -> int:
-        """Packets that a host holds before its wire: those of the interface's queue and those of the card's ring."""
+        """Packets that a host holds before its wire: in the interface's queue and in the card's ring."""
         return self.txqueuelen + self.tx_ring
 
     def requested_window(self, window: Size) -> int:

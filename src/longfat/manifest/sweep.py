@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a sweep, and the checks of what a sweep is in itself.
+"""The points of a sweep, and the checks that need only the sweep itself.
 
 Owns expansion of product, zips and exclusion. It must not judge whether a value fits the place where it is used: the
 models do.
@@ -24,10 +24,10 @@ MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a factor: in base units, as given, where it stands, and the fields of the record that it names.
+    """One value of a factor: in base units, as given, its place, and the fields of the record that it names.
 
-    ``path`` and ``fields_path`` are places: those of the value in the experiment's sweep, and of the record in the
-    document where it is not in the sweep itself.
+    ``path`` and ``fields_path`` are places: of the value in the experiment's sweep, and of the record in the document
+    where the record is not in the sweep itself.
     """
 
     value: Scalar
@@ -49,7 +49,7 @@ def base_value(given: Scalar) -> Scalar:
     try:
         quantity = read_quantity(given)
     except StudyError:
-        return given  # the place where the factor is used reports it, with what is allowed there
+        return given  # the place where the factor is used reports it, with the allowed values there
     return quantity.value if quantity else given
 
 
@@ -96,7 +96,7 @@ def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
 
 
 def sweep_findings(sweep: Sweep) -> list[Finding]:
-    """What is wrong with a sweep in itself; when nothing is, ``grid`` can expand it."""
+    """The faults of a sweep in itself; without any, ``grid`` can expand it."""
     found = [*_double_factors(sweep), *_shape_findings(sweep)]
     levels = factor_levels(sweep)
     found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
@@ -104,17 +104,17 @@ def sweep_findings(sweep: Sweep) -> list[Finding]:
 
 
 def _double_factors(sweep: Sweep) -> Iterator[Finding]:
-    """Names that stand in two places of a sweep."""
+    """Names that occur in two places of a sweep."""
     taken = dict.fromkeys(sweep.product, "product")
     for group, factors in sweep.zips:
         for name in factors:
             if name in taken:
-                message = f"{name!r} is in {taken[name]} too; a factor stands in one of them"
+                message = f"{name!r} is also in {taken[name]}; a factor belongs to one of them"
                 yield Finding(("sweep", *group, name), message)
             taken.setdefault(name, "another zip")
     for name in sweep.derived:
         if name in taken:
-            yield Finding(("sweep", "derived", name), f"{name!r} is a factor too; a name has one meaning")
+            yield Finding(("sweep", "derived", name), f"{name!r} is also a factor; a name has one meaning")
 
 
 def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
         lengths = {name: len(values) for name, values in factors.items()}
         if len(set(lengths.values())) > 1:
             listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            yield Finding(("sweep", *group), f"lists of unequal length: {listing}; they go side by side")
+            yield Finding(("sweep", *group), f"lists of unequal length: {listing}; they are read in parallel")
         points *= max([1, *lengths.values()])
     if points > MAX_POINTS:
         yield Finding(("sweep",), f"yields {points} points; allowed: up to {MAX_POINTS}")
@@ -138,7 +138,7 @@ def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
 def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
     """Values of a product factor that are given twice."""
     return [
-        Finding(level.path, f"{level.given!r} is given twice; each value stands once")
+        Finding(level.path, f"{level.given!r} is given twice; each value is allowed once")
         for name in sweep.product
         for index, level in enumerate(levels[name])
         if any(same(level.value, earlier.value) for earlier in levels[name][:index])
@@ -151,7 +151,7 @@ def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Ite
         rows = list(zip(*(levels[name] for name in names), strict=True))
         for index, row in enumerate(rows):
             if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index]):
-                yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row stands once")
+                yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row is allowed once")
 
 
 def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
@@ -168,7 +168,7 @@ def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
     """Exclusions that match no point, and a sweep that has none left."""
     cells = grid(sweep, levels)
     found = [
-        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "mend it or leave it out")
+        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "correct it or leave it out")
         for index, exclusion in enumerate(sweep.exclude)
         if not any(_meets(cell, exclusion.when) for cell in cells)
     ]
@@ -178,7 +178,7 @@ def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
 
 
 def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]]) -> Finding | None:
-    """What is wrong with naming a factor's value, or None; the path is the factor's name."""
+    """The fault in naming a factor's value, or None; the path is the factor's name."""
     if name not in levels:
         return Finding((name,), *unknown("factor", name, levels))
     if any(same(level.value, base_value(given)) for level in levels[name]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a study's profiles: what of it a smaller version leaves out or shortens.
+"""The closed models of a study's profiles: the parts that a smaller version leaves out or shortens.
 
 Owns their shape; ``longfat.manifest.profiles`` applies them.
 """
@@ -18,26 +18,26 @@ from longfat.manifest.closed import Closed
 class Thinning(Closed):
     """How a profile thins an experiment; it never adds a run or lengthens one."""
 
-    repetitions: f.Count | None = Field(default=None, description="at most so many repetitions")
+    repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
     duration: f.Length | None = Field(
         default=None, description="no flow sends, and no web user asks, for longer than this"
     )
     starts: f.Share | None = Field(
-        default=None, description="flows and web users start after this part of their `start` (default 100 %)"
+        default=None, description="flows and web users start after this fraction of their `start` (default 100 %)"
     )
-    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values that remain")
+    keep: dict[f.FactorName, tuple[f.FactorValue, ...]] = Field(default={}, description="factor values to keep")
     rest: Literal["first"] | None = Field(
         default=None,
-        description="of every factor that `keep` does not name only the first value remains: of the points that agree "
-        "in what it names the first",
+        description="keep only the first value of every factor that `keep` does not name: of the points that agree in "
+        "the named factors, the first",
     )
 
 
 class Profile(Thinning):
-    """A smaller version of the study; entries for experiments go before the general one.
+    """A smaller version of the study; entries for experiments take precedence over the general one.
 
-    A name with ``*`` stands for every experiment whose id it fits. Of several entries that fit, a later one goes before
-    an earlier one, and that with the id itself before all.
+    A name with ``*`` means every experiment whose id it matches. Of several entries that match, a later one takes
+    precedence over an earlier one, and the entry with the id itself over all.
     """
 
     leave_out: tuple[str, ...] = Field(
@@ -45,8 +45,8 @@ class Profile(Thinning):
     )
     experiments: dict[str, Thinning] = Field(
         default={},
-        description="entries for experiments, by id or by names such as `sensitivity-*`: a later entry goes before an "
-        "earlier one, and that with the id before all",
+        description="entries for experiments, by id or by names such as `sensitivity-*`: a later entry takes "
+        "precedence over an earlier one, and an entry with the id over all",
     )
 
     def leaves_out(self, experiment: str) -> bool:
@@ -54,7 +54,7 @@ class Profile(Thinning):
         return any(fnmatchcase(experiment, name) for name in self.leave_out)
 
     def entries(self, experiment: str) -> tuple[Thinning, ...]:
-        """What is said of an experiment, the general entry first, and what goes before the others last."""
+        """The entries for an experiment, the general entry first, and the one with the highest precedence last."""
         names = sorted((name for name in self.experiments if fnmatchcase(experiment, name)), key=experiment.__eq__)
         return (self, *(self.experiments[name] for name in names))
 

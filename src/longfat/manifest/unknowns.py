@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a paper does not state, and a study has to assume: its default, and what else it may have been.
+"""Settings that a paper does not state and a study has to assume: their defaults and other plausible values.
 
-Owns the replacement of ``${name}`` by what is assumed, before anything else is made of the file. So an unknown may
-stand wherever a value may, and is no factor: a scenario keeps its name whatever is assumed.
+Owns the replacement of ``${name}`` by the assumed value, before any other processing of the file. An unknown may
+therefore be used wherever a value may, and is not a factor: a scenario keeps its name whatever is assumed.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def _amount(value: Scalar) -> Amount:
 
 
 def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str, Any], list[Finding]]:
-    """The file's data with each unknown replaced by what is given for it, or else by its default.
+    """The file's data with each unknown replaced by its given value, or else by its default.
 
     Findings are unknowns that nothing uses or whose name is a factor's. Raises StudyError for a value in ``given`` that
-    is not plausible, or of an unknown that there is not.
+    is not plausible, or of an unknown that does not exist.
     """
     unknowns = _readable(data.get(SECTION))
     _check(given, unknowns)
@@ -102,7 +102,7 @@ def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str
 
 
 def _readable(raw: Any) -> dict[str, Unknown]:
-    """The unknowns that are right; what is wrong with others is found with the rest of the header."""
+    """The valid unknowns; the faults of others are found with the rest of the header."""
     found = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         with suppress(ValidationError):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is allowed in a study and yet is hardly meant: warnings, each with file, line and key.
+"""Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
 
-Owns what is doubtful; what is wrong is in ``lint``. A study with warnings runs as it is.
+Owns the doubtful settings; wrong ones are in ``lint``. A study with warnings runs unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
     """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
     for name in hosts.sysctls:
         if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
-            message = "the project's kernel has no such sysctl; only a machine's own kernel may run this"
+            message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
             yield Finding(("hosts", "sysctls", name), message, nearest(given, SYSCTLS))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: what is read from a run, each one registered function; and their values over chosen runs.
+"""Metrics: numbers read from a run, each one registered function; and their values over chosen runs.
 
 Importing the package registers every metric of the project. Must not judge.
 """

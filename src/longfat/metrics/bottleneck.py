@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a whole link: how much of the bottleneck is used, and what its marks do.
+"""Metrics of a whole link: how much of the bottleneck is used, and how often it marks.
 
-A window of time begins after the flows' start-up where a claim is about what comes after it.
+A window of time begins after the flows' start-up where a claim is about the time after it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from longfat.metrics.registry import metric
 
 @metric("%", "use of the bottleneck", bounds=(0, 100), name="utilisation")
 def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
-    """Bytes that left the port over what its rate carries, in percent, from the first to the last sample of the window.
+    """Bytes that left the port, in percent of its rate's capacity, from the first to the last sample of the window.
 
-    Bytes are those of whole frames, so that a busy link is at 100.
+    Bytes are those of whole frames: a busy link is at 100.
     """
     t_us, sent = _within(port.t_us, port.sent_bytes, since_us, until_us)
     return float(100 * 8e6 * (sent[-1] - sent[0]) / (port.rate_bps * (t_us[-1] - t_us[0])))

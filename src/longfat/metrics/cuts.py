@@ -12,11 +12,11 @@ import numpy.typing as npt
 from longfat.metrics.data import Array, Connection, Connections, EachFlow, NoValue, Samples, inside
 from longfat.metrics.registry import metric
 
-# Of enum tcp_ca_state (linux/tcp.h): what tcp_info gives as tcpi_ca_state.
+# Of enum tcp_ca_state (linux/tcp.h): the values of tcp_info's tcpi_ca_state.
 OPEN = 0
-CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on the way into them
+CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
 LEAST_CUTS = 3  # two intervals, the least that can be compared
-LEAD = 0.05  # of the goodput of both flows; what differs by less is alike (docs/claims.md)
+LEAD = 0.05  # of the goodput of both flows; a smaller difference counts as equal (docs/claims.md)
 
 
 @metric("cuts", "cuts of the congestion window")
@@ -40,7 +40,7 @@ def streams_cut(streams: Connections, since_us: float | None = None, until_us: f
 def cut_spacing_percent(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """By how many percent the longest interval between successive cuts exceeds the shortest; 0 is a clockwork.
 
-    What lies before the first cut is no interval.
+    The time before the first cut is not an interval.
     """
     times = cut_times_us(samples, since_us, until_us)
     if len(times) < LEAST_CUTS:
@@ -58,10 +58,10 @@ def after_first_cut_segments(samples: Connection) -> float:
 
 @metric("s", "time from the first cut back to the window before it", name="first_recovery")
 def first_recovery_s(samples: Connection) -> float:
-    """Seconds from the first cut until the congestion window is again what it was in the sample before the cut.
+    """Seconds from the first cut until the congestion window is back at its value in the sample before the cut.
 
-    A segment less counts as well: where the receiver limits the window, the last one is a matter of rounding.
-    The way back begins at the smallest window after the cut: in its first moments the cut is still under way.
+    A segment less counts as well: where the receiver limits the window, the last one depends on rounding.
+    The recovery begins at the smallest window after the cut: in its first moments the cut is still under way.
     """
     cut, lowest = _lowest_after_first_cut(samples)
     before = samples.cwnd[cut - 1]

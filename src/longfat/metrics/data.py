@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What metrics are computed from: the data of one run, and the sources that a metric's signature may ask for.
+"""The input of metrics: the data of one run, and the sources that a metric's signature may request.
 
 The only reader of the dataset's tables for metrics. Defines no metric.
 """
@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
 
 
 class NoValue(Exception):
-    """The data cannot give the metric; the text says why."""
+    """The data cannot give the metric; the text states why."""
 
 
 def _nothing() -> Array:
@@ -28,11 +28,11 @@ def _nothing() -> Array:
 
 @dataclass(frozen=True)
 class Samples:
-    """What the kernel said of one sending socket (tcp_info), by time in microseconds, ascending; equal lengths.
+    """The kernel's samples of one sending socket (tcp_info), by time in microseconds, ascending; equal lengths.
 
     ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
-    bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is one that the socket did not know; a
-    ``dwnd`` of NaN is that of a congestion control that has none.
+    bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is unknown to the socket; a ``dwnd`` of
+    NaN belongs to a congestion control that has none.
     """
 
     t_us: Array
@@ -62,10 +62,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Point:
-    """One value of a metric that has several in a run, and what a formula may take there, by name.
+    """One value of a metric that has several in a run, and the arguments that a formula may take there, by name.
 
-    The first name tells the points apart. What is an array was not the same all the time: a formula's value is then
-    its mean over the array. The value is known to ``give`` to either side: a window to a segment, say.
+    The first name identifies the points. An argument that changed over time is an array: a formula's value is then its
+    mean over the array. The value is known to ``give`` to either side, such as a window to a segment.
     """
 
     value: float
@@ -204,7 +204,7 @@ class RunData:
         return self.dataset.pings(self.run.run_id)
 
     def counted(self, node: str, counter: str) -> float:
-        """What a kernel counter of a node grew by during the run."""
+        """The increase of a kernel counter of a node during the run."""
         rows = self.dataset.counters.get(self.run.run_id, ())
         return float(sum(row["value"] for row in rows if row["node"] == node and row["counter"] == counter))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of a metric's definition: of what its function does, and of the functions and constants that it uses.
+"""The digest of a metric's definition: of its function's behaviour, and of the functions and constants that it uses.
 
-Values that are kept (``longfat.evidence``) are those of one definition, and no others. What reads the tables is no part
-of it: that what is read anew is what was kept is shown by running it again.
+Stored values (``longfat.evidence``) belong to one definition. The code that reads the tables is not part of it:
+repeating a run shows that it still reads the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TypeGuard
 from longfat.identity import canonical
 from longfat.metrics.registry import Metric
 
-LENGTH = 8  # hexadecimal digits: two definitions of one metric, not any two texts, are to be told apart
+LENGTH = 8  # hexadecimal digits: enough to distinguish two definitions of one metric
 _OURS = ("longfat.metrics.", "longfat_metrics_of_")
 _NOT = ("longfat.metrics.data", "longfat.metrics.registry")
 

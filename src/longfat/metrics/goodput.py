@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of what each flow carried: goodput, shares, transfers, and how evenly it is divided among flows."""
+"""Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def each_mbps(flows: FlowRows, flow: str | None = None) -> float:
 
 @metric("", "goodput of a connection over that of one of the others")
 def fairness(flows: FlowRows, flow: str) -> float:
-    """Mean goodput of one connection of the flow over that of one connection of all others."""
+    """Mean goodput of one connection of the flow, divided by the mean goodput of one connection of all others."""
     own = [row for row in flows if row["flow"] == flow]
     others = [row for row in flows if row["flow"] != flow]
     if not own or not others or sum(row["goodput_bps"] for row in others) <= 0:
@@ -68,7 +68,7 @@ def fairness(flows: FlowRows, flow: str) -> float:
 def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
     """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
 
-    A count for a time ``within_us`` is had only from flows that lasted as long.
+    A count for a time ``within_us`` exists only for flows that lasted as long.
     """
     count = of_flows("transfers", "count of transfers", flows, flow)
     require_length([row for row in flows if flow in (None, row["flow"])], within_us)
@@ -79,7 +79,7 @@ def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None 
 def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
     """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all.
 
-    An amount for a time ``within_us`` is had only from flows that lasted as long.
+    An amount for a time ``within_us`` exists only for flows that lasted as long.
     """
     total = of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
     require_length([row for row in flows if flow in (None, row["flow"])], within_us)
@@ -97,7 +97,7 @@ def jain_index(rows: FlowRows) -> float:
 
 @metric("", "asymmetry", bounds=(-1, 1))
 def asymmetry(rows: FlowRows, flow: str) -> float:
-    """(x1 - x2) / (x1 + x2), where x1 is the goodput of the flow and x2 that of the only other one."""
+    """(x1 - x2) / (x1 + x2), where x1 is the goodput of the flow and x2 the goodput of the only other flow."""
     own = [row["goodput_bps"] for row in rows if row["flow"] == flow]
     other = [row["goodput_bps"] for row in rows if row["flow"] != flow]
     if len(own) != 1 or len(other) != 1 or own[0] + other[0] <= 0:

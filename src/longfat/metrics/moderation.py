@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the other scenarios of an experiment say of the variance in one of them.
+"""The variance in one scenario, as informed by the other scenarios of its experiment.
 
-Variances of sister scenarios are taken as draws from a scaled inverse chi-square distribution (Smyth 2004, "Linear
+Variances of sister scenarios are treated as draws from a scaled inverse chi-square distribution (Smyth 2004, "Linear
 models and empirical Bayes methods", section 6). Owns its fit; knows nothing of metrics.
 """
 
@@ -16,17 +16,17 @@ from scipy import special
 from longfat.metrics.statistics import Prior
 
 LEAST_SISTERS = 3
-MOST_DEGREES = 10.0  # more would let the sisters outvote any number of runs that one can afford
+MOST_DEGREES = 10.0  # with more, the sisters would outvote any affordable number of runs
 FLOOR = 1e-5  # of the median variance: a variance of zero is luck or rounding
 
 Runs = Mapping[Hashable, float]  # the value of one scenario in each block
 
 
 def prior_of(sisters: Sequence[Runs]) -> Prior:
-    """The prior from the values of sister scenarios, of which those with one run say nothing.
+    """The prior from the values of sister scenarios; those with one run do not count.
 
-    Its size is the mean of the variances, so that scenarios without luck are not misled by quiet ones; its weight
-    follows from how much more the variances differ than chance makes them. Too few sisters give no prior.
+    Its size is the mean of the variances, so quiet scenarios do not mislead unlucky ones. Its weight follows from how
+    much more the variances differ than by chance. Too few sisters give no prior.
     """
     known = [one for one in sisters if len(one) > 1]
     variances = np.array([np.var(list(one.values()), ddof=1) for one in known])

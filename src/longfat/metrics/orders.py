@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates that are no means: a median with its rank interval, and a place in an order by bootstrap.
+"""Estimates that are not means: a median with its rank interval, and a place in an order by bootstrap.
 
-Both answer what an ``Estimate`` answers. Owns what they are worth with few runs (docs/statistics.md).
+Both have the methods of an ``Estimate``. Owns their precision with few runs (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Sample = TypeVar("Sample")
 
 
 class Judged(Protocol):
-    """What can be held against limits."""
+    """A quantity that can be compared with limits."""
 
     @property
     def value(self) -> float: ...
@@ -51,7 +51,7 @@ class Judged(Protocol):
         ...
 
     def scaled(self, repetitions: float) -> Judged:
-        """The same as it would be known from so many times the repetitions."""
+        """The same estimate, as it would be known from this multiple of the repetitions."""
         ...
 
 
@@ -107,7 +107,7 @@ class Median:
         return 1.0 if k <= 0 else float(special.bdtrc(k - 1, n, 0.5))
 
     def scaled(self, repetitions: float) -> Median:
-        """So many times as many values, which lie as these do."""
+        """This multiple of the values, distributed in the same way."""
         return dataclasses.replace(self, times=self.times * repetitions)
 
 
@@ -147,13 +147,13 @@ class Sampled:
         return sum(value >= limit for value in self.samples) / len(self.samples)
 
     def scaled(self, repetitions: float) -> Sampled:
-        """The same: what more repetitions would make of an order cannot be told."""
+        """The same: the effect of more repetitions on an order is not known."""
         return self
 
 
 @dataclass(frozen=True)
 class Widest:
-    """The largest of several estimates, each of one pair: what holds for it must hold for every one."""
+    """The largest of several estimates, each of one pair: a statement about it must hold for every pair."""
 
     of: tuple[Judged, ...]
 

@@ -14,7 +14,7 @@ from longfat.dataset.load import Series
 from longfat.metrics.data import Array, BaseRtt, NoValue, Outstanding
 from longfat.metrics.registry import metric
 
-LEAST_INTERVALS = 4  # fewer points than this say nothing about a straight line
+LEAST_INTERVALS = 4  # fewer points than this do not determine a straight line
 LEAST_SEGMENT = 3  # intervals on either side of a bend
 REGROWN = 0.98
 RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs; ten leave room for a slow one

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities: a metric over chosen runs, estimated from them.
 
-Owns the choice of runs by factors, and the rules that scenarios are strata, that runs are the replicates, and that
-what is the same to the byte counts once. Must not judge.
+Owns the choice of runs by factors, and the rules that scenarios are strata, that runs are the replicates, and that runs
+equal to the byte count once. Must not judge.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from longfat.metrics.statistics import Estimate, Prior, stratified
 from longfat.runspec import Scalar
 
 Value = TypeVar("Value")
-LEAST_RUNS = 2  # of a scenario: one alone says nothing of what varies
+LEAST_RUNS = 2  # of a scenario: a single run shows no variation
 
 
 RELATIONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
@@ -70,10 +70,10 @@ class Selection:
     where: tuple[tuple[str, Condition], ...] = ()
     flow: str | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
-    added: tuple[tuple[str, Condition], ...] = ()  # what of ``where`` it was narrowed by
+    added: tuple[tuple[str, Condition], ...] = ()  # the part of ``where`` that it was narrowed by
 
     def narrowed(self, factor: str, value: Scalar) -> Selection:
-        """The same with the factor held at one value besides."""
+        """The same, with the factor also held at one value."""
         held = (factor, Condition("=", (value,)))
         return dataclasses.replace(self, where=(*self.where, held), added=(*self.added, held))
 
@@ -89,10 +89,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class Repetitions(Generic[Value]):
-    """What each complete repetition gave, and why others of the ``planned`` are not complete.
+    """The value of each complete repetition, and why others of the ``planned`` are not complete.
 
-    ``observed`` stands for all that was measured in a complete repetition: those in which it is equal, which nothing
-    but their number tells apart, are one observation.
+    ``observed`` identifies all measurements of a complete repetition: repetitions with equal measurements, which differ
+    only in their number, are one observation.
     """
 
     values: Mapping[int, Value]
@@ -102,7 +102,7 @@ class Repetitions(Generic[Value]):
 
     @property
     def distinct(self) -> dict[int, Value]:
-        """What each observation gave, by the first repetition that made it."""
+        """The value of each observation, by the first repetition that made it."""
         firsts: dict[Hashable, int] = {}
         for repetition in sorted(self.values):
             firsts.setdefault(self.observed[repetition], repetition)
@@ -124,11 +124,11 @@ class Repetitions(Generic[Value]):
 
 @dataclass(frozen=True)
 class Pool:
-    """What runs of a dataset have in common: random numbers within a block, and variances among sister scenarios.
+    """Properties that runs of a dataset share: random numbers within a block, and variances among sister scenarios.
 
-    ``groups`` names, for an experiment that draws as another does, that other one: runs of one group and repetition
-    share their seeds (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which
-    nothing is drawn from a seed: one run says all of them.
+    ``groups`` maps an experiment that draws like another to that other one: runs of one group and repetition share
+    their seeds (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which
+    nothing is drawn from a seed: one run suffices for them.
     """
 
     dataset: Dataset
@@ -140,11 +140,11 @@ class Pool:
         return run.factors not in self.fixed.get(run.experiment, ())
 
     def block(self, run: Run) -> tuple[str, int]:
-        """What shares its random numbers with the run."""
+        """The group and repetition that share the run's random numbers."""
         return self.groups.get(run.experiment, run.experiment), run.repetition
 
     def prior(self, selection: Selection) -> Prior:
-        """What all scenarios of the experiment say of the metric's variance."""
+        """The prior of the metric's variance from all scenarios of the experiment."""
         what = (selection.experiment, selection.metric, selection.flow, *sorted(selection.parameters.items()))
         if what not in self._priors:
             everything = dataclasses.replace(selection, where=(), added=())
@@ -174,7 +174,7 @@ class _Row:
         return list(firsts.values())
 
     def enough(self, least: int, pool: Pool) -> bool:
-        """Whether there are so many, or there is no randomness: all of several are the same, or nothing is drawn."""
+        """Whether there are enough, or there is no randomness: several that are all equal, or nothing is drawn."""
         if len(self.distinct) == 1:
             return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
         return len(self.distinct) >= least
@@ -269,7 +269,7 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 
 def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value]) -> Repetitions[list[Value]]:
-    """What each chosen run gives, by repetition. Raises NoValue when the lock has no such run."""
+    """The value of each chosen run, by repetition. Raises NoValue when the lock has no such run."""
     runs = selection.chosen(dataset)
     if not runs:
         raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
@@ -311,7 +311,7 @@ def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Poi
 
 
 def key_of(run: Run, selection: Selection) -> Hashable:
-    """What a value of a run goes by in ``Dataset.computed``."""
+    """The key of a run's value in ``Dataset.computed``."""
     return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
 
 
@@ -339,5 +339,5 @@ def _points(data: RunData, selection: Selection) -> tuple[Point, ...]:
 
 
 def significant(value: float) -> float:
-    """The value to nine significant digits: what is left of rounding must never decide an order."""
+    """The value to nine significant digits: rounding errors must never decide an order."""
     return float(f"{value:.9g}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics: one decorated function is one metric.
 
-A metric's signature says all that it needs. A parameter annotated with a source (``longfat.metrics.data``) is read
-from the run; ``flow`` is the flow that a claim names; every other parameter is one that a claim may or must give, and
-its suffix is its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must not
-choose runs.
+A metric's signature states everything that it needs. A parameter annotated with a source (``longfat.metrics.data``) is
+read from the run; ``flow`` is the flow that a claim names; every other parameter is one that a claim may or must give,
+and its suffix is its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must
+not choose runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OWN_METRICS = "metrics.py"
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a claim gives a metric: its name there, its dimension, and the function's own name for it."""
+    """An argument that a claim gives a metric: its name there, its dimension, and the function's own name for it."""
 
     name: str
     dimension: Dimension
@@ -43,10 +43,10 @@ class Parameter:
 class Metric:
     """A metric by its registration.
 
-    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` says what of its runs is held
-    against limits: the mean, or the median where runs fall into two modes. ``flow`` tells whether a claim may name a
-    flow, ``must_name_flow`` whether it has to. A metric ``over`` something has several points in a run: a formula that
-    it is held against may take what is named there.
+    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` states which value of its runs is
+    compared with limits: the mean, or the median where runs fall into two modes. ``flow`` states whether a claim may
+    name a flow, ``must_name_flow`` whether it has to. A metric ``over`` variables has several points in a run: the
+    formula that it is compared with may take these variables.
     """
 
     name: str
@@ -106,10 +106,11 @@ def metric(
     source: str = "",
     over: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
-    """Register a function as a metric. ``source`` names the publication that defines it, where there is one.
+    """Register a function as a metric. ``source`` names the publication that defines it, if any.
 
-    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that gives ``Points`` says in ``over`` what each of
-    them is at. Raises TypeError when the signature says nothing about a parameter, or when the name is taken.
+    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that gives ``Points`` names in ``over`` the
+    variables that each point is at. Raises TypeError when the signature says nothing about a parameter, or when the
+    name is taken.
     """
 
     def register(function: Function) -> Function:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from runs: a value, what each run pulls it by, and from these its interval and error probabilities.
+"""Estimates from runs: a value, the contribution of each run, and from these its interval and error probabilities.
 
 Owns the statistics of the project (docs/statistics.md); knows nothing of metrics or claims. Values keep the unit they
 come in. Strata are scenarios, replicates are runs, and runs of one block share their random numbers.
@@ -16,13 +16,13 @@ from functools import cached_property
 from scipy import special
 
 CONFIDENCE = 0.95  # of the intervals that are printed
-TOGETHER = 0.25  # runs of a block count as dependent when a test at this level says so
+TOGETHER = 0.25  # runs of a block count as dependent when a test at this level rejects independence
 UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What sister scenarios say of a variance: its size, and how many degrees of freedom that is worth.
+    """The prior of a variance from sister scenarios: its size, and its weight in degrees of freedom.
 
     ``together`` is the p value of the hypothesis that runs of one block have nothing in common, over all sisters.
     """
@@ -50,7 +50,7 @@ class Stratum:
 
     @property
     def variance(self) -> float:
-        """What the stratum adds to the variance, moderated: never less than its own runs show."""
+        """The stratum's contribution to the variance, moderated: never less than its own runs show."""
         n = len(self.pulls)
         own = math.fsum(pull**2 for _, pull in self.pulls.values()) * n / (n - 1)
         moderated = (self.prior_degrees * self.prior + (n - 1) * own) / self.degrees
@@ -83,8 +83,8 @@ class Estimate:
     """A value with all that its interval needs.
 
     ``n`` is the smallest number of runs in a stratum, ``runs`` the number of all, ``repeats`` counts those that were
-    the same to the byte as another and tell nothing. ``sd`` is the deviation between repetitions, where one metric
-    was measured. ``origin`` is set for a ratio: the interval is then made on the log scale of value less origin.
+    equal to the byte to another and add nothing. ``sd`` is the deviation between repetitions, where one metric was
+    measured. ``origin`` is set for a ratio: the interval is then made on the log scale of value less origin.
     """
 
     value: float
@@ -105,7 +105,7 @@ class Estimate:
 
     @property
     def range(self) -> float:
-        """The largest difference between two runs of a scenario, by what it makes of the value."""
+        """The largest difference between two runs of a scenario, as its effect on the value."""
         ranges = [0.0]
         for one in self.strata.values():
             pulls = [pull for _, pull in one.pulls.values()]
@@ -130,7 +130,7 @@ class Estimate:
         alone = special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
         if min(self.together, alone) >= TOGETHER:
             return Spread(math.sqrt(variance), degrees)
-        # Dependent: the repetitions are what is independent. Luck with few of them is bounded by what strata show.
+        # Dependent: only the repetitions are independent. The strata's variance bounds luck with few of them.
         prior = min(one.prior_degrees for one in self.strata.values())
         mixed = (prior * variance + block_degrees * blocked) / (prior + block_degrees)
         return Spread(math.sqrt(max(blocked, mixed)), block_degrees, gain)
@@ -180,13 +180,13 @@ class Estimate:
         distance = self.value - limit
         if self.origin is not None:
             size, to = self.value - self.origin, limit - self.origin
-            if size * to <= 0:  # a limit on the other side of what a ratio can be
+            if size * to <= 0:  # a limit beyond the possible values of a ratio
                 return 0.0 if sign * distance > 0 else 1.0
             distance = abs(size) * math.log(abs(size / to)) * math.copysign(1.0, size)
         return float(special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
 
     def scaled(self, repetitions: float) -> Estimate:
-        """The same value as it would be known from so many times the repetitions."""
+        """The same value, as it would be known from this multiple of the repetitions."""
         return dataclasses.replace(self, times=self.times * repetitions)
 
 
@@ -204,7 +204,7 @@ def stratified(
 ) -> Estimate:
     """The mean of the strata's means, from the values of runs by stratum and run, each with its block.
 
-    A stratum of a single run adds nothing to the error: it stands for what has no randomness. Raises ValueError
+    A stratum of a single run adds nothing to the error: it has no randomness. Raises ValueError
     without a value.
     """
     if not values or not all(values.values()):

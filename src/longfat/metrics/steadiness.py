@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of how steady a throughput is, and of what pings and the kernel's counters tell.
+"""Metrics of how steady a throughput is, and metrics from pings and the kernel's counters.
 
-A throughput over time is what was acknowledged in whole intervals; ``since`` leaves a start out.
+A throughput over time counts the data acknowledged in whole intervals; ``since`` leaves a start out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from longfat.metrics.data import Array, Bottleneck, Connections, FlowRows, NoVal
 from longfat.metrics.registry import metric
 from longfat.metrics.together import rates_mbps, seen
 
-LEAST_INTERVALS = 3  # a deviation of fewer says nothing
+LEAST_INTERVALS = 3  # fewer have no meaningful deviation
 
 
 def variation(rates: Array) -> float:
@@ -33,7 +33,7 @@ def port_rates_mbps(port: Port, interval_us: float, since_us: float = 0) -> Arra
 
 
 def lost_percent(sent: float, arrived: float) -> float:
-    """Percent of what one node sent that did not come to the other."""
+    """Percent of one node's segments that did not arrive at the other."""
     if sent <= 0:
         raise NoValue("nothing was sent")
     return 100 * (sent - arrived) / sent
@@ -43,7 +43,7 @@ def lost_percent(sent: float, arrived: float) -> float:
 def stability(
     connections: Connections, rows: FlowRows, interval_us: float, since_us: float = 0.0, flow: str | None = None
 ) -> float:
-    """Standard deviation over the mean of what a flow, or all, had acknowledged in each whole interval: 0 is steady."""
+    """Standard deviation over the mean of the data acknowledged in whole intervals, of a flow or all: 0 is steady."""
     own = [row for row in rows if flow in (None, row["flow"])]
     if not own:
         raise NoValue("the run has no such flow")
@@ -54,7 +54,7 @@ def stability(
 
 @metric("", "deviation of what the bottleneck carries over its mean", source="Bullot and Cottrell 2003")
 def link_stability(port: Bottleneck, interval_us: float, since_us: float = 0.0) -> float:
-    """Standard deviation over the mean of what left the bottleneck in each whole interval."""
+    """Standard deviation over the mean of the data that left the bottleneck in each whole interval."""
     return variation(port_rates_mbps(port, interval_us, since_us))
 
 

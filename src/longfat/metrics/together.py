@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the time in which all flows of a run send: what they carry together, how evenly, how steadily.
+"""Metrics of the time in which all flows of a run send: their joint rate, its division, its steadiness.
 
-What a connection carries is what its receiver acknowledged, as the samples of the sending socket have it, read between
-two samples on the straight line that joins them.
+A connection carries the data that its receiver acknowledged, from the samples of the sending socket, interpolated
+linearly between two samples.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from longfat.metrics.data import Array, Connections, NoValue, Samples, Span, Together
 from longfat.metrics.registry import metric
 
-HIGH = 0.9  # of the highest rate; what differs by less is about alike (docs/claims.md)
+HIGH = 0.9  # of the highest rate; a smaller difference counts as about equal (docs/claims.md)
 
 
 def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | None = None) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of web traffic: what the users of a run took in. Its many users make one run enough."""
+"""Metrics of web traffic: the data that the users of a run received. Its many users make one run enough."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from longfat.metrics.registry import metric
 
 @metric("GB", "content that web users took in", name="web_bytes")
 def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
-    """GB (10^9 bytes) of content that all web users of a run took in, cut-off transfers included.
+    """GB (10^9 bytes) of content that all web users of a run received, interrupted transfers included.
 
-    An amount for a time ``within_us`` is had only from users who were there as long.
+    An amount for a time ``within_us`` exists only for users who were active as long.
     """
     require_length(web, within_us)
     return _web_bytes(web) / 1e9

@@ -27,7 +27,7 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
 
 @metric("%", "time without a delay part of the window", bounds=(0, 100), name="reverted")
 def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
-    """Percent of the samples in which the delay part of the window is 0, so that the loss part alone is left."""
+    """Percent of the samples in which the delay part of the window is 0 and only the loss part is left."""
     delay_part = samples.since(since_us).dwnd
     if not len(delay_part) or np.isnan(delay_part).any():
         raise NoValue("the congestion control tells of no delay part of its window")

@@ -42,12 +42,11 @@ def build_plan(
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
-    What no kernel can do is left out, with the reason, unless the backend that the pins name can.
-    ``only`` names experiments; ``stack`` and ``seed`` go before the study's own; ``pins`` are
-    the digests of kernel, image and laboratory code, ``kernels`` those of named kernels. A run whose kernel is named
-    without being there pins the name. ``chosen`` has the repetitions (from 1, also beyond those of the study) of the
-    scenarios that are wanted, by name; None stands for all of the study's. Raises StudyError for unknown names, all
-    at once.
+    Runs that no kernel can do are left out, with the reason, unless the backend that the pins name can do them.
+    ``only`` names experiments; ``stack`` and ``seed`` take precedence over the study's own; ``pins`` are the digests of
+    kernel, image and laboratory code, ``kernels`` the digests of named kernels. A run whose named kernel is not there
+    pins the name. ``chosen`` has the repetitions (from 1, also beyond those of the study) of the wanted scenarios, by
+    name; None means all of the study's. Raises StudyError for unknown names, all at once.
     """
     stack = stack or study.header.stack
     seed = study.header.seed if seed is None else seed
@@ -75,7 +74,7 @@ def build_plan(
 class Scenario:
     """One point of a study under a profile and a stack, ready to be repeated.
 
-    ``repetitions`` are those that the profile plans; there is no last one that could be run.
+    ``repetitions`` are those that the profile plans; more of them can be run without limit.
     """
 
     name: str
@@ -198,5 +197,5 @@ def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
 
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Complete blocks of repetitions; within a block a shuffle by seed, so that a drift hits all alike."""
+    """Complete blocks of repetitions; within a block a shuffle by seed: a drift affects all equally."""
     return tuple(sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario))))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seeded random choices that are the same on every machine and under every version of Python.
 
-Each is a digest of what it is drawn for, so no choice depends on how many were drawn before it.
+Each is a digest of its purpose, so no choice depends on the number of earlier draws.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan will cost: wall time and disk, from a model of a few constants.
+"""The cost of a plan: wall time and disk, from a model of a few constants.
 
 An estimate for the user and for a progress bar's first minute; no result depends on it.
 """
@@ -21,7 +21,7 @@ FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
 
-# What the files of a run hold; text is counted as it is written.
+# The content of a run's files; text is counted as written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
 BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
 BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv

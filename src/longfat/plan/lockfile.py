@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading of ``lock.json``. It must not decide what is in a plan."""
+"""Writing and reading of ``lock.json``. It must not decide the content of a plan."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def write_lock(plan: Plan, path: Path) -> None:
         seal(path.parent, "lock", [path])
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        hint = "choose a folder that can be written with --results"
+        hint = "name a writable folder with --results"
         raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
 
 
 def require_study(path: Path, study: str) -> None:
-    """Raise StudyError when the lock there is that of another study; one that cannot be read is nobody's."""
+    """Raise StudyError when the lock there belongs to another study; an unreadable lock belongs to none."""
     try:
         there = json.loads(path.read_text(encoding="ascii"))["study"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return
     if there != study:
         message = f"the folder has results of the study {there!r}, not of {study!r}"
-        raise StudyError(message, where=str(path.parent), hint="give each study a folder of its own with --results")
+        raise StudyError(message, where=str(path.parent), hint="give each study a separate folder with --results")
 
 
 def read_lock(path: Path) -> Plan:

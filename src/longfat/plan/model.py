@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan: what ``lock.json`` holds. It must not know how the runs came about or how they are executed."""
+"""The plan: the content of ``lock.json``. It must not know how the runs were derived or how they are executed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCK_FORMAT = 1
 class PlannedRun:
     """One entry of the lock: a repetition (from 1) of a scenario. Quantities in ``factors`` are base units.
 
-    Entries of two experiments that draw alike and need the same run share its ``run_id``.
+    Entries of two experiments that share their draws and need the same run have the same ``run_id``.
     """
 
     run_id: str
@@ -41,7 +41,7 @@ class Excluded:
 class Plan:
     """All runs of a study under one profile and one stack, in the order of their execution.
 
-    ``kernels`` says what each kernel that runs pin was built of, by its digest, where the project built it.
+    ``kernels`` has the source of each kernel that runs pin, by its digest, where the project built it.
     """
 
     study: str
@@ -71,7 +71,7 @@ class Plan:
         return cls(**{**data, "runs": runs, "excluded": excluded, "kernels": kernels})
 
     def source_of(self, run: PlannedRun) -> KernelSource | None:
-        """What the kernel of a run was built of, where the project built it."""
+        """The source of a run's kernel, where the project built it."""
         return self.kernels.get(run.spec.pins.get("kernel", ""))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment is at a point, spelt out: every setting with its value, and whether that is a default.
+"""An experiment at a point, in full: every setting with its value, and whether that is a default.
 
-Pure. Owns the wording of settings for people; what a run is told is in ``longfat.plan.resolve``.
+Pure. Owns the wording of settings for people; the settings of a run are in ``longfat.plan.resolve``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEMORY = Size(RunSpec.memory_bytes)
 
 @dataclass(frozen=True)
 class Setting:
-    """A value as the manifest would word it; ``default`` where the manifest does not say it."""
+    """A value as the manifest would word it; ``default`` where the manifest does not state it."""
 
     text: str
     default: bool
@@ -38,7 +38,7 @@ class Setting:
 def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
     """Every setting of an experiment at a point by its key, such as ``topology.rtt`` or ``flows.f1.window``.
 
-    What is left out, and has no default but to be absent, is not there.
+    Settings that are left out, and whose default is to be absent, are not listed.
     """
     found = dict(_host_settings(experiment, study))
     for section in _PARTS:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies of a manifest as explicit nodes and links with what every interface does.
+"""Topologies of a manifest as explicit nodes and links, with the settings of every interface.
 
 Owns the placing of rate, queue, delay and drops. A link has its rate and its delay where the backend's links can have
-both. Elsewhere a node of its own delays, as an interface there has a rate or a delay, never both: the limit of a qdisc
-that delays counts packets under way as well as waiting ones, so the two would disturb each other.
+both. Elsewhere a separate node delays, because an interface there has a rate or a delay, never both: the limit of a
+qdisc that delays counts packets in flight as well as waiting ones, so the two would disturb each other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *
 
 
 def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
-    """Links that have rate and delay; what a study drops deliberately is lost on the longest of them."""
+    """Links that have rate and delay; deliberate drops happen on the longest of them."""
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
     forward_us, reverse_us = _split(topology)
@@ -116,7 +116,7 @@ def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
-    """What a host does with the packets it sends, on its own side of the delay."""
+    """The treatment of a host's outgoing packets, on its own side of the delay."""
     rate = (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
     return Egress() if rate == "unlimited" else Egress(rate.value, queue=Queue("pfifo", hosts.local_queue))
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
 
-Owns the names of run folders and their three files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not
-know what a laboratory writes, and never touches a committed folder. A process killed at any moment leaves
-a partial folder, which nobody reads as a result, or a complete one.
+Owns the names of run folders and their three files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know a
+laboratory's files, and never touches a committed folder. A process killed at any moment leaves a partial folder, which
+nobody reads as a result, or a complete one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RunStatus = Literal["ok", "failed"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What ``run.json`` says of a run; the only facts with wall-clock time in them."""
+    """The content of ``run.json``; the only facts with wall-clock time in them."""
 
     run_id: str
     status: RunStatus

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured in a run, as one digest: two runs with equal ones are the same observation.
+"""The measurements of a run as one digest: two runs with equal digests are the same observation.
 
-Owns which raw files that is: those that numbers come from. Settings, programs' texts and captures are not among them;
+Owns the choice of raw files: those that numbers come from. Settings, programs' texts and captures are not among them:
 they show ports and sequence numbers, which differ by seed and measure nothing.
 """
 

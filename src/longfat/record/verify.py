@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads run folders back, and believes only those whose every checksum holds.
 
-Owns what a valid record is and where the others go. Must not delete anything but the partial folders of
-processes that are gone.
+Owns the definition of a valid record and the place of the others. Must not delete anything except the partial folders
+of processes that have ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUPERSEDED = ".superseded"
 
 @dataclass(frozen=True)
 class Record:
-    """A committed run whose checksums hold. ``reason`` says why a ``failed`` one failed."""
+    """A committed run whose checksums hold. ``reason`` states why a ``failed`` one failed."""
 
     folder: Path
     run_id: str
@@ -35,7 +35,7 @@ class Record:
 def read_record(folder: Path) -> Record:
     """Verify a committed run folder and read its ``run.json``.
 
-    Raises RecordError when a file is missing, altered or not listed, or is not what docs/formats.md says.
+    Raises RecordError when a file is missing, altered or not listed, or differs from docs/formats.md.
     """
     where = str(folder)
     try:
@@ -79,7 +79,7 @@ def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
 
 
 def set_aside(folder: Path, place: str) -> Path:
-    """Move a run folder to ``raw/<place>/<name>.<n>``, with the first free number from 1; say where it is."""
+    """Move a run folder to ``raw/<place>/<name>.<n>``, with the first free number from 1; report its place."""
     target = folder.parent / place
     target.mkdir(exist_ok=True)
     number = 1
@@ -118,4 +118,4 @@ def _difference(declared: str, found: str) -> str:
             return f"{name} is not listed in {SUMS}"
         if listed[name] != present[name]:
             return f"{name} has SHA-256 {present[name][:16]}..., not {listed[name][:16]}..."
-    return f"{SUMS} is not sorted or has a line twice"
+    return f"{SUMS} is not sorted or has a duplicate line"

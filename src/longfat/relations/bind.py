@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names of a relation stand for in a study: experiments, factors, values, flows, parameters.
+"""The meaning of a relation's names in a study: experiments, factors, values, flows, parameters.
 
 Owns how a term becomes a selection of runs, and the values that the variables of loops take. Measures nothing.
 """
@@ -36,7 +36,7 @@ from longfat.relations.syntax import (
 )
 from longfat.runspec import Scalar
 
-Environment = Mapping[str, Value]  # what the variables of loops stand for
+Environment = Mapping[str, Value]  # the values of the loops' variables
 # Values of a factor over the runs that a selection chooses: all of the study's, or those in the lock.
 ValuesOf = Callable[[Selection, str], Sequence[Value]]
 
@@ -83,7 +83,7 @@ def terms_of(node: Chain | Within | Alike | Expression) -> Iterator[Term]:
 
 
 def metric_of(term: Term) -> Metric:
-    """The term's metric. Raises RelationError when there is none of its name."""
+    """The term's metric. Raises RelationError when none has its name."""
     if term.metric not in METRICS:
         message, hint = unknown("metric", term.metric, METRICS)
         if term.metric in FORMULAS and not term.items:
@@ -93,7 +93,7 @@ def metric_of(term: Term) -> Metric:
 
 
 def selection_of(term: Term, scope: Scope) -> Selection:
-    """The runs, flow and parameters that a term stands for. Raises RelationError on a name that stands for nothing."""
+    """The runs, flow and parameters that a term means. Raises RelationError on an unknown name."""
     metric = metric_of(term)
     experiment, items = _experiment_of(term, scope)
     chosen = _Chosen(metric, experiment, term.column)
@@ -106,7 +106,7 @@ def selection_of(term: Term, scope: Scope) -> Selection:
 
 
 class _Chosen:
-    """What the items of a term have chosen so far."""
+    """The choices of a term's items so far."""
 
     def __init__(self, metric: Metric, experiment: SweptExperiment, column: int) -> None:
         self._metric, self._experiment, self._column = metric, experiment, column
@@ -116,7 +116,7 @@ class _Chosen:
         self._flow: str | None = None
 
     def take(self, item: Item, scope: Scope, shared: bool) -> None:
-        """Add one item; ``shared`` marks one that stands after ``where``, whose parameters are those of all metrics."""
+        """Add one item; ``shared`` marks an item after ``where``, whose parameters apply to all metrics."""
         if item.relation is None:
             self._bare(item, scope.environment)
             return
@@ -139,7 +139,7 @@ class _Chosen:
         self._where[factor] = condition
 
     def hold(self, factor: str, condition: Condition) -> None:
-        """Hold a factor at a value, beside any condition on it."""
+        """Hold a factor at a value, in addition to any condition on it."""
         self._held.append((factor, condition))
 
     def _bare(self, item: Item, environment: Environment) -> None:
@@ -239,7 +239,7 @@ def _condition(item: Item, values: Sequence[Value]) -> Condition:
 
 
 def _mentions(item: Item, variable: str) -> bool:
-    """Whether an item is, or has as a value, the variable. A condition on the factor of its name is none of it."""
+    """Whether an item is, or has as a value, the variable. A condition on its factor does not count."""
     if item.relation is None:
         return item.name == variable
     return any(value.word and value.base == variable for value in item.values)
@@ -297,7 +297,7 @@ def _factor_of(variable: str, term: Term) -> str:
 
 
 def _without(term: Term, variable: str) -> Term:
-    """The term less what it says of a variable that has no value yet."""
+    """The term without its items about a variable that has no value yet."""
     items = tuple(
         item
         for item in term.items
@@ -362,7 +362,7 @@ def values_in_study(study: Study) -> ValuesOf:
 
 
 def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
-    """Raise RelationError when the term's names stand for nothing, or no run of the study meets its conditions.
+    """Raise RelationError when the term's names are unknown, or no run of the study meets its conditions.
 
     Its metric must be one with ``several`` points in a run, or must not.
     """
@@ -379,7 +379,7 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
 
 
 def check_relation(relation: Relation, study: Study) -> None:
-    """Raise RelationError on the first name of a relation that does not stand for anything in the study."""
+    """Raise RelationError on the first name of a relation that is unknown in the study."""
     values_of = values_in_study(study)
     found = False
     for scope in scopes(relation, study, values_of):
@@ -392,7 +392,7 @@ def check_relation(relation: Relation, study: Study) -> None:
 
 
 def check_expression(expression: Expression, study: Study) -> None:
-    """Raise RelationError on the first name of an expression that does not stand for anything in the study."""
+    """Raise RelationError on the first name of an expression that is unknown in the study."""
     _check(expression, Scope(study), values_in_study(study))
 
 
@@ -478,7 +478,7 @@ def _check_rank(rank: Rank, scope: Scope, values_of: ValuesOf) -> None:
 def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
     """Raise RelationError unless it is a known formula with its arguments, each a number or a quantity above 0.
 
-    What points are ``over`` may stand there by its name alone.
+    The variable that points are ``over`` may be an argument by its name alone.
     """
     if formula.name not in FORMULAS:
         raise RelationError(*_at(unknown("formula", formula.name, FORMULAS), formula.column))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of a study: data written before the run, loaded with all problems at once.
 
-Owns the format of claims.yaml and its agreement with the study beside it. Judges nothing: ``longfat.relations.judge``
+Owns the format of claims.yaml and its agreement with the study next to it. Judges nothing: ``longfat.relations.judge``
 does.
 """
 
@@ -46,12 +46,12 @@ _OneOrSeveral = WithJsonSchema(
     {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 )
 Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
-# Relations in which `${COLUMN}` stands for what a row has there.
+# Relations in which `${COLUMN}` is replaced by the row's value.
 Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
 class PaperStatement(Closed):
-    """What the paper states, as printed, and where."""
+    """The paper's statement, as printed, and its place."""
 
     value: f.Number | f.Text | tuple[f.Number, ...] | None = Field(None, description="as printed")
     unit: str = Field("", description="unit of the value")
@@ -67,7 +67,7 @@ class PaperStatement(Closed):
 
 
 class Deviation(Closed):
-    """What is known to be done instead of what a claim says."""
+    """Known behaviour that differs from a claim."""
 
     reason: f.Text = Field(description="why, with the source: a file of the kernel, say")
     relation: Relations = Field(description="what holds instead; of several each must hold")
@@ -89,7 +89,7 @@ class Retest(Closed):
 
 
 class Needs(Closed):
-    """What runs must be for the claim to be judged on them at all."""
+    """Conditions on runs for the claim to be judged on them at all."""
 
     lasts: f.Length | None = Field(None, description="each run's traffic lasts at least so long")
     epochs: f.Count | None = Field(None, description="windows are cut at least so often in each run")
@@ -101,7 +101,7 @@ Kind = Literal["law", "construction"]
 
 
 class WrittenClaim(Closed):
-    """One testable statement of the paper, or a hypothesis of a study of one's own, as claims.yaml has it."""
+    """One testable statement of the paper, or a hypothesis of one's own study, as in claims.yaml."""
 
     id: f.Name = Field(description="unique in the study; that of the paper's catalogue, if there is a paper")
     artifact: f.Name | None = Field(None, description="figure or table that it is about")
@@ -177,11 +177,11 @@ class ClaimsDocument(Closed):
 
 @dataclass(frozen=True)
 class Claim:
-    """One testable statement with what decides it: relations that must all hold, or why it cannot be tested.
+    """One testable statement with its decision: relations that must all hold, or why it cannot be tested.
 
-    ``paper`` is what the paper states and ``where`` its place; both are "" for a hypothesis. ``place`` is where it
-    stands in claims.yaml. ``retests`` has, for each relation, the deviation of the paper's own retests. ``deviation``
-    says why something else is known to hold, and ``instead`` what.
+    ``paper`` is the paper's statement and ``where`` its place; both are "" for a hypothesis. ``place`` is its place in
+    claims.yaml. ``retests`` has, for each relation, the deviation of the paper's own retests. ``deviation`` states why
+    something else is known to hold, and ``instead`` what.
     """
 
     id: str
@@ -206,12 +206,12 @@ class Claim:
 
     @property
     def measured(self) -> bool:
-        """Whether a run has a say in it."""
+        """Whether it depends on a run."""
         return any(True for relation in self.relations for _ in terms_of(relation.claim))
 
     @property
     def kind(self) -> str:
-        """What it is counted among: measured claims, or one of the kinds that are kept apart from them."""
+        """The category in which it is counted: measured claims, or one of the kinds that are counted separately."""
         if self.not_testable is None and not self.measured:
             return "arithmetic"
         return self.declared or ("calibrated" if self.calibrated_on else "measured")
@@ -250,7 +250,7 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
 
 
 def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:
-    """Add a claim, and yield what is wrong with its relations."""
+    """Add a claim, and yield the faults of its relations."""
     relations: list[Relation] = []
     instead: list[Relation] = []
     deviation = written.deviation
@@ -293,7 +293,7 @@ def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim])
 
 
 def _take_relation(text: str, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
-    """Add a relation, or yield what is wrong with it."""
+    """Add a relation, or yield its faults."""
     try:
         relations.append(_checked(text, study))
     except RelationError as error:
@@ -303,7 +303,7 @@ def _take_relation(text: str, place: Path, study: Study, relations: list[Relatio
 def _take_table(
     table: TableClaims, place: Path, folder: FilePath, study: Study, claims: list[Claim]
 ) -> Iterator[Finding]:
-    """Add the claims of a table, and yield what is wrong with it."""
+    """Add the claims of a table, and yield its faults."""
     try:
         claimed = read_claimed(folder / table.file)
     except TableError as error:
@@ -367,7 +367,7 @@ def _checked(text: str, study: Study) -> Relation:
 
 
 def claim_nouns(header: Header) -> tuple[str, str]:
-    """What a claim of the study is called, one and several: without a paper it is the author's own hypothesis."""
+    """The noun for a claim of the study, singular and plural: without a paper it is the author's own hypothesis."""
     return ("claim", "claims") if header.paper else ("hypothesis", "hypotheses")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How verdicts are counted: measured claims by word, and apart from them what no measurement could have turned.
+"""How verdicts are counted: measured claims by word; claims that no measurement could have changed are separate.
 
-Owns the words and the kinds. A test that is made twice, and claims that exclude each other, count once. Judges nothing.
+Owns the words and the kinds. A test that occurs twice, and claims that exclude each other, count once. Judges nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Counts = Mapping[str, Mapping[VerdictWord, int]]
 
 @dataclass(frozen=True)
 class Counted:
-    """What counting needs of a verdict. ``group`` has the claims that exclude it."""
+    """The parts of a verdict that counting needs. ``group`` has the claims that exclude it."""
 
     claim: str
     word: VerdictWord
@@ -46,7 +46,7 @@ class Counted:
 
 
 def category_of(claim: Claim) -> str:
-    """What a claim is counted among."""
+    """The category in which a claim is counted."""
     return "inconsistent" if claim.inconsistent else claim.kind
 
 
@@ -79,7 +79,7 @@ def total(counts: Counts) -> Mapping[VerdictWord, int]:
 
 
 def apart(counts: Counts) -> list[str]:
-    """What is counted apart from measured claims, one phrase a category that has any."""
+    """The categories counted apart from measured claims, one phrase for each that has any."""
     found = []
     for name, meaning in APART.items():
         words = [f"{number} {word.replace('_', ' ')}" for word, number in counts[name].items() if number]

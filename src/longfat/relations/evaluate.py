@@ -77,13 +77,13 @@ MOST_REPETITIONS = 1000  # more are not worth naming
 
 @dataclass(frozen=True)
 class Evidence:
-    """One comparison: what, its value, n and 95 % interval, the limit, and the outcome.
+    """One comparison: its quantity, value, n and 95 % interval, the limit, and the outcome.
 
     ``n`` of None marks a computed value; ``runs`` counts all runs of the smaller side. The numbers are None when there
-    was no data; ``reason`` says why. ``repeats`` counts repetitions that are not among the ``n`` because they are the
-    same to the byte as another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``needed`` the
-    repetitions that would decide what is open, ``gain`` by how much pairing divides the variance. ``agreement`` marks
-    a number that is held against the paper's own error.
+    was no data; ``reason`` states why. ``repeats`` counts repetitions that are not among the ``n`` because they are
+    equal to the byte to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``needed`` the
+    repetitions that would decide an open comparison, ``gain`` the factor by which pairing divides the variance.
+    ``agreement`` marks a number that is compared within the paper's own error.
     """
 
     what: str
@@ -108,9 +108,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a claim says of how its comparisons are made.
+    """A claim's rules for its comparisons.
 
-    ``law`` lets two runs do that agree; ``paper`` has the paper's own numbers, by which the size of an order is
+    With ``law`` two runs that agree suffice; ``paper`` has the paper's own numbers, by which the size of an order is
     known; ``retest`` is how much the paper's numbers differ when it measures again, in parts of the number or,
     ``retest_absolute``, in its unit.
     """
@@ -123,14 +123,14 @@ class Rule:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What relations are judged on: a study and the dataset of its runs."""
+    """The grounds for relations: a study and the dataset of its runs."""
 
     study: Study
     dataset: Dataset
 
     @cached_property
     def pool(self) -> Pool:
-        """What runs have in common."""
+        """Properties that runs share."""
         pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
         fixed = {
             one.id: [
@@ -145,7 +145,7 @@ class Grounds:
         return measure(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """What the metric alone is judged by, where this is the median. Raises NoValue."""
+        """The value that a lone metric is judged by, where this is the median. Raises NoValue."""
         return median(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
@@ -157,7 +157,7 @@ class Grounds:
         return count_of(self.dataset, selections, holds)
 
     def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The point of a metric over what the law says there, where it is farthest from that. Raises NoValue."""
+        """The point of a metric divided by the law there, where it is farthest from the law. Raises NoValue."""
         return farthest(self.pool, selection, law, sign)
 
     def places(self, selection: Selection) -> Estimate:
@@ -191,7 +191,7 @@ class Grounds:
 def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
     """The comparisons that a relation consists of, for all values of its loops. Raises RelationError.
 
-    Each is decided by itself; what fails among several is for the judge of them all.
+    Each is decided by itself; the judge decides which fail among several.
     """
     found = False
     for scope in scopes(relation, grounds.study, grounds.values_of):
@@ -206,7 +206,7 @@ def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> I
 def evaluated(expression: Expression, grounds: Grounds, least: int | None = None) -> Judged:
     """The value of an expression with its interval, from ``least`` repetitions on.
 
-    Raises NoValue or ValueError with the reason, RelationError on a name that stands for nothing.
+    Raises NoValue or ValueError with the reason, RelationError on an unknown name.
     """
     return _Values(grounds, Scope(grounds.study), least).value(expression)
 
@@ -253,14 +253,14 @@ class _Values:
         return self.held(Binary("/", left, right), Limits.of(sign, 1.0))
 
     def _at_points(self, left: Term, sign: Comparator, law: Expression) -> Evidence:
-        """The points of a metric over what the law says at each: the one that is farthest from it decides."""
+        """The points of a metric divided by the law at each: the one farthest from the law decides."""
         selection = selection_of(left, self.scope)
         what = f"{_named(selection)}, over {self.words(law)} where it is farthest from that"
         evaluate = partial(self.grounds.farthest, selection, law, sign)
         return self.compared(evaluate, what, "", Limits.of(sign, 1.0))
 
     def _alike(self, above: Expression, below: Expression) -> float:
-        """How close the sides of an order are to be called alike: half of the paper's own difference, or 1 %."""
+        """How close the sides of an order must be to count as equal: half of the paper's own difference, or 1 %."""
         if self.rule.paper is not None:
             paper = _Values(self.rule.paper, self.scope)
             try:
@@ -280,7 +280,7 @@ class _Values:
     def compared(
         self, evaluate: Callable[[], Judged], what: str, unit: str, limits: Allowed | Callable[[], Allowed]
     ) -> Evidence:
-        """Hold a value with its interval against limits: inside, outside, or undecided."""
+        """Compare a value and its interval with limits: inside, outside, or undecided."""
         text = "above 0" if callable(limits) else limits.text(unit)
         try:
             value = evaluate()
@@ -303,7 +303,7 @@ class _Values:
         return value
 
     def judged(self, expression: Expression) -> Judged:
-        """What is held against limits: the value, or of a metric whose runs fall into two modes its median."""
+        """The value that is compared with limits: the mean, or the median where runs fall into two modes."""
         if isinstance(expression, Term) and metric_of(expression).judged_by == "median":
             return self.grounds.middle(selection_of(expression, self.scope), self.least)
         if isinstance(expression, Rank):
@@ -382,7 +382,7 @@ class _Values:
         return ""
 
     def words(self, expression: Expression) -> str:
-        """What an expression is, for people."""
+        """The text of an expression, for people."""
         if isinstance(expression, Term):
             return _named(selection_of(expression, self.scope))
         if isinstance(expression, Number):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the claims were when a results folder first saw them, kept there for ever.
+"""The claims at the time when a results folder first saw them, kept there for ever.
 
-Owns ``claims-first.json`` and the differences between it and the claims of today. Limits that are changed after the
-runs cannot be changed unseen.
+Owns ``claims-first.json`` and the differences between it and the claims of today. Limits that change after the runs
+cannot change unseen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Decisive = Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class First:
-    """The claims by what decides them, their digest, and when they were kept: before the runs or after."""
+    """The deciding parts of the claims, their digest, and when they were kept: before the runs or after."""
 
     sha256: str
     time: str
@@ -51,12 +51,12 @@ def decisive(claims: Sequence[Claim]) -> Decisive:
 
 
 def digest(claims: Decisive) -> str:
-    """SHA-256 of what decides, whatever the order of the claims."""
+    """SHA-256 of the deciding parts, whatever the order of the claims."""
     return hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).hexdigest()
 
 
 def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> First:
-    """What the folder first saw: kept now if it has seen none. Raises RigError when it cannot be read or written."""
+    """The claims that the folder saw first; kept now if none. Raises RigError when it cannot be read or written."""
     path = results / FIRST
     now = decisive(claims)
     try:
@@ -73,7 +73,7 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
 
 
 def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
-    """What has changed since, one line a claim and key."""
+    """The changes since, one line for each claim and key."""
     now = json.loads(json.dumps(decisive(claims)))
     for name in sorted({*first.claims, *now}):
         if name not in first.claims:

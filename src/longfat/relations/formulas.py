@@ -119,7 +119,7 @@ def stability_bound(packets: float) -> float:
     """The a below which Scalable TCP is locally stable at a link, p / (y p'(y)) (Kelly 2003, after Vinnicombe).
 
     For a loss rate p(y) = (y/c)^B, that of a queue with random arrivals and room for B packets, it is 1/B. The paper
-    does not say which loss rate it means.
+    does not state which loss rate it means.
     """
     return 1 / packets
 
@@ -161,7 +161,7 @@ def highspeed_response_increase(
 ) -> float:
     """Segments a(w) that HighSpeed TCP adds each RTT with any of its parameters: 1 up to Low_Window (RFC 3649, 5).
 
-    p(w) is that of Standard TCP, w = 1.2 / sqrt(p), at Low_Window. Nothing keeps a from being less than 1 above that.
+    p(w) is Standard TCP's, w = 1.2 / sqrt(p), at Low_Window. Above that, a may be less than 1.
     """
     if _is_standard(window, low_window, high_window):
         return 1.0
@@ -181,7 +181,7 @@ def highspeed_response_decrease(window: float, low_window: float, high_window: f
 def highspeed_kernel_increase(
     window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
 ) -> float:
-    """The same as the kernel has it: never below 1, so that it does not grow more slowly than Standard TCP."""
+    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
     return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
 
 
@@ -314,7 +314,7 @@ def compound_given(backlog: float, eta: float) -> float:
 
 
 def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
-    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds so many segments.
+    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
 
     It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
     """
@@ -322,7 +322,7 @@ def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> 
 
 
 def compound_tuned_gamma(before: float, queued: float) -> float:
-    """gamma after a loss that found so much queued: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
+    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
     return 0.2 * before + 0.8 * 0.75 * queued
 
 

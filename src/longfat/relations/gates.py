@@ -19,10 +19,11 @@ from longfat.relations.paper import Key, PaperNumbers, Test, tests_of
 
 
 def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNumbers]:
-    """The paper's numbers for each claim: its own ``oracle``, and what any claim holds a quantity to.
+    """The paper's numbers for each claim: its own ``oracle``, and the limits of any claim on a quantity.
 
-    An exact number goes before one that is called approximate. Where the paper prints a quantity twice, a claim has
-    the number of its own figures and tables; without one that is of these, a quantity with several numbers has none.
+    An exact number takes precedence over one that is called approximate. Where the paper prints a quantity twice, a
+    claim has the number of its own figures and tables; without one that is of these, a quantity with several numbers
+    has none.
     """
     known: dict[Key, list[tuple[frozenset[str], float]]] = defaultdict(list)
     for claim in claims:
@@ -45,7 +46,7 @@ def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNum
 
 
 def check_gates(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
-    """What the claims do not pass."""
+    """The gates that the claims do not pass."""
     yield from _oracle(claims, study)
     tests = {claim.id: _tests(claim, study) for claim in claims}
     yield from _named(claims)

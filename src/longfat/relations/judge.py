@@ -36,9 +36,9 @@ VERDICTS = "verdicts.json"
 class Verdict:
     """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place.
 
-    ``category`` is what it is counted among, ``inconsistent`` where the paper contradicts its statement, ``group``
-    the claims that exclude it, ``same_as`` the claim that is the same test. ``deviation`` says why the claim is not
-    reproduced, where what is known to hold instead was found to hold.
+    ``category`` is the kind in which it is counted, ``inconsistent`` where the paper contradicts its statement,
+    ``group`` the claims that exclude it, ``same_as`` the claim that is the same test. ``deviation`` states why the
+    claim is not reproduced, where its known deviation was found to hold.
     """
 
     claim: str
@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Origin:
-    """The claims that verdicts rest on, beside those that the results folder saw first."""
+    """The claims that verdicts rest on, with those that the results folder saw first."""
 
     claims_sha256: str
     first_sha256: str
@@ -74,7 +74,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """What is known of when the limits were fixed."""
+        """A sentence about when the limits were fixed."""
         when = "before its first run" if self.before_runs else "when it was first judged, after its runs"
         if self.changes:
             return f"The claims were kept {when} ({self.first_time}), and have changed since"
@@ -178,7 +178,7 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
 def _deviation(
     claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
-    """The claim's deviation if it is what was found, and the reason of the verdict with what became of it."""
+    """The claim's deviation if it was found, and the reason of the verdict with the result of the deviation."""
     if claim.deviation is None or word in ("inconclusive", "not_measured"):
         return None, reason
     if word != "not_reproduced":
@@ -189,7 +189,7 @@ def _deviation(
 
 
 def _evidence(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> tuple[Evidence, ...]:
-    """All comparisons; of those that fail by themselves, only what Holm's procedure leaves over all parts does."""
+    """All comparisons; of those that fail by themselves, only those fail that Holm's procedure keeps."""
     found = [
         item
         for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a relation allows: the numbers that follow from its sign, and how a value is held against them.
+"""The limits of a relation: the numbers that follow from its sign, and how a value is compared with them.
 
 Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result, and
 the two error probabilities by which a comparison is decided (docs/statistics.md).
@@ -18,12 +18,12 @@ from longfat.metrics.quantities import significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.syntax import Comparator
 
-# What a stated number is allowed to miss by; docs/claims.md has the reasons.
+# Allowed deviations from a stated number; docs/claims.md has the reasons.
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
 
 LEVEL = 0.05  # of every decision: that it holds, and that it fails
-NO_EFFECT = 0.01  # an order of which the paper prints no numbers: sides as close as this are alike
+NO_EFFECT = 0.01  # an order whose numbers the paper does not print: sides as close as this are equal
 
 Outcome = Literal["holds", "fails", "undecided", "no_data"]
 
@@ -33,14 +33,14 @@ class Chances(NamedTuple):
 
     holds: float
     fails: float
-    no_effect: bool = False  # it fails because the sides are alike, not because they are the other way round
+    no_effect: bool = False  # it fails because the sides are equal, not because their order is reversed
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A lower and an upper bound; ``inclusive`` when they themselves are allowed.
+    """A lower and an upper bound; ``inclusive`` if the bounds themselves are allowed.
 
-    ``alike`` is how far from zero a difference still is none; 0 where this does not apply.
+    ``alike`` is the largest distance from zero at which a difference counts as none; 0 where this does not apply.
     """
 
     low: float
@@ -50,7 +50,7 @@ class Limits:
 
     @classmethod
     def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
-        """What ``sign number`` allows: = 5 %, ~ 10 %, or the paper's own spread; >= and <= what equals it, too."""
+        """The range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include equality."""
         margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
         if sign == ">":
             return cls(number, math.inf, False)
@@ -111,12 +111,12 @@ class Agreement:
 
     @property
     def finest(self) -> float:
-        """The largest error of ours with which an agreement says something."""
+        """The largest error of ours with which an agreement is meaningful."""
         return max(self.error, TOLERANCE * abs(self.number))
 
     @property
     def printed(self) -> Limits:
-        """What the paper's number and error allow by themselves, at 95 %."""
+        """The range of the paper's number and error alone, at 95 %."""
         reach = 1.96 * self.error
         return Limits(self.number - reach, self.number + reach, True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs must be before a claim is judged on them: long enough, with enough epochs, on a path that is used.
+"""Conditions on runs before a claim is judged on them: long enough, with enough epochs, on a path that is used.
 
 Owns the reading of a claim's ``needs``. Judges nothing.
 """
@@ -22,7 +22,7 @@ from longfat.runspec import Scalar
 
 
 def unmet(claim: Claim, grounds: Grounds) -> str | None:
-    """What the claim's runs lack; None where nothing is asked or nothing lacks."""
+    """The unmet need of the claim's runs; None where there is no need or all are met."""
     if claim.needs is None:
         return None
     asked = _Asked(grounds.study, grounds.dataset)
@@ -46,7 +46,7 @@ def _lacking(needs: Needs, selections: list[Selection], grounds: Grounds) -> Ite
 
 
 def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Selection]]:
-    """What is read from the runs of a selection to know whether they do, with the least that each has to be."""
+    """The metrics that show whether a selection's runs do, with the smallest allowed value of each."""
     bare = dataclasses.replace(selection, flow=None, parameters={})
     if needs.lasts:
         yield needs.lasts.value / 1e6, dataclasses.replace(bare, metric="lasts")
@@ -69,7 +69,7 @@ def _below(limit: float, asked: Selection, runs: Sequence[Run], grounds: Grounds
 
 @dataclass(frozen=True)
 class _Asked(Grounds):
-    """Grounds that measure nothing and note what they are asked."""
+    """Grounds that measure nothing and record the questions."""
 
     selections: list[Selection] = field(default_factory=list)
 

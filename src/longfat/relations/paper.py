@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's own numbers as grounds to judge on, and what makes two quantities or two tests the same.
+"""The paper's own numbers as grounds to judge on, and the identity of two quantities or two tests.
 
 Owns the identity of quantities and tests over a study's points. Measures nothing.
 """
@@ -51,7 +51,7 @@ Key = Hashable
 
 
 class Test(NamedTuple):
-    """One comparison over the whole study: of what, held against what, and its number where the paper prints it."""
+    """One comparison over the whole study: quantity, limit, and its number where the paper prints it."""
 
     quantity: Key
     allowed: Allowed
@@ -61,7 +61,7 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class PaperNumbers:
-    """What the paper prints for the metrics that relations name; the grounds on which a test is tested."""
+    """The paper's numbers for the metrics that relations name; the grounds on which a test is tested."""
 
     study: Study
     numbers: Mapping[Key, float]
@@ -83,7 +83,7 @@ class PaperNumbers:
         return self.read(selection, least)
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The paper's rank. Raises NoValue: it stands in the relation."""
+        """The paper's rank. Raises NoValue: the rank is in the relation."""
         raise NoValue("the paper's rank is not given apart from the relation")
 
     def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
@@ -100,7 +100,7 @@ class PaperNumbers:
 
 
 def quantity(selection: Selection, study: Study) -> Key:
-    """What a selection asks for: two that ask the same metric of the same points are equal."""
+    """The identity of a selection: two with the same metric at the same points are equal."""
     experiment = next(one for one in study.experiments if one.id == selection.experiment)
     points = frozenset(
         place
@@ -148,7 +148,7 @@ def _links(chain: Chain, scope: Scope) -> Iterator[Test]:
 
 
 def _law(expression: Expression) -> Key:
-    """What a law of numbers and formulas says at each point: two that say the same are equal."""
+    """The values of a law of numbers and formulas at each point: two with the same values are equal."""
     if isinstance(expression, Formula):
         return expression.name, tuple((name, value and value.base) for name, value in expression.arguments)
     if isinstance(expression, Binary):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric that has several points in a run, held against a law that has a value of its own at each.
+"""A metric that has several points in a run, compared with a law that has a different value at each.
 
-Owns which point decides: the one that is farthest from the law. Must not judge.
+Owns the choice of the point that decides: the one farthest from the law. Must not judge.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPERATIONS: Mapping[Operator, Callable[[float, float], float]] = {
 
 
 def law_at(law: Expression, point: Point) -> float:
-    """What a law of numbers and formulas says at a point; over an array the mean of what it says."""
+    """The value of a law of numbers and formulas at a point; over an array, the mean of its values."""
     if isinstance(law, Number):
         return law.value
     if isinstance(law, Binary):
@@ -43,9 +43,9 @@ def law_at(law: Expression, point: Point) -> float:
 
 
 def over_law(point: Point, law: Expression) -> float:
-    """The point's value over what the law says; of values that the point may have, the nearest to the law.
+    """The point's value divided by the law's; of several possible values of the point, the nearest to the law.
 
-    Raises NoValue where that is no number.
+    Raises NoValue where that is not a number.
     """
     said = law_at(law, point)
     if said == 0 or math.isnan(said) or math.isnan(point.value):
@@ -54,9 +54,9 @@ def over_law(point: Point, law: Expression) -> float:
 
 
 def farthest(pool: Pool, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-    """The point over the law where that is farthest from what ``sign`` allows, of all points of all repetitions.
+    """Of all points of all repetitions, the point divided by the law that is farthest from what ``sign`` allows.
 
-    A law holds in each single run, so that repetitions add points and no interval. Raises NoValue when there is no
+    A law holds in each single run, so repetitions add points and no interval. Raises NoValue when there is no
     point, or too few repetitions are complete.
     """
     points, n, repeats = _points(pool, selection)

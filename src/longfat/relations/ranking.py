@@ -22,9 +22,9 @@ Levels = Mapping[Scalar, float]
 def ranked(first: Levels, second: Levels) -> list[Scalar]:
     """The keys of both mappings, best first.
 
-    They are sorted by ``first``, largest first. The head of what is left forms a group with all that it
-    exceeds by at most 5 %, and the group is sorted by ``second``, largest first. What is equal in both keeps
-    the order of ``first``, the mapping.
+    They are sorted by ``first``, largest first. The head of the rest forms a group with all values that it exceeds by
+    at most 5 %, and the group is sorted by ``second``, largest first. Keys that are equal in both keep the order of
+    ``first``, the mapping.
     """
     left = sorted(first, key=lambda value: -first[value])
     order: list[Scalar] = []
@@ -109,7 +109,7 @@ def _means(levels: Sequence[Levels]) -> Levels:
 
 def _compared(dataset: Dataset, of: Selection, then: Selection, by: str) -> Repetitions[tuple[Levels, Levels]]:
     """Both quantities by factor value in each repetition that is complete in all of them."""
-    # The lock is shuffled: the values stand in an order of their own.
+    # The lock is shuffled: the values are listed in a fixed order.
     values = sorted({run.factors[by] for run in of.chosen(dataset)}, key=lambda item: (str(type(item)), item))
     if len(values) < 2:
         raise NoValue(f"the lock has {len(values)} of the values of {by!r} to rank")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text of a relation as a tree.
 
-Owns the nodes and the parser. What the names stand for is no matter here: ``longfat.relations.bind`` knows the study.
+Owns the nodes and the parser. The meaning of the names does not matter here: ``longfat.relations.bind`` knows the
+study.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 
 
 class RelationError(Exception):
-    """What is wrong with a relation, at which column of its text (from 1), and a hint if there is one."""
+    """The fault of a relation, the column of its text (from 1), and a hint if there is one."""
 
     def __init__(self, message: str, column: int = 1, hint: str | None = None) -> None:
         super().__init__(message)
@@ -88,7 +89,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of the papers, computed and not measured. An argument of None is what each point is at."""
+    """A formula of the papers, computed and not measured. An argument of None is the variable of each point."""
 
     name: str
     arguments: tuple[tuple[str, Value | None], ...]
@@ -124,7 +125,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Rank:
-    """The place of one value of a factor among all, 1 for the best by ``of``; among those alike, by ``then``."""
+    """The place of one value of a factor among all, 1 for the best by ``of``; among similar values, by ``then``."""
 
     value: Value
     factor: str
@@ -148,7 +149,7 @@ Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank | Places |
 
 @dataclass(frozen=True)
 class Limit:
-    """What one side of a chain is held against: an expression, or a number with the paper's own spread."""
+    """The other side of a chain's comparison: an expression, or a number with the paper's own spread."""
 
     of: Expression
     spread: float | None = None
@@ -173,7 +174,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Alike:
-    """An expression is the same for all values of a factor; ``nearly`` doubles what it may differ by."""
+    """An expression is the same for all values of a factor; ``nearly`` doubles the allowed difference."""
 
     of: Expression
     factor: str
@@ -183,7 +184,7 @@ class Alike:
 
 @dataclass(frozen=True)
 class Relation:
-    """A whole relation: what is claimed, for each value of the loops' variables, of the runs that ``where`` chooses."""
+    """A whole relation: the claim, for each value of the loops' variables, about the runs that ``where`` chooses."""
 
     claim: Chain | Within | Alike
     loops: tuple[Loop, ...]
@@ -232,14 +233,14 @@ def parse_formula(text: str) -> Formula:
 
 
 def parse_items(text: str) -> tuple[Item, ...]:
-    """What may stand in a metric's brackets. Raises RelationError with the column in the text."""
+    """An item of a metric's brackets. Raises RelationError with the column in the text."""
     try:
         return parse_term(f"runs[{text}]").items
     except RelationError as error:
         raise RelationError(error.message, max(error.column - len("runs["), 1), error.hint) from error
 
 
-# What a reader calls the grammar's terminals.
+# A reader's names of the grammar's terminals.
 _SPOKEN = {
     "NAME": "a name",
     "NUMBER": "a number",

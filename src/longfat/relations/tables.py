@@ -2,7 +2,7 @@
 """Tables as CSV files, above all those of papers: one row for each cell, with its number and, where the paper prints
 them, its error and sample size.
 
-Owns the form of such a file. Must not know what the columns are about.
+Owns the form of such a file. Must not know the meaning of the columns.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pathlib import Path
 
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
-RETEST = "retest"  # the column that says yes where the paper measured again
+RETEST = "retest"  # the column with yes where the paper measured again
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 
 class TableError(Exception):
-    """What is wrong with a table; the text names file and line."""
+    """The fault of a table; the text names file and line."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: what it has, by column."""
+    """One row of a table: its fields by column."""
 
     line: int
     columns: Mapping[str, str]
 
     def filled(self, template: str, **further: str) -> str:
-        """The template with each ``${COLUMN}`` replaced, and each name that is given besides.
+        """The template with each ``${COLUMN}`` and each further given name replaced.
 
-        Raises TableError on a column that there is not.
+        Raises TableError on an unknown column.
         """
         fields = {**self.columns, **further}
 
@@ -61,7 +61,7 @@ class Cell(Row):
 
     @property
     def named(self) -> str:
-        """The number after what the paper calls it, if the file says so in a column ``cell``."""
+        """The number after the paper's name for it, if the file has that name in a column ``cell``."""
         return f"{self.columns.get('cell', '')} {self.printed}".strip()
 
     def filled(self, template: str, **further: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host is: kernel, programs, network cards, and how busy it is. Changes nothing."""
+"""Facts about a host: kernel, programs, network cards, and how busy it is. Changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = {
     "tcpdump": ("tcpdump", "--version"),
     "tcptrace": ("tcptrace", "-v"),
 }
-"""What runs need of a host, each with the command that tells its version."""
+"""Programs that runs need on a host, each with the command that prints its version."""
 
 BUSY_S = 0.5
 CPU_FIELDS = 8  # of the first line of /proc/stat (proc(5)): user to steal; the rest is counted in user
@@ -45,7 +45,7 @@ def build() -> str:
 
 
 def version(command: tuple[str, ...]) -> str | None:
-    """First line with a number of what a program says of its version; None when it is not installed."""
+    """The first line with a number in a program's statement of its version; None when it is not installed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
@@ -82,7 +82,7 @@ def cards() -> dict[str, dict[str, Any]]:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Name, hardware address and limits of a card; ``speed_bps`` is None where its driver does not tell."""
+    """Name, hardware address and limits of a card; ``speed_bps`` is None where its driver does not report it."""
     told = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
     (facts,) = json.loads(told.stdout)
     return {
@@ -95,7 +95,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def speed_bps(file: Path) -> int | None:
-    """What a driver says of its card's speed, in bits per second."""
+    """A driver's report of its card's speed, in bits per second."""
     try:
         mbps = int(file.read_text())
     except (OSError, ValueError):

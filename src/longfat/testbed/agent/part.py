@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host's part of a run, in processes and a PID namespace of its own: started by ``serve``, and ended with it."""
+"""A host's part of a run, in separate processes and a PID namespace: started by ``serve``, and ended with it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from longfat.runspec import RunSpec
 
 
 def main(folder: Path) -> None:
-    """Do what ``order.json`` in the folder says; the results go into ``raw`` beside it.
+    """Follow ``order.json`` in the folder; the results go into ``raw`` next to it.
 
-    Says on standard output what was read back once all is ready, waits on standard input for the time of the start
-    (nanoseconds of the epoch, by this host's clock), and once it has measured for a line that lets it leave.
+    Once all is ready, writes the settings that were read back to standard output, and waits on standard input for the
+    time of the start (nanoseconds of the epoch, by this host's clock). Once it has measured, waits for a line that lets
+    it leave.
     """
     order = json.loads((folder / "order.json").read_text())
     os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
@@ -44,7 +45,7 @@ class Lines:
     """The meeting by lines on standard input and output: the agent passes them on."""
 
     def start(self, network: Network) -> int:
-        """Tell what was read back, and sleep until the start. Raises LaboratoryError when that has passed."""
+        """Report the settings read back, and sleep until the start. Raises LaboratoryError when that has passed."""
         wait_ns = int(_asked("ready", network.achieved({}))) - time.time_ns()
         if wait_ns < 0:
             raise LaboratoryError(f"the start was {-wait_ns / 1e9:.3f} s ago when this host was told of it")
@@ -52,12 +53,12 @@ class Lines:
         return time.monotonic_ns()
 
     def leave(self) -> None:
-        """Tell that the measurement is over, and wait for the others."""
+        """Report that the measurement is over, and wait for the others."""
         _asked("measured", None)
 
 
 def _asked(verb: str, what: object) -> str:
-    """Say something, and wait for the line that answers it. Raises LaboratoryError when nobody is there any more."""
+    """Send a message, and wait for the line that answers it. Raises LaboratoryError when nobody is there any more."""
     _say(verb, what)
     answer = sys.stdin.readline()
     if not answer:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run changes of a host itself: its cards go into namespaces, and limits of all networking are set.
+"""Changes that a run makes to the host itself: its cards go into namespaces, and limits of all networking are set.
 
-Both are noted in a file before the run and given back after it, by the next run where this one's agent was killed.
-The kernel returns a card when the last process of its namespace has ended; its name and settings are then the run's.
+Both are recorded in a file before the run and restored after it, or by the next run if this one's agent was killed.
+The kernel returns a card when the last process of its namespace has ended; it then has the run's name and settings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _card_state(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "address": facts["address"],
-        "made": "linkinfo" in facts,  # an interface of software, such as that of a VLAN
+        "made": "linkinfo" in facts,  # a software interface, such as that of a VLAN
         "mtu": facts["mtu"],
         "txqueuelen": facts.get("txqlen", 1000),
         "gso_max_segs": facts.get("gso_max_segs"),
@@ -62,7 +62,8 @@ def give_back(file: Path) -> None:
             _restore_card(card)
         except (NotRestored, OSError) as error:
             problems.append(f"{card['name']}: {error}")
-    # Interfaces of software have gone with the namespace: this makes them again, and states what is not noted here.
+    # Software interfaces have gone with the namespace: this makes them again, and states settings that are not recorded
+    # here.
     done = subprocess.run([NICS, "apply"], capture_output=True, text=True, check=False)
     if done.returncode:
         problems.append(done.stderr.strip())
@@ -84,9 +85,9 @@ def _restore_card(card: dict[str, Any]) -> None:
 
 
 def _await_name(address: str, name: str) -> None:
-    """Wait until the kernel has given the card with the hardware address back, and let it have its name again.
+    """Wait until the kernel has returned the card with the hardware address, and give it its name again.
 
-    udev keeps the name that the run gave it and makes of the old one another name of the same card: it is taken then.
+    udev keeps the name that the run gave it and makes the old one another name of the same card: it is taken then.
     """
     end = time.monotonic() + PATIENCE_S
     while (found := _card_with(address)) != name:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent on a host: does what the commanding machine says, line by line, and cleans up when it hears no more.
+"""The agent on a host: follows the commanding machine, line by line, and cleans up when it hears nothing more.
 
 A message is a JSON object on a line with one key, its verb. Of the commanding machine: ``look``, ``clock``, ``busy``,
-``prepare`` (the order of agent/part.py, but a cable has its link for its card), ``start`` (nanoseconds of the
-epoch), ``leave``, ``collect``, ``end``, ``live``. Each but the last is answered by its own key, but ``prepare`` by
-``ready``, ``start`` by ``measured`` and ``leave`` by ``done``; ``collect`` by the number of bytes of a tar archive that
-follows. ``failed`` is the answer when something cannot be done.
+``prepare`` (the order of agent/part.py, but a cable has its link for its card), ``start`` (nanoseconds of the epoch),
+``leave``, ``collect``, ``end``, ``live``. Each except the last is answered by its own key, except that the answer to
+``prepare`` is ``ready``, to ``start`` ``measured`` and to ``leave`` ``done``. ``collect`` is answered by the number of
+bytes of a tar archive that follows. ``failed`` is the answer when something cannot be done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.testbed.agent import facts, restore
 
-SILENCE_S = 30.0  # a commanding machine says something each five seconds
+SILENCE_S = 30.0  # a commanding machine sends a message every five seconds
 STATE = Path("/run/longfat")
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -84,13 +84,13 @@ class Agent:
                 key.data.feed(data)
 
     def end(self) -> None:
-        """End what runs, and give back what the run had taken of the host."""
+        """End the run's programs, and restore the host."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
         with self._claim:
             if self._child is not None:
-                with suppress(restore.NotRestored):  # the next run's agent tries again, and tells
+                with suppress(restore.NotRestored):  # the next run's agent tries again, and reports it
                     restore.give_back(self._state)
 
     def _obey(self, line: str) -> None:
@@ -151,7 +151,7 @@ class Agent:
         self._child.stdin.flush()
 
     def _finished(self) -> None:
-        """The part has ended: say how."""
+        """The part has ended: report how."""
         assert self._child is not None
         status = self._child.wait()
         try:
@@ -183,14 +183,14 @@ class Agent:
 
 
 def _last_words(folder: Path) -> list[str]:
-    """The ends of what the programs of a part said; the files themselves go when it failed."""
+    """The ends of the output of a part's programs; the files themselves are removed when it failed."""
     paths = sorted([*folder.glob("raw/iperf/*.txt"), *folder.glob("scratch/*.tcpdump")])
     texts = ((path.name, path.read_text(errors="replace").strip()) for path in paths)
     return [f"{name}: {text[-TAIL_CHARS:]}" for name, text in texts if text]
 
 
 class Lines:
-    """Cuts what comes into lines and hands each on."""
+    """Cuts the input into lines and passes each on."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
@@ -204,12 +204,12 @@ class Lines:
 
 
 def tell(message: dict[str, Any]) -> None:
-    """Say something to the commanding machine."""
+    """Send a message to the commanding machine."""
     pass_through(json.dumps(message))
 
 
 def pass_through(line: str) -> None:
-    """Say a line to the commanding machine as it is."""
+    """Send a line to the commanding machine unchanged."""
     _write(line.encode() + b"\n")
 
 

@@ -31,6 +31,6 @@ def read_clock(exchange: Exchange) -> Clock:
 
 
 def drift_ns(before: Clock, after: Clock) -> int:
-    """How far the offset has certainly moved between two readings; 0 when they agree within what they may be off."""
+    """How far the offset has certainly moved between two readings; 0 when they agree within their uncertainty."""
     moved = abs(after.offset_ns - before.offset_ns)
     return max(0, moved - before.uncertainty_ns - after.uncertainty_ns)

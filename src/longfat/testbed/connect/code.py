@@ -26,7 +26,7 @@ def agent_code() -> bytes:
 
 
 def code_digest() -> str:
-    """The identity of the sources in the archive: SHA-256 (hex) over what they do."""
+    """The identity of the sources in the archive: SHA-256 (hex) over their behaviour."""
     return code_identity(PACKAGE, _sources())
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One SSH connection to a host of a lab, with the agent at its other end; and several of them at a time.
 
-Owns the processes of ssh and what is said over them. Must not know what a run is.
+Owns the processes of ssh and the messages over them. Must not know what a run is.
 """
 
 from __future__ import annotations
@@ -46,17 +46,20 @@ from longfat.testbed.agent.serve import main
 main(folder)
 """
 
-# What ssh says, and what to do then.
+# ssh's messages, with the remedies.
 KNOWN_FAULTS = (
-    (r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", "the host's key is not the known one"),
-    (r"Permission denied", "no key of yours may log in there"),
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
+        "the host's key differs from the known key",
+    ),
+    (r"Permission denied", "none of your keys may log in there"),
     (r"sudo:", "the user cannot become root without a password"),
     (r"timed out|refused|No route|unreachable|Could not resolve", "the host does not answer"),
 )
 
 
 class HostFailed(RigError):
-    """A host is lost, or cannot do what it was asked; ``where`` is its name."""
+    """A host is lost, or cannot do its task; ``where`` is its name."""
 
 
 class Connection:
@@ -83,7 +86,7 @@ class Connection:
         self._write(f"{len(code)}\n".encode() + code)
 
     def send(self, verb: str, what: object = None) -> None:
-        """Say something to the agent. Raises HostFailed."""
+        """Send a message to the agent. Raises HostFailed."""
         self._write(json.dumps({verb: what}).encode() + b"\n")
 
     def take(self) -> dict[str, Any] | None:
@@ -111,14 +114,14 @@ class Connection:
             count -= len(data)
 
     def console(self) -> str:
-        """What ssh and the programs on the host wrote to standard error."""
+        """The standard error of ssh and of the programs on the host."""
         self._said.seek(0)
         return self._said.read().decode(errors="replace")
 
     def close(self) -> None:
         """End the connection; the agent cleans up by itself when it hears no more."""
         for stream in (self._input, self.output):
-            with suppress(BrokenPipeError):  # what could not be sent any more is lost with the host
+            with suppress(BrokenPipeError):  # data that could no longer be sent is lost with the host
                 stream.close()
         try:
             self._process.wait(BEAT_S)
@@ -135,13 +138,13 @@ class Connection:
             raise self._lost() from error
 
     def _read(self) -> bytes:
-        data = os.read(self.output.fileno(), CHUNK)  # past the buffer, so that select sees what is left
+        data = os.read(self.output.fileno(), CHUNK)  # past the buffer, for select to see the rest
         if not data:
             raise self._lost()
         return data
 
     def _lost(self) -> HostFailed:
-        """The error of a host that is lost, with what ssh says of it."""
+        """The error of a host that is lost, with ssh's message."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(BEAT_S)
         said = self.console()
@@ -213,12 +216,12 @@ class Connections:
         return self.gather(verb, timeout_s)
 
     def send(self, verb: str, what: Mapping[str, object]) -> None:
-        """Say to each host what ``what`` has for it. Raises HostFailed."""
+        """Send each host its message from ``what``. Raises HostFailed."""
         for name, connection in self._open.items():
             connection.send(verb, what[name])
 
     def gather(self, verb: str, timeout_s: float) -> dict[str, Any]:
-        """Wait until every host has said ``verb``: what it said, by host.
+        """Wait for ``verb`` from every host: the messages by host.
 
         Raises HostFailed when one is lost, says that it failed, or has not said it in time.
         """
@@ -237,7 +240,7 @@ class Connections:
         return answers
 
     def beat(self) -> None:
-        """Let the hosts hear that this machine is there, when it is time again. Raises HostFailed."""
+        """Tell the hosts that this machine is there, when it is time again. Raises HostFailed."""
         if time.monotonic() - self._last_beat >= BEAT_S:
             self._last_beat = time.monotonic()
             for connection in self._open.values():
@@ -250,7 +253,7 @@ class Connections:
         connection.send("clock")
         while (message := connection.take()) is None:
             if not select.select([connection.output], [], [], ANSWER_S)[0]:
-                raise HostFailed(f"its clock is not told after {ANSWER_S:.0f} s", where=name)
+                raise HostFailed(f"its clock is not reported after {ANSWER_S:.0f} s", where=name)
         return before, int(message["clock"]), time.time_ns()
 
     def collect(self, name: str, target: IO[bytes]) -> None:
@@ -266,7 +269,7 @@ class Connections:
         connection.pour(int(message["collect"]), target, self.beat)
 
     def consoles(self) -> str:
-        """What all hosts wrote to standard error, each line with the host's name."""
+        """The standard error of all hosts, each line with the host's name."""
         return "".join(
             f"{name}: {line}\n" for name, connection in self._open.items() for line in connection.console().splitlines()
         )

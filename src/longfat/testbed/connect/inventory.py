@@ -19,7 +19,7 @@ SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
 
 @dataclass(frozen=True)
 class Host:
-    """A machine: its role, how SSH reaches it, and the links that it has a card for. ``placement`` is what it is."""
+    """A machine: its role, how SSH reaches it, and the links that it has a card for. ``placement`` describes it."""
 
     name: str
     role: Role
@@ -58,7 +58,7 @@ def read_inventory(folder: Path) -> Inventory:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise StudyError("there is no lab here: its inventory is missing", where=str(file), hint=hint) from error
+        raise StudyError("there is no lab here: the inventory is missing", where=str(file), hint=hint) from error
     except (OSError, ValueError) as error:
         raise StudyError(f"the lab's inventory cannot be read: {error}", where=str(file), hint=hint) from error
     if problems := _problems(str(file), data):

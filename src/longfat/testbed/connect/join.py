@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a run, one folder a host, as the one set of raw files of docs/formats.md.
+"""Merges the parts of a run, one folder for each host, into one set of raw files of docs/formats.md.
 
-Owns how each file is merged. Must not leave anything out: what two parts say of the same thing is an error.
+Owns how each file is merged. Must not leave anything out: two parts that report the same thing are an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TABLES = ("sockets.csv", "queues.csv", "arrivals.csv")
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
     """Write the run's raw files into ``folder`` from those of each host.
 
-    Raises RigError when a file is missing or cannot be read, or two hosts say something of the same flow or node.
+    Raises RigError when a file is missing or cannot be read, or two hosts report the same flow or node.
     """
     try:
         for name in FOLDERS:
@@ -44,7 +44,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
 
 
 def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all hosts read back, as achieved.json has it; before a run's start only nodes and interfaces are there.
+    """The settings that all hosts read back, as in achieved.json; before a run's start only nodes and interfaces.
 
     Tasks waited for a CPU as long as on the host where they waited longest. Raises ValueError on a node twice.
     """
@@ -66,7 +66,7 @@ def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     union: dict[str, Any] = {}
     for part in parts:
         if twice := sorted(union.keys() & part.keys()):
-            raise ValueError(f"two hosts tell of {', '.join(twice)}")
+            raise ValueError(f"two hosts report {', '.join(twice)}")
         union |= part
     return union
 

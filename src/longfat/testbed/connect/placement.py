@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which host has which nodes of a run, and which cable carries which link. Pure.
+"""The placement of a run's nodes on hosts, and of its links on cables. Pure.
 
-A sender and a receiver each have a host of their own; routers share those of their role. A link between two hosts
-has a cable of its own; one within a host needs none.
+Each sender and each receiver has a host to itself; routers share the hosts of their role. Each link between two hosts
+has a separate cable; a link within a host needs none.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[s
 
 
 def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lacking: set[str]) -> dict[int, str] | None:
-    """A cable of its own for each link between two hosts, or None; what is lacking is added to ``lacking``."""
+    """A separate cable for each link between two hosts, or None; missing cables are added to ``lacking``."""
     cables: dict[int, str] = {}
     for number, link in enumerate(spec.links):
         one, other = hosts[link.a.node], hosts[link.b.node]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan of Terraform would do, and what that costs, in words. Pure: reads the plan's JSON and nothing else.
+"""The changes in a plan of Terraform, and their cost, in words. Pure: reads only the plan's JSON.
 
 The form of a plan: https://developer.hashicorp.com/terraform/internals/json-format
 """
@@ -22,7 +22,7 @@ HOUR_S = 3600
 
 @dataclass(frozen=True)
 class Price:
-    """What the user says that the whole lab costs; ``hourly`` is None where nobody has said."""
+    """The user's statement of the whole lab's cost; ``hourly`` is None where there is none."""
 
     hourly: float | None
     currency: str
@@ -30,7 +30,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that the lab will have. ``kind`` is None where the user did not say."""
+    """A machine that the lab will have. ``kind`` is None where the user did not state it."""
 
     name: str
     role: str
@@ -47,7 +47,7 @@ class Changes:
 
 
 def read_changes(plan: Mapping[str, Any]) -> Changes:
-    """What ``terraform show -json`` says of a plan."""
+    """The content of ``terraform show -json`` about a plan."""
     resources = [
         (SIGNS.get(tuple(entry["change"]["actions"]), REPLACED), str(entry["address"]))
         for entry in plan.get("resource_changes", ())
@@ -105,9 +105,9 @@ def _resources(changes: Changes) -> Iterator[str]:
 def _cost(changes: Changes, environment: Environment, price: Price, now: datetime) -> str:
     if price.hourly is None:
         return "price unknown, see the provider's list" if environment.rented else "costs nothing"
-    each = f"{price.hourly:g} {price.currency} an hour, as you say"
+    each = f"{price.hourly:g} {price.currency} an hour, as you stated"
     if changes.expires is None:
-        return f"costs {each}; without an expiry there is no end to it"
+        return f"costs {each}; without an expiry the cost is unlimited"
     hours = _hours(changes.expires, now)
     return f"costs {hours * price.hourly:.2f} {price.currency} until the expiry ({hours:.1f} h at {each})"
 

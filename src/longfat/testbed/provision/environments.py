@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environments of infra/terraform: which there are, what each costs, which variables it must be given.
+"""The environments of infra/terraform: their names, the cost of each, the variables that it needs.
 
 Owns the reading of variables.tf, which is in the form of ``terraform fmt``. Must not start Terraform.
 """
@@ -21,7 +21,7 @@ ENVIRONMENTS = INFRA / "terraform/environments"
 class Environment:
     """A way to have machines. ``rented``: they cost money or an allocation; ``patience``: how long they take.
 
-    ``met`` says whether the project has ever made or used such machines.
+    ``met`` states whether the project has ever made or used such machines.
     """
 
     name: str
@@ -62,7 +62,7 @@ def find_environment(name: str) -> Environment:
     if name not in KNOWN:
         near = difflib.get_close_matches(name, KNOWN, n=1)
         raise StudyError(
-            f"there is no environment {name!r}, but {', '.join(KNOWN)}",
+            f"unknown environment {name!r}; allowed: {', '.join(KNOWN)}",
             hint=f"did you mean {near[0]}?" if near else None,
         )
     if not KNOWN[name].folder.is_dir():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where labs are kept, and what is in the folder of one.
+"""The place of labs, and the content of a lab's folder.
 
-Owns places and names only; makes nothing. infra/terraform/sweep.py, which needs no package, has ``labs_folder`` too.
+Owns only places and names; makes nothing. infra/terraform/sweep.py, which needs no package, has ``labs_folder`` too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longfat.errors import StudyError
 
-VARIABLES = "lab.tfvars.json"  # what the environment is asked for
+VARIABLES = "lab.tfvars.json"  # the environment's variables
 SETTINGS = "settings.yml"  # variables of the roles, for all machines
 STATE = "terraform.tfstate"
 PLAN = "plan"
@@ -26,7 +26,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def labs_folder() -> Path:
-    """Where labs are: ``$LONGFAT_LABS``, else longfat/labs below ``$XDG_STATE_HOME`` or ~/.local/state; absolute.
+    """The folder of labs: ``$LONGFAT_LABS``, else longfat/labs below ``$XDG_STATE_HOME`` or ~/.local/state; absolute.
 
     Raises StudyError when there is no home folder to fall back on.
     """
@@ -38,14 +38,14 @@ def labs_folder() -> Path:
     try:
         return Path.home() / ".local/state/longfat/labs"
     except RuntimeError:
-        raise StudyError("there is no home folder to keep labs in", hint="set LONGFAT_LABS to a folder") from None
+        raise StudyError("there is no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
 
 
 def lab_folder(name: str) -> Path:
-    """The folder of the lab ``name``, which need not exist. Raises StudyError when that is no name of a lab."""
+    """The folder of the lab ``name``, which need not exist. Raises StudyError when that is not a valid name."""
     if not NAME.fullmatch(name):
         raise StudyError(
-            f"{name!r} is no name of a lab",
-            hint="a small letter, then small letters, digits and hyphens, 32 in all",
+            f"{name!r} is not a valid name of a lab",
+            hint="allowed: a lower-case letter, then lower-case letters, digits and hyphens, 32 in all",
         )
     return labs_folder() / name

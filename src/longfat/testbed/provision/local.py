@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lab of the environment ``local`` is made from when the user does not say: key, ports, disk, settings.
+"""The inputs of a lab of the environment ``local`` that the user does not state: key, ports, disk, settings.
 
-Owns these choices. A file that is there is never touched.
+Owns these choices. An existing file is never touched.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 SETTINGS_TEXT = """\
 # SPDX-License-Identifier: Apache-2.0
 # Settings of the roles for all machines of this lab (docs/provisioning.md).
-# The machines reach nothing but this host, so that no name can be looked up: an address that never answers.
+# The machines reach only this host and cannot look up names: this is an address that never answers.
 time_synchronised_servers: [192.168.127.1]
 time_synchronised_allow: [10.0.0.0/16]
 """
 
 
 def prepare_local(folder: Path, say: Callable[[str], None]) -> None:
-    """Write what is missing of variables, key and settings into ``folder``, which is made.
+    """Write missing variables, key and settings into ``folder``, which is created.
 
     Variables that were written here are written again as long as nothing is made from them: ports and disk age.
     Raises RigError when a program is missing or the disk cannot be built, StudyError when the folder's path does not
@@ -101,9 +101,9 @@ def _machines_folder(folder: Path) -> Path:
     if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
         raise StudyError(
             f"the path of the machines' folder is longer than {FOLDER_BYTES} bytes, too long for the names of"
-            " sockets, or has other characters than letters, digits and . _ -",
+            " sockets, or has characters other than letters, digits and . _ -",
             where=str(machines),
-            hint="LONGFAT_LABS names another folder for labs",
+            hint="name another folder for labs with LONGFAT_LABS",
         )
     return machines
 

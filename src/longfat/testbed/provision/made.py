@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files in a lab's folder were made for the user, so that they can go again unless the user has changed them.
+"""The files in a lab's folder that were made for the user, to remove them unless the user has changed them.
 
-Owns made.json: the SHA-256 of each such file. It is written before the file: no file is taken for the user's own by
-accident, and none of the user's for a made one.
+Owns made.json: the SHA-256 of each such file. It is written before the file: no made file is mistaken for the user's
+own, and none of the user's for a made one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that must not be torn from what they do: an interrupt is passed on, and their end is awaited."""
+"""Programs that must not be interrupted abruptly: an interrupt is passed on, and their end is awaited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 def attend(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
     """Run a program that talks with the user; its exit status.
 
-    Raises KeyboardInterrupt once it has ended after one; it is told to end, whether or not the terminal has as well.
+    Raises KeyboardInterrupt once it has ended after an interrupt; it is told to end, whether or not the terminal does
+    so too.
     """
     process = subprocess.Popen(argv, env=environment)
     return _await(process, process.wait, signal.SIGTERM)
@@ -21,8 +22,8 @@ def attend(argv: Sequence[str | Path], environment: Mapping[str, str]) -> int:
 def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], heard: Callable[[str], None]) -> int:
     """Run a program away from the terminal, give ``heard`` each line of its output; its exit status.
 
-    The terminal would send it an interrupt besides ours, and Terraform takes a second one as the order to drop
-    everything. Raises KeyboardInterrupt once it has ended after one.
+    The terminal would send it another interrupt in addition to ours, and Terraform drops everything at a second one.
+    Raises KeyboardInterrupt once it has ended after one.
     """
     process = subprocess.Popen(
         argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, process_group=0
@@ -42,7 +43,7 @@ def attend_alone(argv: Sequence[str | Path], environment: Mapping[str, str], hea
 def _await(
     process: subprocess.Popen[str] | subprocess.Popen[bytes], end: Callable[[], int], passed_on: signal.Signals
 ) -> int:
-    """What ``end`` gives; each interrupt on the way goes to the process as the signal ``passed_on``."""
+    """The result of ``end``; each interrupt on the way goes to the process as the signal ``passed_on``."""
     interrupted = False
     while True:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Terraform's state says is there. Must not change anything."""
+"""The machines in Terraform's state. Must not change anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Standing:
 
 
 def read_state(folder: Path) -> Standing | None:
-    """What is there of the lab in ``folder``, or None. Raises RigError when the state cannot be read."""
+    """The existing lab in ``folder``, or None. Raises RigError when the state cannot be read."""
     path = folder / STATE
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def read_state(folder: Path) -> Standing | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RigError(
-            f"Terraform's state cannot be read, so nobody knows what is there ({type(error).__name__}: {error})",
+            f"Terraform's state cannot be read, so the lab's machines are unknown ({type(error).__name__}: {error})",
             where=str(path),
-            hint=f"{path.name}.backup beside it is the one before; the provider's console shows what runs",
+            hint=f"{path.name}.backup next to it is the previous state; the provider's console shows what runs",
         ) from error

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terraform or OpenTofu at work on one lab: its state and everything else it keeps is in the lab's folder.
 
-Owns command lines and what is said when one fails. Must not decide what is done, nor ask anybody.
+Owns command lines and the messages of failures. Must not decide what is done, nor ask anybody.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find_program() -> str:
 
 
 def said_while_applying(line: str, say: Callable[[str], None]) -> None:
-    """Tell what matters of one line of ``apply -json``; a line of another form is told as it is.
+    """Report the essence of one line of ``apply -json``; a line of another form is reported unchanged.
 
     The form: https://developer.hashicorp.com/terraform/internals/machine-readable-ui
     """
@@ -57,7 +57,7 @@ def said_while_applying(line: str, say: Callable[[str], None]) -> None:
 
 @dataclass(frozen=True)
 class Terraform:
-    """A program, an environment and a lab's folder. ``again`` says how to go on after a failed step."""
+    """A program, an environment and a lab's folder. ``again`` names the command to continue after a failed step."""
 
     program: str
     environment: Environment
@@ -80,15 +80,15 @@ class Terraform:
         return self._json("show", "-json", "-no-color", str(self.folder / PLAN))
 
     def apply(self, say: Callable[[str], None]) -> None:
-        """Carry out the plan in the lab's folder; ``say`` is told what Terraform says on the way.
+        """Carry out the plan in the lab's folder; ``say`` receives Terraform's messages on the way.
 
-        Raises RigError; Terraform has said why, and has kept the state.
+        Raises RigError; Terraform has given the reason, and has kept the state.
         """
         argv = self._argv("apply", "-input=false", "-json", str(self.folder / PLAN))
         status = attend_alone(argv, self._environment(), lambda line: said_while_applying(line, say))
         if status != 0:
             raise RigError(
-                f"terraform apply ended with exit status {status}, and said above why. What it made is in the state",
+                f"terraform apply ended with exit status {status}; the reason is above. The state has what it made",
                 where=str(self.folder / STATE),
                 hint=self.again,
             )
@@ -112,7 +112,7 @@ class Terraform:
             said = f"{done.stdout}\n{done.stderr}" if arguments[0] == "plan" else done.stderr or done.stdout
             raise RigError(
                 f"terraform {arguments[0]} ended with exit status {done.returncode}:\n{said.strip()}\n"
-                f"nothing was changed by this; what is there is in {self.folder / STATE}",
+                f"this changed nothing; the existing machines are in {self.folder / STATE}",
                 hint=self.again,
             )
         return done

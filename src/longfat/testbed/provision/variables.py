@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lab is made from: lab.tfvars.json in its folder, checked before Terraform reads it.
+"""The variables of a lab: lab.tfvars.json in its folder, checked before Terraform reads it.
 
-Owns which variables must and may be there. What a value may be, the environment's own validation says.
+Owns which variables must and may be there. The environment's own validation checks the values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_variables(path: Path, environment: Environment) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(
-            f"this file is missing; it says what a lab of environment {environment.name} is made from, at least:\n"
+            f"this file is missing; it has the variables of a lab of environment {environment.name}, at least:\n"
             + "\n".join(f"  {variable.name}: {variable.description}" for variable in required),
             where=str(path),
             hint=_where_to_read(environment),
@@ -46,7 +46,7 @@ def read_variables(path: Path, environment: Environment) -> dict[str, Any]:
     ]
     if problems:
         raise StudyError(
-            "the lab's variables are not complete or not known",
+            "the lab's variables are incomplete or unknown",
             problems=tuple(problems),
             hint=_where_to_read(environment),
         )
@@ -55,7 +55,7 @@ def read_variables(path: Path, environment: Environment) -> dict[str, Any]:
 
 def _where_to_read(environment: Environment) -> str:
     folder = f"infra/terraform/environments/{environment.name}"
-    return f"{folder}/README.md says what is needed, {folder}/variables.tf the form of each value"
+    return f"{folder}/README.md lists what is needed, {folder}/variables.tf the form of each value"
 
 
 def _nearest(name: str, declared: dict[str, Variable]) -> str | None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a lab: planned and made, given its inventory, prepared, removed.
+"""The work on a lab: it is planned and made, given its inventory, prepared, removed.
 
-Owns the order of the steps, and what each leaves in the lab's folder. Must not ask the user: that is between two steps.
+Owns the order of the steps, and the files that each leaves in the lab's folder. Must not ask the user: the caller does
+so between two steps.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab by its name. ``environment`` is None where neither the user nor the state has said."""
+    """A lab by its name. ``environment`` is None where neither the user nor the state names it."""
 
     name: str
     folder: Path
@@ -80,9 +81,9 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     standing = read_state(folder)
     if standing and stated and standing.environment != stated.name:
         raise StudyError(
-            f"the lab {chosen} is one of environment {standing.environment}, not {stated.name}",
+            f"the lab {chosen} belongs to environment {standing.environment}, not {stated.name}",
             where=str(folder),
-            hint="--lab gives a second lab a name of its own",
+            hint="give a second lab another name with --lab",
         )
     return Lab(chosen, folder, stated or (find_environment(standing.environment) if standing else None), standing)
 
@@ -96,7 +97,7 @@ def files_of(lab: Lab) -> Iterator[None]:
         raise RigError(
             f"a file of the lab {lab.name} cannot be used: {error.strerror}",
             where=str(error.filename or lab.folder),
-            hint="once that is mended, the same command goes on; Terraform's state is kept",
+            hint="once that is fixed, the same command continues; Terraform's state is kept",
         ) from error
 
 
@@ -110,7 +111,7 @@ def alone(lab: Lab) -> Iterator[None]:
         try:
             own.enter_context(held(lab.folder, wait=False, folder=True))
         except BlockingIOError:
-            raise RigError(f"another command works on the lab {lab.name}", hint="wait for its end") from None
+            raise RigError(f"another command is working on the lab {lab.name}", hint="wait until it ends") from None
         yield
 
 
@@ -124,7 +125,7 @@ def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
 
 
 def prepare(lab: Lab, say: Say) -> None:
-    """Write what is missing of the lab's variables where that can be chosen, and check them.
+    """Write the lab's missing variables where they can be chosen, and check them.
 
     Raises StudyError when they are missing or wrong, RigError when a program or the disk is.
     """
@@ -158,12 +159,12 @@ def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
         raise RigError(
             f"the lab is up, but its hosts cannot be reached yet:\n{done.stderr.strip()}",
             where=str(lab.folder / INVENTORY),
-            hint=f"once that is mended: {lab.command('up')}",
+            hint=f"once that is fixed: {lab.command('up')}",
         )
 
 
 def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
-    """Prepare the hosts by the roles of infra/ansible.
+    """Prepare the hosts with the roles of infra/ansible.
 
     Raises RigError when there is no inventory, the kernel cannot be built or a host could not be prepared, StudyError
     when the lab's settings cannot be read.
@@ -184,20 +185,20 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
         failed = ",".join(line for path in Path(scratch).glob("*.retry") for line in path.read_text().split())
     if failed:
         raise RigError(
-            f"not prepared: {failed}; Ansible said above why",
-            hint=f"once that is mended: {lab.command('provision')} -- --limit {failed}",
+            f"not prepared: {failed}; the reason is above",
+            hint=f"once that is fixed: {lab.command('provision')} -- --limit {failed}",
         )
     if status != 0:
         raise RigError(
-            f"infra/ansible/provision ended with exit status {status}, and said above why",
+            f"infra/ansible/provision ended with exit status {status}; the reason is above",
             hint=f"if the inventory is damaged, {lab.command('up')} writes it again",
         )
 
 
 def remove_traces(lab: Lab) -> tuple[str, ...]:
-    """Remove what was made in the folder of a lab that is destroyed; the names of the files that are kept.
+    """Remove what was made in the folder of a lab that is destroyed; returns the names of the files that are kept.
 
-    Its key is kept as long as the variables are: they may name it.
+    The key is kept as long as the variables are: they may name it.
     """
     made = made_files(lab.folder)
     if (lab.folder / VARIABLES).exists() and lab.folder / VARIABLES not in made:
@@ -221,5 +222,5 @@ def _settings(path: Path) -> dict[str, Any] | None:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise StudyError(f"the lab's settings cannot be read: {error}", where=str(path)) from error
     if settings is not None and not isinstance(settings, dict):
-        raise StudyError("the lab's settings are no mapping of names to values", where=str(path))
+        raise StudyError("the lab's settings are not a mapping of names to values", where=str(path))
     return settings or {}
