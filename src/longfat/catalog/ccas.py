@@ -132,6 +132,11 @@ _HSTCP_LP = {
     "inference_rtts": Parameter(
         "net.ipv4.tcp_hstcp_lp.inference_rtts", *(1, 1, 100, 3), "round trips of the inference phase"
     ),
+    "tick_ms": Parameter(
+        "net.ipv4.tcp_hstcp_lp.tick_ms",
+        *(1, 0, 1000, 0),
+        "tick in ms of the clocks that delays are read from, as Linux 2.4's had 10; 0: that of timestamps, 1 ms",
+    ),
 }
 _COMPOUND = {
     "alpha": Parameter(
