@@ -106,6 +106,14 @@ def test_a_damaged_lock_is_refused(plan: Plan, tmp_path: Path, old: str, new: st
     assert reason in str(caught.value)
 
 
+def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "lock.json"
+    text = plan.to_json().replace('"requests":[],', "")
+    assert text != plan.to_json()
+    path.write_text(text, encoding="ascii")
+    assert read_lock(path) == plan
+
+
 def test_a_lock_that_lacks_a_key_is_refused(plan: Plan, tmp_path: Path) -> None:
     data = json.loads(plan.to_json())
     del data["excluded"]
