@@ -155,7 +155,7 @@ def test_one_build_alone_shows_what_a_segment_costs_beyond_a_run() -> None:
 def test_a_sample_stands_for_all_runs_that_builds_share() -> None:
     row = Row("tiny", {"here": FAST, "abc": SLOW})
     text = shown(results(sampled=Sampled("tiny", "quick", {"here": 420, "abc": 402}, 400, 2, row)))
-    assert "here 420, abc 402; in all builds 400, of which 2 were done" in text
+    assert "here 420, abc 402; in all builds 400, of which 2 were executed" in text
     assert "estimated CPU minutes of the 400: here 2.5, abc 10.0" in text
 
 

@@ -104,4 +104,6 @@ def test_processes_are_found_however_far_down_and_struck_alone() -> None:
             time.sleep(0.02)
         assert {one.number for one in marked("CAMPAIGN_OF_TEST", "yes")} == {one.number for one in tree}
         assert all(one.strike(signal.SIGKILL) for one in reversed(tree))
+    while any(one.lives for one in tree) and time.monotonic() < end:  # a signal takes effect a moment later
+        time.sleep(0.02)
     assert not any(one.lives or one.strike(signal.SIGKILL) for one in tree)

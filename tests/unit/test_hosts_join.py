@@ -81,7 +81,7 @@ def test_a_flow_is_told_from_both_of_its_ends(parts: dict[str, Path], run_folder
 def test_two_hosts_that_tell_of_the_same_node_make_no_run(parts: dict[str, Path], run_folder: Path) -> None:
     counters = (parts["sender"] / "counters.json").read_text()
     (parts["receiver"] / "counters.json").write_text(counters)
-    with pytest.raises(RigError, match="two hosts tell of client1"):
+    with pytest.raises(RigError, match="two hosts report client1"):
         join_parts(cable_spec(), parts, run_folder)
 
 

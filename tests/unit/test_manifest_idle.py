@@ -34,8 +34,8 @@ def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_
     (warning,) = warnings(tmp_path, IDLE)
     assert (warning.line, warning.key) == (12, "experiments[0].repetitions")
     assert warning.message == (
-        "3 repetitions of experiment 'pair' repeat nothing: no draw of a seed differs between them, and what is the "
-        "same to the byte counts once"
+        "3 repetitions of experiment 'pair' repeat nothing: no draw of a seed differs between them, and runs that "
+        "are equal to the byte count once"
     )
     assert warning.hint == "start_jitter of a flow, web traffic, capture_loss, a RED queue and bbr draw; or leave one"
 

@@ -316,16 +316,16 @@ def test_a_router_forwards_and_has_nothing_of_the_stack(study: Study) -> None:
     assert router.sysctls == {"net.ipv4.ip_forward": "1"}
 
 
-def documented(tmp_path: Path, number: int) -> Study:
-    """An example of docs/manifest.md, counted from 1, with the head that every study has."""
-    example = reference().split("```yaml\n")[number].split("```")[0]
+def documented(tmp_path: Path, having: str) -> Study:
+    """The example of docs/manifest.md that has this text, with the head that every study has."""
+    (example,) = (part.split("```")[0] for part in reference().split("```yaml\n")[1:] if having in part.split("```")[0])
     path = tmp_path / "study.yaml"
     path.write_text(f"format: 2\nstudy: example\ntitle: An example\n{example}", encoding="utf-8")
     return load_study(path)
 
 
 def test_the_documented_example_of_names_is_planned_as_it_says(tmp_path: Path) -> None:
-    runs = build_plan(documented(tmp_path, 1), profile="paper", pins={}).runs
+    runs = build_plan(documented(tmp_path, "paths:"), profile="paper", pins={}).runs
     assert len(runs) == 2 * 4 * 3
     queues = {(run.experiment, run.factors["path"], run.spec.links[1].a.egress.queue.limit_packets) for run in runs}
     assert {limit for experiment, path, limit in queues if path == "long"} == {354}
@@ -333,7 +333,7 @@ def test_the_documented_example_of_names_is_planned_as_it_says(tmp_path: Path) -
 
 
 def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:
-    (run,) = build_plan(documented(tmp_path, 2), pins={}).runs
+    (run,) = build_plan(documented(tmp_path, "gentle:"), pins={}).runs
     assert [(flow.sender, flow.cca) for flow in run.spec.flows] == [("client1", "scalable"), ("client2", "scalable")]
     shares = {node.name: node.sysctls.get("net.ipv4.tcp_scalable.a_ppm") for node in run.spec.nodes}
     assert shares == {"client1": "10000", "client2": "50000", "switch": None, "server": None}

@@ -80,6 +80,6 @@ def test_every_file_of_an_image_may_be_read_by_everybody(built: Path) -> None:
 
 def test_one_that_is_closed_says_whose_it_is_and_what_to_do(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "listing_digest", lambda root: f"{UNREADABLE}[Errno 13] Permission denied: 'private'")
-    with pytest.raises(RigError, match=r"that of user 0, and user 0 may not read all of it: .*private") as told:
+    with pytest.raises(RigError, match=r"belongs to user 0, and user 0 may not read all of it: .*private") as told:
         load_image(built)
     assert str(told.value.hint).startswith(f"as user 0: rm -r {built} && LONGFAT_CACHE={built.parents[1]} ./just image")
