@@ -30,7 +30,7 @@ from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
-from longfat.verbs.evidence import add_results, epoch_for
+from longfat.verbs.evidence import add_results, epoch_for, write_page
 from longfat.verbs.run import listen, results_path
 from longfat.verbs.study import find_study, job_count, repository_root
 from longfat.verbs.verdicts import print_evidence
@@ -174,6 +174,7 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     every = partial(evidence_of, folder, read_epochs(repository_root() / FOLDER), epoch=epoch.name, stack=planned.stack)
     found = every() or every(profile=planned.profile)
     assert found is not None
+    write_page(folder)
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
     _say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")

@@ -14,6 +14,8 @@ from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.evidence.collect import collect, combination_of
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, epoch_of, read_epochs, united, write_epoch
+from longfat.evidence.judged import evidence_of
+from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, read_rows, together, write_rows
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
@@ -30,7 +32,15 @@ def add(name: str, given: Path | None, jobs: int | None, console: Console, *, ne
         build_dataset(results.path)
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         add_results(results.path, folder, epoch.name, console)
+    write_page(folder)
     return True
+
+
+def write_page(folder: StudyFolder) -> None:
+    """Write the study's VERDICTS.md anew, from its evidence as it is now."""
+    found = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    if found is not None:
+        write_verdicts(found)
 
 
 def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
@@ -109,6 +119,7 @@ def merge(given: Sequence[Path], console: Console) -> bool:
         if rows:
             files = len(write_rows(folder.path, study, rows))
             _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+            write_page(folder)
     return True
 
 

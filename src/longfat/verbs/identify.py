@@ -25,7 +25,7 @@ from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
-from longfat.verbs.evidence import epoch_for
+from longfat.verbs.evidence import epoch_for, write_page
 from longfat.verbs.study import find_study, job_count, repository_root
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
@@ -59,6 +59,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
         if not complete:
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
+    write_page(folder)
     _conclude(unknown, one, wanted.claims, tried, console)
     return True
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VERDICTS.md of a study: every claim's verdict by the committed evidence, to be read where the repository is read.
+
+Generated whenever evidence is added or merged, and never edited: a number in it is that of the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from longfat.evidence.judged import Evidenced, Judged
+from longfat.files import write_whole
+from longfat.relations.counting import apart
+from longfat.relations.evaluate import Evidence
+
+PAGE = "VERDICTS.md"
+RESOLUTION = 1e-9  # in any unit: what is less is how numbers are stored
+_ORDER = ("reproduced", "agrees", "not_reproduced", "inconclusive", "not_measured", "not_testable")
+
+
+def write_verdicts(one: Evidenced) -> Path:
+    """Write the page into the study's folder, unless it is there; give its path."""
+    path = one.folder.path / PAGE
+    text = verdicts_page(one)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text)
+    return path
+
+
+def verdicts_page(one: Evidenced) -> str:
+    """The page as Markdown."""
+    counts = one.counts
+    measured = [f"{number} {_word(word)}" for word, number in counts["measured"].items() if number]
+    lines = [
+        f"# Verdicts of {one.folder.name}",
+        "",
+        "Generated from the committed evidence by `./just evidence merge`; do not edit.",
+        f"It has {one.runs} runs of stack {one.stack} in epoch {one.epoch}.",
+        "",
+        f"**Measured claims: {', '.join(measured) or 'none'}.**",
+        "Counted apart from these:",
+        "",
+        *(f"- {line}" for line in apart(counts)),
+    ]
+    for word in _ORDER:
+        judged = [item for item in one.judged if item.verdict.verdict == word]
+        if judged:
+            lines += ["", f"## {_word(word).capitalize()}", "", *_table(judged)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(judged: list[Judged]) -> Iterator[str]:
+    yield "| claim | artifact | statement | measured, and what is allowed | n | kind |"
+    yield "|---|---|---|---|---|---|"
+    for item in judged:
+        verdict = item.verdict
+        artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
+        cells = (f"`{verdict.claim}`", artifacts, verdict.statement, _measured(item), item.n, verdict.category)
+        yield f"| {' | '.join(_cell(text) for text in cells)} |"
+
+
+def _measured(item: Judged) -> str:
+    """The comparison that decided: the first that does not hold, else the first; and why there is none."""
+    evidence = item.verdict.evidence
+    if item.verdict.verdict in ("not_measured", "not_testable") or not evidence:
+        return item.reason
+    deciding = next((one for one in evidence if one.outcome != "holds"), evidence[0])
+    more = f", and {len(evidence) - 1} more" if len(evidence) > 1 else ""
+    open_ = item.verdict.verdict == "inconclusive" and item.needed
+    needed = f"; about {item.needed} repetitions would decide" if open_ else ""
+    return f"{_number(deciding)}{more}{needed}"
+
+
+def _number(evidence: Evidence) -> str:
+    if evidence.mean is None:
+        return evidence.reason or "no data"
+    effect = "no effect: " if evidence.no_effect and evidence.outcome == "fails" else ""
+    interval = ""
+    if evidence.low is not None and evidence.high is not None and evidence.high - evidence.low > RESOLUTION:
+        interval = f" ({evidence.low:.3g} to {evidence.high:.3g})"
+    return f"{effect}{evidence.mean:.4g}{interval}, allowed {evidence.limit}"
+
+
+def _word(word: str) -> str:
+    return word.replace("_", " ")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
