@@ -28,11 +28,14 @@ for sleeper in sleepers:
 def taken_bytes(task: Path) -> int:
     """Memory of a guest: its memory's file, and what each of its processes has for itself, page tables included.
 
-    A page of the file that several processes map counts once, also when one of them ends while this reads.
+    A page of the file that several processes map counts once, also when one of them ends while this reads. A process
+    that has been made and has not started its program yet has this program's memory, not its own.
     """
     own, files = 0, {}
     for pid in processes_in(task):
         try:
+            if Path(f"/proc/{pid}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes():
+                continue
             rows = Path(f"/proc/{pid}/status").read_text().splitlines()
             own += sum(int(row.split()[1]) << 10 for row in rows if row.startswith(("RssAnon:", "VmPTE:")))
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
