@@ -57,8 +57,10 @@ class Leases:
         self._beats = threading.Thread(target=self._go_on, name="leases", daemon=True)
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._beat()
+        while self._number == 0 or not _beat_of(self.folder, self._owner).exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # the last of the others has just removed the folder
+                self._beat()
         self._beats.start()
         return self
 
