@@ -455,5 +455,7 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C: all stop cleanly."""
+    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C, once: all stop cleanly, and nothing interrupts that."""
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -85,6 +85,18 @@ def test_a_damaged_record_is_named_and_left_alone(tmp_path: Path) -> None:
     assert bad.exists() and not (tmp_path / "all/raw" / bad.name).exists()
 
 
+def test_a_record_with_a_link_is_not_followed(tmp_path: Path) -> None:
+    bad = commit(tmp_path / "one", 1)
+    (tmp_path / "elsewhere").write_text("[]")
+    (bad / "flows.json").unlink()
+    (bad / "flows.json").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "all").mkdir()
+    assert merge_records(tmp_path / "all", [tmp_path / "one"]).damaged == (
+        f"{bad}: flows.json is neither a file nor a folder",
+    )
+    assert list((tmp_path / "all").iterdir()) == []
+
+
 def test_a_damaged_record_of_the_target_is_replaced_by_a_whole_one(tmp_path: Path) -> None:
     bad, good = commit(tmp_path / "all", 1), commit(tmp_path / "one", 1)
     (bad / "flows.json").write_text("[2]")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -178,27 +179,45 @@ def test_a_time_that_suffices_for_no_run_leaves_them_all_with_status_75(root: Pa
     assert run_tiny(root / "results", "--until", "1h").exit_code == 0
 
 
+def start(root: Path, shard: str, wall_seconds: float) -> subprocess.Popen[bytes]:
+    """A task of its own process that executes a shard of slow runs."""
+    script = root / "slow.py"
+    script.write_text(
+        "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
+        "from longfat.verbs import run\n"
+        f"run.open_backend = lambda name, settings, say: fake.FakeBackend(wall_seconds={wall_seconds})\n"
+        "if __name__ == '__main__':\n"
+        "    sys.argv = ['longfat', *'run tiny --backend fake --jobs 1 --shard'.split(), sys.argv[1]]\n"
+        "    cli.main()\n",
+        encoding="utf-8",
+    )
+    return subprocess.Popen([sys.executable, str(script), shard], env=os.environ | {"PYTHONPATH": str(SOURCE)})
+
+
+def test_tasks_at_the_same_time_do_each_run_once_even_two_of_one_shard(root: Path) -> None:
+    results = root / "results" / "tiny"
+    tasks = [start(root, shard, wall_seconds=0.2) for shard in ("1/2", "2/2", "2/2")]
+    assert [task.wait(timeout=60) for task in tasks] == [0, 0, 0]
+    events = [json.loads(line) for path in results.glob("events.*.jsonl") for line in path.read_text().splitlines()]
+    finished = Counter(event["folder"] for event in events if event["kind"] == "run_finished")
+    assert finished == Counter(record.folder.name for record in find_records(results / "raw").values())
+    assert sum(finished.values()) == 6
+    assert not list(results.glob("raw/.*")) and not (results / "leases").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_task_that_was_ended_is_started_again_and_does_only_what_it_had_not_done(
     root: Path, number: signal.Signals
 ) -> None:
-    script, results = root / "slow.py", root / "results" / "tiny"
-    script.write_text(
-        "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
-        "from longfat.verbs import run\n"
-        "run.open_backend = lambda name, settings, say: fake.FakeBackend(wall_seconds=0.5)\n"
-        "if __name__ == '__main__':\n"
-        "    sys.argv = 'longfat run tiny --backend fake --jobs 1 --shard 1/1'.split()\n"
-        "    cli.main()\n",
-        encoding="utf-8",
-    )
-    process = subprocess.Popen([sys.executable, str(script)], env=os.environ | {"PYTHONPATH": str(SOURCE)})
+    results = root / "results" / "tiny"
+    process = start(root, "1/1", wall_seconds=0.5)
     deadline = time.monotonic() + 30
     while not list(results.glob("raw/delay*")) or not list(results.glob("raw/.partial-*")):
         assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
         time.sleep(0.02)
     process.send_signal(number)
-    process.wait(timeout=20)
+    process.send_signal(number)  # schedulers like to say it twice
+    assert process.wait(timeout=20) == (130 if number == signal.SIGTERM else -signal.SIGKILL)
     assert (results / "leases").exists() == (number == signal.SIGKILL)
     recorded = len(find_records(results / "raw"))
     again = run_tiny(results, "--shard", "1/1")

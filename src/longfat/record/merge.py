@@ -64,9 +64,17 @@ def _records(raws: Iterable[Path], damaged: list[str]) -> Iterable[Record]:
     for raw in raws:
         for folder in sorted(path for path in raw.iterdir() if path.name[0] != "." and path.is_dir()):
             try:
+                _require_plain(folder)
                 yield read_record(folder)
             except RecordError as error:
                 damaged.append(str(error))
+
+
+def _require_plain(folder: Path) -> None:
+    """Raise RecordError on what would lead out of the folder, or is not read to its end."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise RecordError(f"{path.name} is neither a file nor a folder", where=str(folder))
 
 
 def _measured(record: Record) -> str:
