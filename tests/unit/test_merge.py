@@ -41,10 +41,11 @@ def test_records_of_several_folders_are_joined_and_stay_where_they_were(tmp_path
     first, second, target = tmp_path / "one", tmp_path / "two", tmp_path / "all"
     folders = [commit(first, 1), commit(second, 2), commit(second, 1)]
     target.mkdir()
-    assert merge_records(target, [first, second]) == Joined(copied=2, kept=0, damaged=())
+    both = frozenset({delay_spec(1).run_id, delay_spec(2).run_id})
+    assert merge_records(target, [first, second]) == Joined(copied=2, kept=0, ok=both, damaged=())
     assert {record.folder.name for record in find_records(target).values()} == {path.name for path in folders}
     assert all(path.exists() for path in folders)
-    assert merge_records(target, [second]) == Joined(copied=0, kept=2, damaged=())
+    assert merge_records(target, [second]) == Joined(copied=0, kept=2, ok=both, damaged=())
 
 
 def test_two_records_of_a_run_that_measured_different_things_are_both_named(tmp_path: Path) -> None:

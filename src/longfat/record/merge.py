@@ -22,10 +22,14 @@ SHOWN = 20  # conflicts that an error names
 
 @dataclass(frozen=True)
 class Joined:
-    """How many records were copied, and how many runs were there already; the damaged records, with the reason."""
+    """How many records were copied, and how many runs were there already; what is there now.
+
+    ``ok`` has the run_ids of all valid records that are ok, ``damaged`` the damaged records, with the reason.
+    """
 
     copied: int
     kept: int
+    ok: frozenset[str]
     damaged: tuple[str, ...]
 
 
@@ -57,7 +61,8 @@ def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
     new = [record for run_id, record in chosen.items() if record is not there.get(run_id)]
     for record in new:
         _copy(record, target, there.get(record.run_id))
-    return Joined(len(new), len(chosen) - len(new), tuple(damaged))
+    ok = frozenset(run_id for run_id, record in chosen.items() if record.status == "ok")
+    return Joined(len(new), len(chosen) - len(new), ok, tuple(damaged))
 
 
 def _records(raws: Iterable[Path], damaged: list[str]) -> Iterable[Record]:

@@ -14,7 +14,6 @@ from longfat.execute.results import full_disk, no_room, open_results
 from longfat.files import write_once
 from longfat.plan.lockfile import read_lock, require_same
 from longfat.record.merge import merge_records
-from longfat.record.verify import find_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
 
@@ -44,8 +43,7 @@ def merge(target: Path, folders: Sequence[Path], console: Console) -> bool:
         text = f"{joined.copied} records copied, {joined.kept} kept"
         if results.lock.exists():
             planned = {run.run_id for run in read_lock(results.lock).runs}
-            recorded = {record.run_id for record in find_records(results.raw).values() if record.status == "ok"}
-            text += f"; {len(planned & recorded)} of {len(planned)} runs of the lock are recorded as ok"
+            text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
         console.print(text, highlight=False)
     return not joined.damaged
 
