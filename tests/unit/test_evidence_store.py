@@ -16,6 +16,7 @@ from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import evidence_of
+from longfat.evidence.page import PAGE
 from longfat.evidence.rows import Conflict, Row, ValueKey, united
 from longfat.evidence.store import read_rows
 from longfat.manifest.load import load_study
@@ -206,6 +207,7 @@ def test_what_two_people_add_is_merged_by_git_without_a_conflict(
     assert told(tmp_path, study)[1] == ()
     assert sum(map(len, read_rows(study, "small").values())) == 9
     printed(lambda console: evidence.merge([], console))
+    assert (study / PAGE).read_text(encoding="utf-8").count("| `halves` |") == 1
     lines = file_of(study, "delay").read_text().splitlines()
     assert len(lines) == 9 and lines[1:] == sorted(lines[1:], key=lambda line: Row.read(json.loads(line)).key)
 
