@@ -44,10 +44,15 @@ new NAME:
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results)
+# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results; --shard --until: docs/cluster.md)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
+
+# Join the records of shards from anywhere into one results folder: RESULTS DIR... (docs/cluster.md)
+[group('study')]
+merge RESULTS *FOLDERS:
+    @longfat merge "$@"
 
 # Build the dataset of a study from its raw runs (--results)
 [group('study')]

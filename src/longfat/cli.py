@@ -7,14 +7,16 @@ pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own w
 
 Exit status: 0 all runs valid and every claim judged, 1 a defect of the program itself, 2 wrong study or command line, 3
 the machine or a tool is at fault, 4 some runs failed, are invalid or differ from the evidence, a law is not followed or
-a canary differs, 130 interrupted.
+a canary differs, 75 the time given was up before the work was done, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,6 +27,7 @@ from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_evidence import evidence
 from longfat.cli_options import (
     RUNS_NOT_VALID,
+    UNFINISHED,
     BackendName,
     Budget,
     Jobs,
@@ -37,8 +40,10 @@ from longfat.cli_options import (
     SampleOnly,
     Scheduler,
     Seed,
+    ShardOption,
     Stack,
     Study,
+    Until,
     UsedLab,
     Yes,
     finish,
@@ -197,14 +202,38 @@ def run(
     results: Results = None,
     scheduler: Scheduler = None,
     lab: UsedLab = None,
+    shard: ShardOption = None,
+    until: Until = None,
 ) -> None:
-    """Write the lock and execute the runs that have no valid record."""
+    """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
-        from longfat.verbs.run import Machine, run
+        from longfat.execute.deadline import seconds_until
+        from longfat.execute.shards import read_shard
+        from longfat.verbs.run import Machine, run, unfinished
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, ids(only), stack, seed)
-        finish(run(study, choices, Machine(backend, jobs, results, scheduler, lab), console))
+        part = read_shard(shard, os.environ) if shard is not None else None
+        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
+        summary = run(study, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
+        if message := unfinished(summary):
+            sys.stderr.write(f"{message}\n")
+            raise typer.Exit(UNFINISHED)
+        finish(summary.failed == 0)
+
+
+@app.command()
+def merge(
+    results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
+    folders: Annotated[list[Path], typer.Argument(help="results folders of shards, or folders of records")],
+) -> None:
+    """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
+    with outcome() as console:
+        from longfat.verbs.merge import merge
+
+        if not merge(results, folders, console):
+            sys.stderr.write("some records are damaged and were not joined; their runs count as missing\n")
+            raise typer.Exit(RUNS_NOT_VALID)
 
 
 @app.command()
@@ -426,5 +455,7 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C: all stop cleanly."""
+    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C, once: all stop cleanly, and nothing interrupts that."""
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 RUNS_NOT_VALID = 4
+UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt is to succeed
 INTERRUPTED = 130
 
 Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
@@ -45,6 +46,12 @@ SampleOnly = Annotated[
     str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
 ]
 EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
+ShardOption = Annotated[
+    str | None, typer.Option("--shard", help="part of the runs: K/N, or auto in an array of Slurm or Kubernetes")
+]
+Until = Annotated[
+    str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
+]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 

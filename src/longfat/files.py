@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -15,8 +17,28 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
     ``mode`` is limited by the umask. Raises OSError.
     """
+    with _draft(path, content, mode) as draft:
+        draft.replace(path)
+
+
+def write_once(path: Path, content: str | bytes, mode: int = 0o666) -> bool:
+    """Write a file unless there is one already; whether it was written. Of several writers one succeeds, on NFS too.
+
+    The link is made by the file's server at once (open(2), O_EXCL). Raises OSError.
+    """
+    with _draft(path, content, mode) as draft:
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextmanager
+def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
+    """A file next to ``path`` with the content, on the disk; no other process on any machine uses its name."""
     start = f".{path.name}-"
-    draft = path.with_name(f"{start}{os.getpid()}")
+    draft = path.with_name(f"{start}{os.getpid()}@{os.uname().nodename}")
     try:
         for left in (Path(entry) for entry in os.scandir(path.parent) if entry.name.startswith(start)):
             if left == draft or _ended(left.name.removeprefix(start)):  # its process was killed
@@ -25,14 +47,15 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
+        yield draft
+    finally:
         draft.unlink(missing_ok=True)
-        raise
 
 
-def _ended(process: str) -> bool:
-    return process.isdigit() and not Path("/proc", process).exists()
+def _ended(writer: str) -> bool:
+    """Whether a process has ended that wrote a draft on this machine; nothing is known of the others."""
+    process, _, machine = writer.partition("@")
+    return machine in ("", os.uname().nodename) and process.isdigit() and not Path("/proc", process).exists()
 
 
 def flush_file_system(folder: Path) -> None:

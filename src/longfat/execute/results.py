@@ -12,19 +12,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.errors import RigError
+from longfat.execute.leases import require_ended
 from longfat.locks import held
 
 # Below this many free bytes a crashed run is put down to the full disk, not to the laboratory.
 FULL_DISK_BYTES = 16 << 20
-HOLDER = ".in-use"  # has the number of the process that holds the folder
+HOLDER = ".in-use"  # says who holds the folder
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # some clusters' file systems have none
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder that this process holds; ``open_results`` gives it."""
+    """A results folder that this process holds; ``open_results`` gives it.
+
+    ``sharer`` is the name of this process among those that share it; they hold runs by leases.
+    """
 
     path: Path
+    sharer: str | None = None
 
     @property
     def raw(self) -> Path:
@@ -38,8 +44,8 @@ class Results:
 
     @property
     def events(self) -> Path:
-        """The event stream, one JSON object a line."""
-        return self.path / "events.jsonl"
+        """The event stream, one JSON object a line; of a process that shares the folder, a file of its own."""
+        return self.path / (f"events.{self.sharer}.jsonl" if self.sharer else "events.jsonl")
 
     def free_bytes(self) -> int:
         """Free bytes of the file system for this user."""
@@ -47,27 +53,40 @@ class Results:
 
 
 @contextmanager
-def open_results(path: Path) -> Iterator[Results]:
+def open_results(path: Path, sharer: str | None = None) -> Iterator[Results]:
     """Create the folder if need be and hold it until the block ends, whatever happens to the process.
 
-    Raises RigError when it cannot be written to or another process holds it.
+    Alone, or with others that name themselves as a ``sharer``, which may be on other machines. Raises RigError when it
+    cannot be written to or is in use otherwise.
     """
     with ExitStack() as own:
         try:
             (path / "raw").mkdir(parents=True, exist_ok=True)
-            holder = own.enter_context(held(path / HOLDER, wait=False))
-            os.truncate(holder, 0)
-            os.write(holder, f"{os.getpid()}\n".encode())
+            _hold(own, path / HOLDER, sharer)
         except BlockingIOError as error:
-            number = (path / HOLDER).read_text(encoding="ascii").strip() or "unknown"
+            holder = (path / HOLDER).read_text(encoding="utf-8").strip() or "an unknown process"
             raise RigError(
-                f"the results folder is in use by process {number}",
+                f"the results folder is in use by {holder}",
                 where=str(path),
                 hint="wait until it ends, or name another folder with --results",
             ) from error
         except OSError as error:
             raise _unwritable(path, error) from error
-        yield Results(path)
+        if sharer is None:
+            require_ended(path)
+        yield Results(path, sharer)
+
+
+def _hold(own: ExitStack, file: Path, sharer: str | None) -> None:
+    """Hold the file until ``own`` is closed. Raises OSError."""
+    try:
+        holder = own.enter_context(held(file, wait=False, shared=sharer is not None))
+    except OSError as error:
+        if sharer is None or error.errno not in _NO_LOCKS:
+            raise
+        return  # leases do without locks, and whoever wants the folder alone looks at them
+    os.truncate(holder, 0)
+    os.write(holder, (f"process {os.getpid()}" if sharer is None else "shards of a study").encode())
 
 
 def no_room(error: OSError) -> bool:

@@ -6,8 +6,10 @@ Owns the order, the retry and the reasons to stop. Must not look inside a run: t
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from longfat.backends.protocol import Backend, Capabilities
@@ -15,24 +17,28 @@ from longfat.errors import RigError
 from longfat.events import Event, EventSink, Kind, Level, discard
 from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome, attempt_run, death
 from longfat.execute.calm import wait_for_calm
+from longfat.execute.deadline import Deadline, TimeIsUp
+from longfat.execute.leases import Lease, Leases
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
-from longfat.execute.workers import WorkerDied, open_workers
+from longfat.execute.workers import WorkerDied, Workers, open_workers
 from longfat.plan.model import PlannedRun
 from longfat.record.bundle import run_folder_name
-from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
+from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, remove_partials, set_aside
 
 ATTEMPTS = 2  # a crash may be the machine's fault once; the second time it is a finding
+LOOK_S = 2.0  # so often a task that waits for others' runs looks for their ends
 _SHOWN_REASONS = 5
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How many distinct runs of the plan had a valid record, were executed well, or ended as failed."""
+    """How many distinct runs had a valid record, were executed well, ended as failed, or are left for want of time."""
 
     reused: int
     executed: int
     failed: int
+    left: int = 0
 
 
 def execute(
@@ -45,21 +51,26 @@ def execute(
     scheduler: str | None = None,
     disk_bytes: int = 0,
     memory_bytes: int | None = None,
+    leases: Leases | None = None,
+    deadline: Deadline | None = None,
 ) -> Summary:
     """Execute the missing runs, in their order, ``jobs`` at a time.
 
-    ``disk_bytes`` is the estimate for the whole plan. Where runs are guests on this machine, no more of them are
-    executed at once than ``memory_bytes`` hold. A run that crashes is repeated once, unless it is certain to crash
-    again, then recorded as failed; one that was starved of CPU is repeated when the machine is calm. Failed runs of an
-    earlier start are repeated. Raises RigError, before anything starts, when the backend refuses a run, or disk or
-    memory is too small, and at any time when the results cannot be written; recorded runs stay. On an interrupt the
-    workers are ended and no partial folder stays.
+    Where the folder is shared, a run is executed under its lease; for runs that others hold, the command waits until
+    they are recorded, or their holders dead. Until a ``deadline``, runs are started that end before it; those that do
+    not are interrupted, and none is started any more. ``disk_bytes`` is the estimate for all of ``runs``. Where runs
+    are guests on this machine, no more of them are executed at once than ``memory_bytes`` hold. A run that crashes is
+    repeated once, unless it is certain to crash again, then recorded as failed; one that was starved of CPU is repeated
+    when the machine is calm. Failed runs of an earlier start are repeated. Raises RigError, before anything starts,
+    when the backend refuses a run, or disk or memory is too small, and at any time when the results cannot be written;
+    recorded runs stay. On an interrupt the workers are ended and no partial folder stays.
     """
     repeats = _ask(backend, runs).repeats
-    remove_leftovers(results.raw, events)
+    if leases is None:
+        remove_leftovers(results.raw, events)
     missing, reused = _missing(runs, results, events, repeats=repeats)
     total = len(missing) + reused
-    failed = 0
+    dispatch = _Dispatch(missing, backend, results, events, leases, deadline)
     if missing:
         _check_space(results, disk_bytes * len(missing) // total)
         if memory_bytes is not None:
@@ -68,54 +79,118 @@ def execute(
                 events(Event(Kind.JOBS_LIMITED, message, Level.WARNING, {"jobs": jobs}))
         facts = {"total": len(missing), "reused": reused, "jobs": jobs}
         events(Event(Kind.RUNS_STARTED, f"{len(missing)} of {total} runs to execute", facts=facts))
-        dispatch = _Dispatch(missing, backend, results, events)
-        failed = _guarded(dispatch, min(jobs, len(missing)), scheduler)
-    summary = Summary(reused, len(missing) - failed, failed)
-    message = f"{summary.executed} runs executed, {reused} kept, {failed} failed"
-    events(Event(Kind.RUNS_ENDED, message, facts={"executed": summary.executed, "failed": failed}))
+        _guarded(dispatch, min(jobs, len(missing)), scheduler)
+    left = len(missing) - dispatch.done
+    executed, kept = dispatch.done - dispatch.failed - dispatch.kept, reused + dispatch.kept
+    summary = Summary(kept, executed, dispatch.failed, left)
+    message = f"{executed} runs executed, {kept} kept, {dispatch.failed} failed"
+    message += f", {left} left for want of time" if left else ""
+    events(Event(Kind.RUNS_ENDED, message, facts={"executed": executed, "failed": dispatch.failed, "left": left}))
     return summary
 
 
-def _guarded(dispatch: _Dispatch, jobs: int, scheduler: str | None) -> int:
-    """Execute everything and clean up however it ends; the number of runs that failed."""
+def _guarded(dispatch: _Dispatch, jobs: int, scheduler: str | None) -> None:
+    """Execute everything, or what the time allows, and clean up however it ends."""
     try:
-        return dispatch.all(jobs, scheduler)
+        with dispatch.deadline.enforced() if dispatch.deadline else nullcontext():
+            dispatch.all(jobs, scheduler)
+    except TimeIsUp as error:
+        _tell_stop(dispatch.events, error)
     except BaseException as error:
         _tell_stop(dispatch.events, error)
         if isinstance(error, OSError) and no_room(error):
             raise full_disk(dispatch.results.path, error) from error
         raise
     finally:
-        remove_leftovers(dispatch.results.raw)
+        if dispatch.leases is None:
+            remove_leftovers(dispatch.results.raw)
+        else:
+            for name in dispatch.leases.held:
+                remove_partials(dispatch.results.raw, name)
 
 
 class _Dispatch:
-    """Keeps the workers busy with attempts until none is left; ``done`` counts runs, not attempts."""
+    """Keeps the workers busy with attempts until none is left; ``done`` counts runs, not attempts.
 
-    def __init__(self, missing: Sequence[Attempt], backend: Backend, results: Results, events: EventSink) -> None:
+    Of these, ``failed`` were recorded as such, and ``kept`` recorded by somebody else meanwhile.
+    """
+
+    def __init__(
+        self,
+        missing: Sequence[Attempt],
+        backend: Backend,
+        results: Results,
+        events: EventSink,
+        leases: Leases | None,
+        deadline: Deadline | None,
+    ) -> None:
         self.waiting = deque(missing)
+        self.elsewhere: deque[Attempt] = deque()  # others are at them
+        self.leases = leases
+        self.deadline = deadline
         self.total = len(missing)
         self.backend = backend
         self.results = results
         self.events = events
         self.done = 0
         self.failed = 0
+        self.kept = 0
 
-    def all(self, jobs: int, scheduler: str | None) -> int:
-        """Execute everything; the number of runs that failed."""
-        raw = self.results.raw.resolve()
+    def all(self, jobs: int, scheduler: str | None) -> None:
+        """Execute everything that there is time for."""
         with open_workers(jobs, scheduler) as workers:
-            while self.waiting or len(workers):
+            while self.waiting or self.elsewhere or len(workers):
                 while self.waiting and len(workers) < workers.slots:
-                    attempt = self.waiting.popleft()
-                    workers.start(attempt, attempt_run, self.backend, attempt, raw)
-                attempt, result = workers.wait()
-                try:
-                    outcome = result()
-                except WorkerDied:
-                    outcome = death(self.backend.name, attempt, raw)
-                self.settle(attempt, outcome)
-        return self.failed
+                    self.begin(self.waiting.popleft(), workers)
+                if len(workers):
+                    self.end_one(workers)
+                elif self.elsewhere:
+                    time.sleep(LOOK_S)
+                self.waiting += self.elsewhere
+                self.elsewhere.clear()
+
+    def begin(self, attempt: Attempt, workers: Workers) -> None:
+        """Start an attempt, unless the time does not suffice, or another task has the run or has recorded it."""
+        if self.deadline and not self.deadline.suffices_for(attempt.spec):
+            return
+        if self.leases and attempt.name not in self.leases.held:
+            lease = self.leases.take(attempt.name)
+            if lease is None:
+                self.elsewhere.append(attempt)
+                return
+            if self.is_recorded(attempt):
+                self.leases.give_back(attempt.name)
+                self.done += 1
+                self.kept += 1
+                return
+            if lease is Lease.TAKEN_OVER:
+                remove_partials(self.results.raw, attempt.name, self.events)
+        workers.start(attempt, attempt_run, self.backend, attempt, self.results.raw.resolve())
+
+    def is_recorded(self, attempt: Attempt) -> bool:
+        """Whether a run whose lease is held has a valid record by now; a failed one is set aside, to be repeated."""
+        if not (self.results.raw / attempt.name).exists():
+            return False
+        run_id = attempt.spec.run_id
+        record = find_records(self.results.raw, self.events, of={run_id}).get(run_id)
+        if record is not None and record.status != "ok":
+            set_aside(record.folder, SUPERSEDED)
+            return False
+        return record is not None
+
+    def end_one(self, workers: Workers) -> None:
+        """Wait until one attempt has ended, and settle it."""
+        attempt, result = workers.wait()
+        try:
+            outcome = result()
+        except WorkerDied:
+            outcome = death(self.backend.name, attempt, self.results.raw.resolve())
+        self.settle(attempt, outcome)
+        if outcome.settled:
+            if self.leases:
+                self.leases.give_back(attempt.name)
+            if self.deadline:
+                self.deadline.observe(attempt.spec, outcome.wall_seconds)
 
     def settle(self, attempt: Attempt, outcome: Outcome) -> None:
         """Decide the consequence of an attempt that ended: nothing, another one, or a failed run."""
@@ -173,8 +248,11 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
 def _missing(
     runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool
 ) -> tuple[list[Attempt], int]:
-    """First attempts at the distinct runs without an ok record, in the plan's order; how many have one."""
-    records = find_records(results.raw, events)
+    """First attempts at the distinct runs without an ok record, in the plan's order; how many have one.
+
+    In a folder that is shared, failed records stay until the lease of their run is held.
+    """
+    records = find_records(results.raw, events, of={run.run_id for run in runs} if results.sharer else None)
     missing: dict[str, Attempt] = {}
     reused = set()
     for run in runs:
@@ -184,7 +262,7 @@ def _missing(
         elif run.run_id not in missing:
             name = run_folder_name(run.scenario, run.repetition, run.run_id)
             missing[run.run_id] = Attempt(name, run.spec, number=1, last=ATTEMPTS == 1, repeats=repeats)
-            if record is not None:
+            if record is not None and results.sharer is None:
                 set_aside(record.folder, SUPERSEDED)
     return list(missing.values()), len(reused)
 

@@ -46,14 +46,19 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
     specs = {run.run_id: run.spec for run in plan.runs}
-    traits = traits_of(plan.pins.get("backend", DEFAULT_BACKEND))
-    if traits.clock == "real":
-        seconds, jobs = [traits.setup_s + spec.end_us / 1e6 for spec in specs.values()], 1
-    else:
-        seconds = [run_seconds(spec) for spec in specs.values()]
+    backend = plan.pins.get("backend", DEFAULT_BACKEND)
+    if traits_of(backend).clock == "real":
+        jobs = 1
+    seconds = [seconds_on(backend, spec) for spec in specs.values()]
     # Never shorter than the longest run: a run is not divided among cores.
     wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Estimate(len(plan.runs), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
+
+
+def seconds_on(backend: str, spec: RunSpec) -> float:
+    """Seconds of wall time of one run on a backend, with a core of its own."""
+    traits = traits_of(backend)
+    return traits.setup_s + spec.end_us / 1e6 if traits.clock == "real" else run_seconds(spec)
 
 
 def run_seconds(spec: RunSpec) -> float:

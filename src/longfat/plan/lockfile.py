@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from longfat.errors import RecordError, StudyError
-from longfat.files import write_whole
+from longfat.files import write_once, write_whole
 from longfat.plan.model import Plan
 from longfat.runspec import canonical_json
-from longfat.seals import seal
+from longfat.seals import seal, seal_of
 
 
 def write_lock(plan: Plan, path: Path) -> None:
@@ -19,10 +21,47 @@ def write_lock(plan: Plan, path: Path) -> None:
     Raises StudyError when the folder cannot be written, or has the results of another study.
     """
     require_study(path, plan.study)
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
         seal(path.parent, "lock", [path])
+
+
+def share_lock(plan: Plan, path: Path) -> None:
+    """Write the plan unless there is a lock, which must be the same to the byte: others execute parts of it.
+
+    Raises StudyError when it differs, with the keys that do, or cannot be written.
+    """
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not write_once(path, plan.to_json()):
+            there = path.read_text(encoding="ascii", errors="replace")
+            require_same(plan.to_json(), "this command's plan", there, str(path))
+        if not seal_of(path.parent, "lock").exists():
+            seal(path.parent, "lock", [path])
+
+
+def require_same(text: str, place: str, other: str, other_place: str) -> None:
+    """Raise StudyError with the keys in which two locks differ, unless they are the same to the byte."""
+    if text == other:
+        return
+    try:
+        one, two = json.loads(text), json.loads(other)
+        names = sorted(key for key in {*one, *two} if one.get(key) != two.get(key))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        names = ["what can be read of it"]
+    raise StudyError(
+        f"the lock differs from {place} in {', '.join(names)}",
+        where=other_place,
+        hint="all shards need one version of Longfat, of its kernel and image, one study and one set of options",
+    )
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise StudyError in place of an OSError."""
+    try:
+        yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "name a writable folder with --results"

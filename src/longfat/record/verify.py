@@ -7,9 +7,11 @@ of processes that have ended.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,19 +58,25 @@ def read_record(folder: Path) -> Record:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
 
 
-def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
-    """All valid records under ``raw`` by run_id; of two with one run_id an ``ok`` one is taken.
+def find_records(raw: Path, events: EventSink = discard, of: Collection[str] | None = None) -> dict[str, Record]:
+    """All valid records under ``raw`` by run_id, or those ``of`` these runs; of two with one run_id an ``ok`` one.
 
     A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing.
     """
+    endings = None if of is None else {run_id[:8] for run_id in of}
     records: dict[str, Record] = {}
     if not raw.is_dir():
         return records
-    for folder in sorted(path for path in raw.iterdir() if path.is_dir() and path.name[0] != "."):
+    for folder in sorted(path for path in raw.iterdir() if path.name[0] != "."):
+        if (endings is not None and folder.name.rpartition(".")[2] not in endings) or not folder.is_dir():
+            continue
         try:
             record = read_record(folder)
         except RecordError as error:
-            place = set_aside(folder, DAMAGED)
+            try:
+                place = set_aside(folder, DAMAGED)
+            except FileNotFoundError:
+                continue  # whoever shares the folder has set it aside meanwhile
             message = f"damaged record set aside as {place}: {error.message}"
             events(Event(Kind.RECORD_SET_ASIDE, message, Level.WARNING, {"folder": folder.name}))
             continue
@@ -92,13 +100,23 @@ def remove_leftovers(raw: Path, events: EventSink = discard) -> None:
     """Remove the partial folders of processes that no longer run."""
     for folder in sorted(raw.glob(f"{PARTIAL_PREFIX}*")):
         process = folder.name.rpartition("-")[2]
-        if process.isdigit() and not _is_running(int(process)):
-            shutil.rmtree(folder, ignore_errors=True)
-            message = f"removed what an interrupted run left: {folder.name}"
-            events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
+        if process.isdigit() and not is_running(int(process)):
+            _remove(folder, events)
 
 
-def _is_running(process: int) -> bool:
+def remove_partials(raw: Path, name: str, events: EventSink = discard) -> None:
+    """Remove all partial folders of a run, whichever machine's process made them; only who holds its lease may."""
+    for folder in sorted(raw.glob(f"{glob.escape(f'{PARTIAL_PREFIX}{name}')}-*")):
+        _remove(folder, events)
+
+
+def _remove(folder: Path, events: EventSink) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    message = f"removed what an interrupted run left: {folder.name}"
+    events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
+
+
+def is_running(process: int) -> bool:
     """Whether the process can still write; one that has ended may wait for its parent for ever."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser, Step
+from longfat.execute.deadline import length_of
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
@@ -35,8 +35,6 @@ from longfat.verbs.run import listen, results_path
 from longfat.verbs.study import find_study, job_count, repository_root
 from longfat.verbs.verdicts import print_evidence
 
-_BUDGET = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
-_SECONDS = {"s": 1, "min": 60, "h": 3600}
 HOUR = 3600.0
 
 
@@ -60,10 +58,10 @@ def seconds_of(budget: str | None) -> float | None:
     """Seconds of a budget such as ``45min`` or ``2h``; None where none is given. Raises StudyError."""
     if budget is None:
         return None
-    match = _BUDGET.fullmatch(budget)
-    if not match:
+    seconds = length_of(budget)
+    if seconds is None:
         raise StudyError(f"{budget!r} is no length of time; allowed: such as 90s, 45min or 2h", where="--budget")
-    return float(match[1]) * _SECONDS[match[2]]
+    return seconds
 
 
 def decide(name: str, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None) -> bool:

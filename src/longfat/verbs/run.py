@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,15 +20,19 @@ from longfat.canary import REFERENCE, doubts
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import StudyError
 from longfat.events import Event, EventSink, Kind, Level, broadcast, log_to
+from longfat.execute.deadline import Deadline
+from longfat.execute.leases import Leases
 from longfat.execute.memory import available_bytes
 from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
+from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
 from longfat.plan import Plan
-from longfat.plan.estimate import estimate
-from longfat.plan.lockfile import write_lock
+from longfat.plan.estimate import estimate, seconds_on
+from longfat.plan.lockfile import share_lock, write_lock
 from longfat.relations.firsts import keep_first
+from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
@@ -35,13 +40,18 @@ from longfat.verbs.study import Choices, find_study, job_count, repository_root,
 
 @dataclass(frozen=True)
 class Machine:
-    """What the command line says of the machine: none of it can change a run's identity but ``backend``."""
+    """What the command line says of the machine: none of it can change a run's identity but ``backend``.
+
+    ``until_s`` is the wall time that it gives, of the command as a whole.
+    """
 
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
     results: Path | None = None
     scheduler: str | None = None
     lab: str | None = None
+    shard: Shard | None = None
+    until_s: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
@@ -70,18 +80,39 @@ def listen(results: Results, console: Console) -> Iterator[EventSink]:
         yield broadcast(log_to(results.events), display)
 
 
-def run(name: str, choices: Choices, machine: Machine, console: Console) -> bool:
-    """Execute what is missing of the study; whether no run failed."""
+def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summary:
+    """Execute what is missing of the study, or of a shard of it."""
+    begun = time.monotonic()
     folder = find_study(name)
+    if machine.shard and machine.scheduler:
+        raise StudyError(
+            "a shard runs on the machine that it is started on", where="--shard", hint="leave out --scheduler"
+        )
+    sharer = str(machine.shard) if machine.shard else None
     with (
-        open_results(results_path(folder, machine.results, machine.backend)) as results,
+        open_results(results_path(folder, machine.results, machine.backend), sharer) as results,
         listen(results, console) as events,
     ):
-        return run_study(folder, choices, machine, results, events).failed == 0
+        return run_study(folder, choices, machine, results, events, begun)
 
 
-def run_study(folder: StudyFolder, choices: Choices, machine: Machine, results: Results, events: EventSink) -> Summary:
-    """Resolve the plan for the backend, make it the results folder's lock, and execute it."""
+def unfinished(summary: Summary) -> str | None:
+    """What is left to do for the next start, or None."""
+    return f"the time is up; {summary.left} runs are left, and the same command continues" if summary.left else None
+
+
+def run_study(
+    folder: StudyFolder,
+    choices: Choices,
+    machine: Machine,
+    results: Results,
+    events: EventSink,
+    begun: float | None = None,
+) -> Summary:
+    """Resolve the plan for the backend, make it the results folder's lock, and execute it, or a shard of it.
+
+    A time limit counts from ``begun``, on the clock of ``time.monotonic``.
+    """
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
     settings = machine.settings()
@@ -98,18 +129,34 @@ def run_study(folder: StudyFolder, choices: Choices, machine: Machine, results: 
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     before_runs = not results.lock.exists()
     keep_first(results.path, folder.claims, before_runs)
-    write_lock(plan, results.lock)
-    disk_bytes = estimate(plan, jobs).disk_bytes
-    return execute(
-        plan.runs,
-        backend,
-        results,
-        jobs=jobs,
-        events=events,
-        scheduler=machine.scheduler,
-        disk_bytes=disk_bytes,
-        memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
-    )
+    cost = partial(seconds_on, machine.backend)
+    with ExitStack() as own:
+        leases = None
+        if machine.shard is None:
+            write_lock(plan, results.lock)
+        else:
+            share_lock(plan, results.lock)
+            plan = dataclasses.replace(plan, runs=machine.shard.part_of(plan.runs, cost))
+            leases = own.enter_context(Leases(results.path, f"shard {machine.shard}"))
+        return execute(
+            plan.runs,
+            backend,
+            results,
+            jobs=jobs,
+            events=events,
+            scheduler=machine.scheduler,
+            disk_bytes=estimate(plan, jobs).disk_bytes,
+            memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
+            leases=leases,
+            deadline=_deadline(machine, begun, cost),
+        )
+
+
+def _deadline(machine: Machine, begun: float | None, cost: Callable[[RunSpec], float]) -> Deadline | None:
+    if machine.until_s is None:
+        return None
+    passed = 0.0 if begun is None else time.monotonic() - begun
+    return Deadline(max(machine.until_s - passed, 0.0), cost)
 
 
 def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
