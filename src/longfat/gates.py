@@ -100,10 +100,6 @@ READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
-PROBABILITY_SLACK = 1e-6
-FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
-
-
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
     """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
     for port, found in evidence.present_ports():
@@ -142,28 +138,9 @@ def queue_holds(evidence: Evidence) -> Iterator[str]:
         if found["queue_kind"] != queue.kind:
             yield f"queue of {port.name} is {found['queue_kind']}, declared {queue.kind}"
             continue
-        limit = "limit_packets" if queue.kind == "pfifo" else "limit_bytes"
-        declared = getattr(queue, limit)
-        if declared is not None and found.get(limit) != declared:
-            yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
-        if queue.kind == "red":
-            yield from _red_misses(port, found.get("queue_parameters", {}))
-
-
-def _red_misses(port: Port, found: Mapping[str, Any]) -> Iterator[str]:
-    """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches of RED read back equal."""
-    queue = port.egress.queue
-    for key in ("min", "max"):
-        if found.get(key) != queue.parameters[key]:
-            yield f"{key} of {port.name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
-    probability, declared = found.get("probability"), float(queue.parameters["probability"])
-    if probability is None or abs(probability - declared) > PROBABILITY_SLACK:
-        yield f"probability of {port.name} is {probability}, declared {declared:g}"
-    if found.get("ewma") != queue.red_weight_log:
-        yield f"weight of {port.name} is 2^-{found.get('ewma')}, declared 2^-{queue.red_weight_log}"
-    for key in ("ecn", "gentle", *FURTHER_SWITCHES):
-        if found.get(key, False) != (queue.parameters.get(key) is True):
-            yield f"{key} of {port.name} is {found.get(key, False)}, declared {queue.parameters.get(key) is True}"
+        for limit, declared in (("limit_packets", queue.limit_packets), ("limit_bytes", queue.limit_bytes)):
+            if declared is not None and found.get(limit) != declared:
+                yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
 
 
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
@@ -312,7 +289,8 @@ def _queue_us(port: Port) -> float:
     queue = port.egress.queue
     if queue.limit_packets is not None:
         return queue.limit_packets * _serialization_us(port)
-    return (queue.limit_bytes or 0) * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+    held = queue.limit_bytes or int(queue.parameters.get("memory_limit", 0))
+    return held * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
 
 
 def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:

@@ -167,7 +167,7 @@ class FakeBackend:
                     "delay_us": port.egress.delay_us,
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
-                    **(simulated.red(queue) if queue.kind == "red" else {}),
+                    **simulated.further(queue),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}

@@ -34,7 +34,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "drops": 0,
             "deliberate_drops": len(port.egress.drops),
         }
-        interfaces.append(found | (red(queue) if queue and queue.kind == "red" else {}))
+        interfaces.append(found | (further(queue) if queue else {}))
     return {
         "nodes": {
             node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
@@ -55,8 +55,11 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def red(queue: Queue) -> dict[str, Any]:
-    """The additional settings that are read back from a queue of kind ``red``."""
+def further(queue: Queue) -> dict[str, Any]:
+    """What is read back from a queue beside its kind and its limit in packets."""
+    if queue.kind != "red":
+        limit = {"limit_bytes": queue.limit_bytes} if queue.limit_bytes is not None else {}
+        return limit | ({"queue_parameters": dict(queue.parameters)} if queue.parameters else {})
     asked = {
         key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
     }

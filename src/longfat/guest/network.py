@@ -164,10 +164,14 @@ class Network:
             return
         with self.inside(node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
             indices = {name: index for index, name in socket.if_nameindex()}
-            requests = [request for line in lines if (request := tc.request(line, indices))]
-            if len(requests) == len(lines):
-                self._change(node, channel, requests)
-                return
+            asked = {line: tc.request(line, indices) for line in lines}
+            # A queue is inside what limits the rate of its interface, which only tc can ask for.
+            self._batch_of_tc(node, [line for line, request in asked.items() if not request])
+            self._change(node, channel, [request for request in asked.values() if request])
+
+    def _batch_of_tc(self, node: str, lines: list[str]) -> None:
+        if not lines:
+            return
         path = self._scratch / f"{node}.tc"
         path.write_text("\n".join(lines) + "\n")
         output = self._tool(node, ["tc", "-batch", str(path)])
@@ -215,8 +219,13 @@ class Network:
     def qdiscs(self, node: str) -> list[dict[str, Any]]:
         """All qdiscs of a node with statistics, as ``tc`` tells them."""
         with self.inside(node), queues.open_probe() as channel:
-            told = tc.shown(list(queues.read_qdiscs(channel)), dict(socket.if_nameindex()))
-        return self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"]) if told is None else told
+            states = list(queues.read_qdiscs(channel))
+            told = tc.shown(states, dict(socket.if_nameindex()))
+        if len(told) == len(states):
+            return told
+        own = {(one["dev"], one["handle"]): one for one in told}
+        by_tc = self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"])
+        return [own.get((one["dev"], one["handle"]), one) for one in by_tc]
 
     def drop_hooks(self) -> list[tuple[Port, qdisc.Hook]]:
         """The ports of this machine with deliberate drops, and where these happen.

@@ -110,7 +110,8 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
     """What ``tc -s -d -j qdisc show`` says of one interface: rate, queue, delay and drops.
 
     ``qdiscs`` is the parsed JSON of all interfaces of the node, ``used`` the wire that it was found to have.
-    Missing parts are None, so that a gate sees them. Of a queue of kind ``red`` there are its ``queue_parameters`` too.
+    Missing parts are None, so that a gate sees them. Of a queue that is not a plain one there are its
+    ``queue_parameters`` too.
     """
     own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
     found: dict[str, Any] = {
@@ -136,6 +137,7 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
             found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # tbf counts those of its own queue
             limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
             found[limit] = options.get("limit")
-            if qdisc["kind"] == "red":
-                found["queue_parameters"] = {key: options[key] for key in RED_OPTIONS if key in options}
+            if qdisc["kind"] not in ("pfifo", "bfifo"):
+                further = RED_OPTIONS if qdisc["kind"] == "red" else sorted(options.keys() - {"limit"})
+                found["queue_parameters"] = {key: options[key] for key in further if key in options}
     return found

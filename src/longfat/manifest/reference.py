@@ -18,6 +18,7 @@ from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, S
 from longfat.catalog.web import WEB_MODELS
 from longfat.manifest import axes, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
+from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
@@ -120,8 +121,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
     ("topology: dumbbell", models.Dumbbell),
-    ("topology.bottleneck_queue: pfifo", models.Pfifo),
-    ("topology.bottleneck_queue: red", models.Red),
+    *((f"topology.bottleneck_queue: {name}", kind) for name, kind in QUEUES.items()),
     *((f"{name}[]", section.model) for name, section in SECTIONS.items()),
     ("sweep", axes.Sweep),
     ("sweep.product.FACTOR[]: record", axes.Record),

@@ -200,7 +200,8 @@ def _port_text(port: Any) -> str:
     parts = [f"{port.name} to {port.peer}: MTU {port.mtu_bytes} B"]
     if egress.rate_bps is not None:
         queue = egress.queue
-        limit = f"{queue.limit_packets} packets" if queue.limit_packets else f"{queue.limit_bytes} B"
+        size = f"{queue.limit_bytes} B" if queue.limit_bytes else "memory"
+        limit = f"{queue.limit_packets} packets" if queue.limit_packets else size
         own = "".join(f", {key} {value}" for key, value in sorted(queue.parameters.items()))
         parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
     if egress.delay_us:
