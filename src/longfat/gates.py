@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, ports, route
+from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, impairment_seed, ports, route
 from longfat.runspec import Flow, RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
@@ -143,6 +143,33 @@ def queue_holds(evidence: Evidence) -> Iterator[str]:
                 yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
 
 
+LOSS_DEVIATIONS = 6
+
+
+def impairment_holds(evidence: Evidence) -> Iterator[str]:
+    """Loss, jitter and seed of each delay element read back equal, and as many packets were lost as that makes likely.
+
+    Independent losses are binomial, and six standard deviations are exceeded in one run of 500 million. How many are
+    lost in bursts depends on few draws: it is not judged.
+    """
+    for port, found in evidence.present_ports():
+        impairment = port.egress.impairment
+        if impairment is None:
+            continue
+        declared = impairment.settings() | {"seed": impairment_seed(evidence.spec, port)}
+        read = found.get("impairment", {})
+        for key, value in declared.items():
+            if read.get(key) != value:
+                yield f"{key} of {port.name} is {read.get(key)}, declared {value}"
+        if not impairment.bursts:
+            lost, share = found["drops"], impairment.loss_ppm / 1e6
+            packets = lost + found["passed_packets"]
+            likely = LOSS_DEVIATIONS * (packets * share * (1 - share)) ** 0.5
+            if abs(lost - packets * share) > likely:
+                around = f"{packets * share:.0f} +- {likely:.0f}"
+                yield f"{port.name} lost {lost} of {packets} packets, declared {share:.4%}: {around}"
+
+
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
     """The smallest RTT of each flow lies between the declared delay and the tolerance stated above.
 
@@ -156,9 +183,10 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         declared = base_rtt_us(evidence.spec, flow)
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
-        longest = declared * (1 + RTT_TOLERANCE) + sending + standing + RTT_ALLOWANCE_US
+        varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
+        longest = declared * (1 + RTT_TOLERANCE) + varied + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
-        if found is None or not declared <= found <= longest:
+        if found is None or not declared - varied <= found <= longest:
             yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
 
 
@@ -178,9 +206,9 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
-    """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
+    """Only a shaped interface's queue and an impairment may drop; deliberate drops are exactly as many as declared."""
     for port, found in evidence.present_ports():
-        if found["drops"] and port.egress.rate_bps is None:
+        if found["drops"] and port.egress.rate_bps is None and not port.egress.impairment:
             yield f"{port.name} dropped {found['drops']} packets, declared without a bottleneck: 0"
         deliberate, declared = found["deliberate_drops"], len(port.egress.drops)
         if deliberate != declared:
@@ -259,6 +287,7 @@ GATES: tuple[Gate, ...] = (
     rate_and_delay_hold,
     busy_wires_carry_their_rate,
     queue_holds,
+    impairment_holds,
     base_rtt_holds,
     algorithm_holds,
     drops_only_where_declared,

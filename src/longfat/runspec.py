@@ -93,6 +93,30 @@ class Impairment:
     bursts: Bursts | None = None
     jitter_us: int = 0
 
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        loss = f"loses {self.loss_ppm / 1e4:g} %" if self.loss_ppm else ""
+        bursts = "loses bursts" if self.bursts else ""
+        jitter = f"jitter {self.jitter_us / 1000:g} ms" if self.jitter_us else ""
+        return ", ".join(part for part in (loss, bursts, jitter) if part)
+
+    def settings(self) -> dict[str, int]:
+        """What netem is told: probabilities in parts of 2^32, jitter in nanoseconds (names of guest.options)."""
+        found = {"loss": _of_32_bits(self.loss_ppm), "jitter": 1000 * self.jitter_us}
+        if not self.bursts:
+            return found
+        return found | {
+            "enter": _of_32_bits(self.bursts.enter_ppm),
+            "leave": _of_32_bits(self.bursts.leave_ppm),
+            "pass_in_burst": _of_32_bits(1_000_000 - self.bursts.in_burst_ppm),
+            "lose_between": _of_32_bits(self.bursts.between_ppm),
+        }
+
+
+def _of_32_bits(ppm: int) -> int:
+    return min((ppm << 32) // 1_000_000, 2**32 - 1)
+
 
 @dataclass(frozen=True)
 class Egress:

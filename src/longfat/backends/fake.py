@@ -168,6 +168,7 @@ class FakeBackend:
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
+                    **simulated.drawn(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.network import base_rtt_us, lay_out
+from longfat.network import Port, base_rtt_us, impairment_seed, lay_out
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
@@ -64,6 +64,16 @@ def further(queue: Queue) -> dict[str, Any]:
         key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
     }
     return {"limit_bytes": queue.limit_bytes, "queue_parameters": {**asked, "ewma": queue.red_weight_log}}
+
+
+def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """What is read back from an impaired delay element that nothing has passed yet."""
+    if not port.egress.impairment:
+        return {}
+    return {
+        "impairment": port.egress.impairment.settings() | {"seed": impairment_seed(spec, port)},
+        "passed_packets": 0,
+    }
 
 
 def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:

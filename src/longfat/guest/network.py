@@ -25,7 +25,7 @@ from longfat.guest import netlink, offloads, qdisc, queues, rtnetlink, tc
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import PREFIX_BITS, Port, Topology, lay_out
+from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
@@ -102,7 +102,7 @@ class Network:
     """
 
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
-        self._links = spec.links
+        self._spec = spec
         self._server_ccas = {web.sender: web.cca for web in spec.web}
         self._part = part or whole(spec)
         self._maker = maker or Namespaces()
@@ -257,7 +257,7 @@ class Network:
     def _build(self) -> None:
         for node in self.nodes:
             self._hosts[node.name] = self._maker.add_host(self._net, node)
-        for number, link in enumerate(self._links):
+        for number, link in enumerate(self._spec.links):
             ends = [end.node for end in (link.a, link.b) if end.node in self._hosts]
             names = [port.name for end in ends for port in self.ports[end] if port.link == number]
             if len(ends) == 2:
@@ -304,6 +304,8 @@ class Network:
             raise LaboratoryError(f"{node.name}: {error}") from error
 
     def _egress_lines(self, port: Port) -> list[str]:
+        if port.egress.impairment:
+            return [qdisc.impairment_command(port.name, port.egress, impairment_seed(self._spec, port))]
         if self._maker.wires:
             return qdisc.queue_commands(port.name, port.egress)
         return qdisc.egress_commands(port.name, port.egress, port.mtu_bytes, self._maker.late_us)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import CCAS
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Dumbbell, Experiment
+from longfat.manifest.models import Direct, Dumbbell, Experiment
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
 
@@ -38,6 +38,7 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
     return (
         any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
+        or (not isinstance(topology, Direct) and topology.is_impaired)
         or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)
         or any(CCAS[algorithm.cca].draws for algorithm in used)
     )

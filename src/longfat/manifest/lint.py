@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
 from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
@@ -117,6 +118,9 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
+    if not isinstance(topology, Direct):
+        shares = {"forward": topology.rtt.value, "split": topology.rtt.value // 2, "reverse": 0}
+        yield from impairment_findings(topology, shares[topology.delay_placement])
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:

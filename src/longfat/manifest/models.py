@@ -15,6 +15,7 @@ from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.closed import Closed
+from longfat.manifest.impairments import Impaired
 from longfat.manifest.thinning import Profiles
 from longfat.manifest.unknowns import Unknown
 from longfat.queues import AnyQueue
@@ -76,7 +77,7 @@ class Direct(Closed):
     rtt: f.Delay = Field(default=Duration(100), description="round-trip time; no real cable has none (default 100 us)")
 
 
-class Delay(Closed):
+class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
@@ -91,7 +92,7 @@ HostRate = Annotated[
 ]
 
 
-class Dumbbell(Closed):
+class Dumbbell(Impaired):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")

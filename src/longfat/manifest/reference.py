@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, models, thinning, unknowns
+from longfat.manifest import axes, impairments, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
@@ -121,6 +121,7 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
     ("topology: dumbbell", models.Dumbbell),
+    ("topology.loss: bursts", impairments.Bursts),
     *((f"topology.bottleneck_queue: {name}", kind) for name, kind in QUEUES.items()),
     *((f"{name}[]", section.model) for name, section in SECTIONS.items()),
     ("sweep", axes.Sweep),
@@ -151,7 +152,8 @@ def _units() -> str:
 
 def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
     yield from (f"## `{title}`", "", "| key | required | meaning |", "|---|---|---|")
-    for name, field in model.model_fields.items():
+    last = impairments.Impaired.model_fields
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in last):
         required = "yes" if field.is_required() else ""
         yield f"| `{field.alias or name}` | {required} | {field.description} |"
     yield ""

@@ -27,7 +27,7 @@ _REFERENCE = {
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
 _SWEPT = (
-    *("Direct", "Delay", "Dumbbell", "Hosts", "Algorithm", "Probes", "Drop"),
+    *("Direct", "Delay", "Dumbbell", "Bursts", "Hosts", "Algorithm", "Probes", "Drop"),
     *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )

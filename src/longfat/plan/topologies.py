@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of a manifest as explicit nodes and links, with the settings of every interface.
 
-Owns the placing of rate, queue, delay and drops. A link has its rate and its delay where the backend's links can have
-both. Elsewhere a separate node delays, because an interface there has a rate or a delay, never both: the limit of a
-qdisc that delays counts packets in flight as well as waiting ones, so the two would disturb each other.
+Owns the placing of rate, queue, delay, impairment and drops. A link has its rate and its delay where the backend's
+links can have both. Elsewhere, and where the delay varies or packets are lost, a separate node delays, because an
+interface there has a rate or a delay, never both: the limit of a qdisc that delays counts packets in flight as well as
+waiting ones, so the two would disturb each other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ AnyTopology = Direct | Delay | Dumbbell
 
 # A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
 _SMALLEST_FRAME_BITS = 84 * 8
+
+
+def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
+    """Whether a node of its own does the delaying: in real time, and on a path that is impaired."""
+    return real_time or (not isinstance(topology, Direct) and topology.is_impaired)
 
 
 def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
@@ -78,11 +84,10 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
     forward_us, reverse_us = _split(topology)
     planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
-    forward = _delayed(forward_us, topology, planned)
-    reverse = _delayed(reverse_us, topology)
+    reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
     senders, receivers = _end_hosts(topology)
     outward = [
-        Link(Interface("delay", _delayed(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
+        Link(Interface("delay", _to_receiver(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
         for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
     ]
     if isinstance(topology, Delay):
@@ -91,10 +96,14 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
     if topology.reverse_queue:
         port = Interface("switch2", queues["reverse_queue"])
         outward = [Link(Interface("switch2"), Interface(name, shaped), mtu) for name in receivers]
-        outward.insert(0, Link(Interface("delay", forward), port, mtu))
+        outward.insert(0, Link(Interface("delay", _to_receiver(forward_us, topology, planned)), port, mtu))
     inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
     port = Interface("switch", queues["bottleneck_queue"])
     return (*inward, Link(port, Interface("delay", reverse), mtu), *outward)
+
+
+def _to_receiver(delay_us: int, topology: Delay | Dumbbell, drops: tuple[DeliberateDrop, ...]) -> Egress:
+    return replace(_delayed(delay_us, topology, drops), impairment=topology.forward)
 
 
 def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:

@@ -16,7 +16,9 @@ from longfat.queues.fifo import Bfifo, Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.red import Red
 
-KINDS: dict[str, type[QueueKind]] = {kind.name: kind for kind in (Pfifo, Bfifo, Red, *DECIDING)}
+_EVERY: tuple[type[QueueKind], ...] = (Pfifo, Bfifo, Red, *DECIDING)
+
+KINDS: dict[str, type[QueueKind]] = {kind.name: kind for kind in _EVERY}
 """Every kind by its name."""
 
 

@@ -206,6 +206,8 @@ def _port_text(port: Any) -> str:
         parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
     if egress.delay_us:
         parts.append(f"delay {egress.delay_us / 1000:g} ms")
+    if egress.impairment:
+        parts.append(egress.impairment.words)
     if egress.drops:
         parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
     return ", ".join(parts)
