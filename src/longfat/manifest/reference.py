@@ -90,6 +90,41 @@ the named path, without the changes of `topology`. Derived values are not factor
 **Inheritance.** `like` names an earlier experiment. Every key is taken from it except those given. `topology`,
 `hosts` and `probes` replace its values key by key; `sweep: {}` or `drops: []` takes nothing. In the same way,
 `defaults` apply to all experiments, and `defaults.flow` to every flow.
+
+## Queues and impairments
+
+```yaml
+algorithms: {cubic: {cca: cubic}}
+defaults: {flow: {from: client1, to: server, duration: 60 s}}
+experiments:
+  - id: queues
+    topology:
+      kind: dumbbell
+      rate: 20 Mbit/s
+      host_rate: 1 Gbit/s
+      reverse_rate: 2 Mbit/s
+      rtt: 40 ms
+      senders: 2
+      bottleneck_queue: {kind: "${queue}", limit: 4 MiB}
+      reverse_queue: {limit: 1.5 bdp}
+    flows: [{name: flow, count: 2, algorithm: cubic}]
+    sweep: {product: {queue: [bfifo, codel, fq_codel, pie, cake]}}
+  - id: radio
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: "${loss}", jitter: 2 ms}
+    flows: [{name: flow, algorithm: cubic}]
+    sweep: {product: {loss: [0 %, 0.1 %, 1 %]}}
+  - id: fading
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {enter: 0.1 %, leave: 20 %, in_burst: 80 %}}
+    flows: [{name: flow, algorithm: cubic}]
+```
+
+**Queues.** A limit is a number of packets, a size, a time (`30 ms`) or a number of products of rate and round-trip
+time (`1.5 bdp`). It counts full frames as the link does, so a queue of `1 bdp` takes one round-trip time to leave.
+Every setting is read back from the kernel, and a run whose queue has another one does not count.
+
+**Impairments.** `loss` and `jitter` belong to the path's delay, behind the bottleneck, and are drawn from the run's
+seed: repetitions differ, and each is the same on every machine. [Decision 8](decisions/008-queues-and-impairments.md)
+says where they are and how they are checked.
 """
 
 _PARAMETERS = """\
