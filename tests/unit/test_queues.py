@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from test_guest_requests import shown
-from test_red import problem, queue_of, study
+from test_red import STUDY, problem, queue_of, study
 
 from longfat.backends.fake import FakeBackend
 from longfat.catalog.qdiscs import QDISCS
@@ -17,6 +17,7 @@ from longfat.gates import Evidence
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.manifest.load import load_study
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.queues import KINDS
@@ -59,6 +60,14 @@ def test_a_queue_comes_back_as_the_kernel_was_told(tmp_path: Path, kind: str) ->
     found = achieved_egress([shown(line, drops=3)], "a-eth0")
     assert (found["queue_kind"], found["limit_packets"], found["drops"]) == (kind, queue.limit_packets, 3)
     assert {key: found["queue_parameters"][key] for key in queue.parameters} == queue.parameters
+
+
+def test_kinds_may_be_swept_over_though_they_have_different_keys(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    sweep = "\n    sweep: {product: {queue: [codel, pie, cake]}}\n"
+    path.write_text(STUDY.format(queue='{kind: "${queue}"}', hosts="{}").rstrip() + sweep, encoding="utf-8")
+    runs = build_plan(load_study(path), pins={}).runs
+    assert {queue_of(run.spec).kind for run in runs} == {"codel", "pie", "cake"}
 
 
 def test_settings_are_told_in_the_units_of_the_kernel(tmp_path: Path) -> None:

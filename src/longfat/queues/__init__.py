@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import Discriminator, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from longfat.gates import Evidence
+from longfat.manifest.fields import REFERENCE
 from longfat.queues.aqm import KINDS as DECIDING
 from longfat.queues.fifo import Bfifo, Pfifo
 from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Limit
 from longfat.queues.red import Red
 
 _EVERY: tuple[type[QueueKind], ...] = (Pfifo, Bfifo, Red, *DECIDING)
@@ -22,9 +24,21 @@ KINDS: dict[str, type[QueueKind]] = {kind.name: kind for kind in _EVERY}
 """Every kind by its name."""
 
 
+class Waiting(QueueKind):
+    """A queue whose kind is a factor's value: at each point of the sweep its keys are those of that kind."""
+
+    model_config = ConfigDict(extra="allow")
+    name: ClassVar[str] = "waiting"
+
+    kind: Annotated[str, Field(pattern=REFERENCE.pattern)]
+    limit: Limit = 1
+
+
 def _tag(given: Any) -> str:
     """A kind that is not known is for the plain one to refuse."""
     kind = given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
+    if isinstance(kind, str) and REFERENCE.fullmatch(kind):
+        return "<waiting>"
     return f"<{kind}>" if isinstance(kind, str) and kind in KINDS else "<pfifo>"
 
 
@@ -33,7 +47,7 @@ if TYPE_CHECKING:
 else:
     # The type of a manifest's key that may have a queue of any kind.
     AnyQueue = Annotated[
-        reduce(or_, (Annotated[kind, Tag(f"<{name}>")] for name, kind in KINDS.items())), Discriminator(_tag)
+        reduce(or_, (Annotated[kind, Tag(f"<{kind.name}>")] for kind in (*_EVERY, Waiting))), Discriminator(_tag)
     ]
 
 
