@@ -36,6 +36,7 @@ from longfat.backends.virtual import (
 from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
+from longfat.catalog.qdiscs import QDISCS
 from longfat.errors import RigError
 from longfat.runspec import Queue
 
@@ -313,6 +314,11 @@ def test_the_code_s_identity_follows_what_any_module_does_and_its_root_every_wor
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_is_configured_with_every_algorithm_of_the_catalogue(name: str) -> None:
     assert set(CCAS) <= Recipe(name).ccas()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_is_configured_with_every_queue_of_the_catalogue(name: str) -> None:
+    assert set(QDISCS) <= Recipe(name).queues()
 
 
 def test_a_run_with_a_queue_that_the_kernel_lacks_is_refused(tmp_path: Path) -> None:
