@@ -46,11 +46,21 @@ PARTS: dict[str, Part] = {
     "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
     "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part(
-        "the closed schema of study.yaml, with line numbers; it reports every problem at once", "catalog", "traffic"
+        "the closed schema of study.yaml, with line numbers; it reports every problem at once",
+        "catalog",
+        "queues",
+        "traffic",
+    ),
+    "queues": _part(
+        "kinds of queue, one class each: its keys of a manifest, what the kernel is told, what it has to read back",
+        "manifest.closed",
+        "manifest.fields",
+        "manifest.names",
     ),
     "traffic": _part(
         "kinds of traffic, one module each: its keys of a manifest, its record, words, cost, gates and tables",
         "catalog",
+        "queues",
         "manifest.algorithm",
         "manifest.closed",
         "manifest.fields",

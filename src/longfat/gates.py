@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, ports, route
+from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, impairment_seed, ports, route
 from longfat.runspec import Flow, RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
@@ -100,10 +100,6 @@ READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
-PROBABILITY_SLACK = 1e-6
-FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
-
-
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
     """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
     for port, found in evidence.present_ports():
@@ -142,28 +138,36 @@ def queue_holds(evidence: Evidence) -> Iterator[str]:
         if found["queue_kind"] != queue.kind:
             yield f"queue of {port.name} is {found['queue_kind']}, declared {queue.kind}"
             continue
-        limit = "limit_packets" if queue.kind == "pfifo" else "limit_bytes"
-        declared = getattr(queue, limit)
-        if declared is not None and found.get(limit) != declared:
-            yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
-        if queue.kind == "red":
-            yield from _red_misses(port, found.get("queue_parameters", {}))
+        for limit, declared in (("limit_packets", queue.limit_packets), ("limit_bytes", queue.limit_bytes)):
+            if declared is not None and found.get(limit) != declared:
+                yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
 
 
-def _red_misses(port: Port, found: Mapping[str, Any]) -> Iterator[str]:
-    """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches of RED read back equal."""
-    queue = port.egress.queue
-    for key in ("min", "max"):
-        if found.get(key) != queue.parameters[key]:
-            yield f"{key} of {port.name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
-    probability, declared = found.get("probability"), float(queue.parameters["probability"])
-    if probability is None or abs(probability - declared) > PROBABILITY_SLACK:
-        yield f"probability of {port.name} is {probability}, declared {declared:g}"
-    if found.get("ewma") != queue.red_weight_log:
-        yield f"weight of {port.name} is 2^-{found.get('ewma')}, declared 2^-{queue.red_weight_log}"
-    for key in ("ecn", "gentle", *FURTHER_SWITCHES):
-        if found.get(key, False) != (queue.parameters.get(key) is True):
-            yield f"{key} of {port.name} is {found.get(key, False)}, declared {queue.parameters.get(key) is True}"
+LOSS_DEVIATIONS = 6
+
+
+def impairment_holds(evidence: Evidence) -> Iterator[str]:
+    """Loss, jitter and seed of each delay element read back equal, and as many packets were lost as that makes likely.
+
+    Independent losses are binomial, and six standard deviations are exceeded in one run of 500 million. How many are
+    lost in bursts depends on few draws: it is not judged.
+    """
+    for port, found in evidence.present_ports():
+        impairment = port.egress.impairment
+        if impairment is None:
+            continue
+        declared = impairment.settings() | {"seed": impairment_seed(evidence.spec, port)}
+        read = found.get("impairment", {})
+        for key, value in declared.items():
+            if read.get(key) != value:
+                yield f"{key} of {port.name} is {read.get(key)}, declared {value}"
+        if not impairment.bursts:
+            lost, share = found["drops"], impairment.loss_ppm / 1e6
+            packets = lost + found["passed_packets"]
+            likely = LOSS_DEVIATIONS * (packets * share * (1 - share)) ** 0.5
+            if abs(lost - packets * share) > likely:
+                around = f"{packets * share:.0f} +- {likely:.0f}"
+                yield f"{port.name} lost {lost} of {packets} packets, declared {share:.4%}: {around}"
 
 
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
@@ -179,9 +183,10 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         declared = base_rtt_us(evidence.spec, flow)
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
-        longest = declared * (1 + RTT_TOLERANCE) + sending + standing + RTT_ALLOWANCE_US
+        varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
+        longest = declared * (1 + RTT_TOLERANCE) + varied + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
-        if found is None or not declared <= found <= longest:
+        if found is None or not declared - varied <= found <= longest:
             yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
 
 
@@ -201,9 +206,9 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
-    """Only the queue of a shaped interface may drop, and deliberate drops are exactly as many as declared."""
+    """Only a shaped interface's queue and an impairment may drop; deliberate drops are exactly as many as declared."""
     for port, found in evidence.present_ports():
-        if found["drops"] and port.egress.rate_bps is None:
+        if found["drops"] and port.egress.rate_bps is None and not port.egress.impairment:
             yield f"{port.name} dropped {found['drops']} packets, declared without a bottleneck: 0"
         deliberate, declared = found["deliberate_drops"], len(port.egress.drops)
         if deliberate != declared:
@@ -282,6 +287,7 @@ GATES: tuple[Gate, ...] = (
     rate_and_delay_hold,
     busy_wires_carry_their_rate,
     queue_holds,
+    impairment_holds,
     base_rtt_holds,
     algorithm_holds,
     drops_only_where_declared,
@@ -312,7 +318,8 @@ def _queue_us(port: Port) -> float:
     queue = port.egress.queue
     if queue.limit_packets is not None:
         return queue.limit_packets * _serialization_us(port)
-    return (queue.limit_bytes or 0) * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
+    held = queue.limit_bytes or int(queue.parameters.get("memory_limit", 0))
+    return held * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
 
 
 def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:

@@ -7,6 +7,7 @@ guest. Must not know what was measured.
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -125,6 +126,11 @@ def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
     """Sum of the declared delays from the flow's sender to its receiver and back, in microseconds."""
     there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
     return sum(port.egress.delay_us for port in (*there, *back))
+
+
+def impairment_seed(spec: RunSpec, port: Port) -> int:
+    """The seed, 64 bits, of what is drawn for the packets that leave an interface."""
+    return int.from_bytes(hashlib.sha256(f"{spec.seed} impairment {port.name}".encode()).digest()[:8], "big")
 
 
 def lay_out(spec: RunSpec) -> Topology:

@@ -29,8 +29,9 @@ recorded before keep their identity."""
 class Queue:
     """The packet queue of an interface: a qdisc kind of ``tc`` with its limit.
 
-    ``limit_packets`` is used by ``pfifo``, ``limit_bytes`` by ``bfifo`` and ``red``; ``parameters`` holds
-    further options of the qdisc by their ``tc`` names.
+    ``limit_bytes`` is used by ``bfifo`` and ``red``, ``limit_packets`` by the others, and neither by ``cake``, which
+    limits memory; ``parameters`` holds further options of the qdisc: those of ``red`` by their ``tc`` names, of others
+    whole numbers by the names of ``longfat.guest.options``.
     """
 
     kind: str = "pfifo"
@@ -41,7 +42,7 @@ class Queue:
     @property
     def marks(self) -> bool:
         """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
-        return self.parameters.get("ecn") is True
+        return bool(self.parameters.get("ecn")) or self.kind == "cake"
 
     @property
     def red_weight_log(self) -> int:
@@ -67,12 +68,64 @@ class DeliberateDrop:
 
 
 @dataclass(frozen=True)
+class Bursts:
+    """Losses by the chain of Gilbert and Elliott, which is in one of two states; probabilities in millionths.
+
+    ``enter_ppm`` and ``leave_ppm`` are those of a change of state before each packet; ``in_burst_ppm`` and
+    ``between_ppm`` those of its loss in the state of a burst and in the other one.
+    """
+
+    enter_ppm: int
+    leave_ppm: int
+    in_burst_ppm: int = 1_000_000
+    between_ppm: int = 0
+
+
+@dataclass(frozen=True)
+class Impairment:
+    """What a path does to packets without a queue, drawn from the run's seed and the interface's name.
+
+    Of all packets ``loss_ppm`` millionths are lost, each by itself, or losses come in ``bursts``. A delay is uniform
+    between ``jitter_us`` less and ``jitter_us`` more than that of the interface: packets may overtake each other.
+    """
+
+    loss_ppm: int = 0
+    bursts: Bursts | None = None
+    jitter_us: int = 0
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        loss = f"loses {self.loss_ppm / 1e4:g} %" if self.loss_ppm else ""
+        bursts = "loses bursts" if self.bursts else ""
+        jitter = f"jitter {self.jitter_us / 1000:g} ms" if self.jitter_us else ""
+        return ", ".join(part for part in (loss, bursts, jitter) if part)
+
+    def settings(self) -> dict[str, int]:
+        """What netem is told: probabilities in parts of 2^32, jitter in nanoseconds (names of guest.options)."""
+        found = {"loss": _of_32_bits(self.loss_ppm), "jitter": 1000 * self.jitter_us}
+        if not self.bursts:
+            return found
+        return found | {
+            "enter": _of_32_bits(self.bursts.enter_ppm),
+            "leave": _of_32_bits(self.bursts.leave_ppm),
+            "pass_in_burst": _of_32_bits(1_000_000 - self.bursts.in_burst_ppm),
+            "lose_between": _of_32_bits(self.bursts.between_ppm),
+        }
+
+
+def _of_32_bits(ppm: int) -> int:
+    return min((ppm << 32) // 1_000_000, 2**32 - 1)
+
+
+@dataclass(frozen=True)
 class Egress:
     """What an interface does with the packets it sends: queue, then rate, then delay.
 
     ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
     24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
     A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
+    Only an unshaped interface may have an ``impairment``.
     """
 
     rate_bps: int | None = None
@@ -80,6 +133,7 @@ class Egress:
     queue: Queue = field(default_factory=Queue)
     delay_us: int = 0
     drops: tuple[DeliberateDrop, ...] = ()
+    impairment: Impairment | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,10 @@ def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_
         "3 repetitions of experiment 'pair' repeat nothing: no draw of a seed differs between them, and runs that "
         "are equal to the byte count once"
     )
-    assert warning.hint == "start_jitter of a flow, web traffic, capture_loss, a RED queue and bbr draw; or leave one"
+    assert (
+        warning.hint
+        == "start_jitter of a flow, web traffic, capture_loss, queues such as red and bbr draw; or leave one"
+    )
 
 
 @pytest.mark.parametrize(

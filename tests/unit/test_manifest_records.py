@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.models import Dumbbell, Experiment, Red
+from longfat.manifest.models import Dumbbell, Experiment
 from longfat.manifest.study import Study
+from longfat.queues.red import Red
 from longfat.studies import StudyFolder
 
 GOOD = """\

@@ -10,6 +10,7 @@ from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
 from longfat.manifest.study import Study
+from longfat.network import lay_out
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
 
@@ -330,6 +331,16 @@ def test_the_documented_example_of_names_is_planned_as_it_says(tmp_path: Path) -
     queues = {(run.experiment, run.factors["path"], run.spec.links[1].a.egress.queue.limit_packets) for run in runs}
     assert {limit for experiment, path, limit in queues if path == "long"} == {354}
     assert {flow.streams for run in runs for flow in run.spec.flows if run.factors["stack"] == "p-tcp"} == {16}
+
+
+def test_the_documented_example_of_queues_is_planned_as_it_says(tmp_path: Path) -> None:
+    runs = build_plan(documented(tmp_path, "bottleneck_queue: {kind:"), profile="paper", pins={}).runs
+    ports = [port for run in runs for port in lay_out(run.spec).all_ports()]
+    assert {port.egress.queue.kind for port in ports} == {"pfifo", "bfifo", "codel", "fq_codel", "pie", "cake"}
+    assert {run.factors["loss"] for run in runs if run.experiment == "radio"} == {0, 1_000, 10_000}
+    impairments = {port.egress.impairment for port in ports} - {None}
+    assert {one.loss_ppm for one in impairments if one and not one.bursts} == {0, 1_000, 10_000}
+    assert {one.bursts.enter_ppm for one in impairments if one and one.bursts} == {1_000}
 
 
 def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:

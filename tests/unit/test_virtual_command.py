@@ -36,7 +36,9 @@ from longfat.backends.virtual import (
 from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
+from longfat.catalog.qdiscs import QDISCS
 from longfat.errors import RigError
+from longfat.runspec import Queue
 
 KERNEL = GuestKernel(Path("/cache/linux"), "k", ("seccomp=auto",), frozenset({"reno"}))
 
@@ -312,6 +314,20 @@ def test_the_code_s_identity_follows_what_any_module_does_and_its_root_every_wor
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_is_configured_with_every_algorithm_of_the_catalogue(name: str) -> None:
     assert set(CCAS) <= Recipe(name).ccas()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_is_configured_with_every_queue_of_the_catalogue(name: str) -> None:
+    assert set(QDISCS) <= Recipe(name).queues()
+
+
+def test_a_run_with_a_queue_that_the_kernel_lacks_is_refused(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, "exit 1")
+    spec = delay_spec()
+    (first, *others) = spec.links
+    end = dataclasses.replace(first.a, egress=dataclasses.replace(first.a.egress, queue=Queue("cake", None)))
+    spec = dataclasses.replace(spec, links=(dataclasses.replace(first, a=end), *others), pins={})
+    assert backend.refuses(spec) == ("the guest's kernel has no queue 'cake', it has bfifo, pfifo",)
 
 
 def test_a_run_boots_the_kernel_that_it_pins(tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ class FakeBackend:
                     "delay_us": port.egress.delay_us,
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
-                    **(simulated.red(queue) if queue.kind == "red" else {}),
+                    **simulated.further(queue),
+                    **simulated.drawn(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}

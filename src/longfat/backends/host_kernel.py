@@ -30,6 +30,14 @@ FEATURES = {
     "pfifo": (("tc", "qdisc add dev lo root pfifo limit 10"), "CONFIG_NET_SCHED", "a queue of kind pfifo"),
     "bfifo": (("tc", "qdisc add dev lo root bfifo limit 10000"), "CONFIG_NET_SCHED", "a queue of kind bfifo"),
     "red": (("tc", f"qdisc add dev lo root red {RED}"), "CONFIG_NET_SCH_RED", "a queue of kind red"),
+    **{
+        kind: (
+            ("tc", f"qdisc add dev lo root {kind}"),
+            f"CONFIG_NET_SCH_{kind.upper()}",
+            f"a queue of kind {kind}",
+        )
+        for kind in ("codel", "fq_codel", "fq", "pie", "fq_pie", "cake", "sfq")
+    },
     "matchall": (
         ("tc", "qdisc add dev lo clsact\nfilter add dev lo egress matchall action pass random determ drop 100"),
         "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_GACT with CONFIG_GACT_PROB",

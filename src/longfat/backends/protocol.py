@@ -29,6 +29,7 @@ class Feature(StrEnum):
     DROPS = "deliberate drops"
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
+    IMPAIRMENTS = "random loss and jitter"
     GENTLE = "RED in gentle mode"
     PLAIN_RENO = "plain Reno, without NewReno's partial acknowledgments"
     IMAGES = "hosts made from container images"
@@ -78,6 +79,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
     if spec.probes.capture_flows:
         found[Feature.CAPTURE] = "captures"
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
+        if end.impairment:
+            found[Feature.IMPAIRMENTS] = "random loss and jitter"
         if end.drops:
             found[Feature.DROPS] = "deliberate drops"
         if end.rate_bps is not None and end.queue.kind != "pfifo":

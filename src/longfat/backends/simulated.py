@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.network import base_rtt_us, lay_out
+from longfat.network import Port, base_rtt_us, impairment_seed, lay_out
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
@@ -34,7 +34,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "drops": 0,
             "deliberate_drops": len(port.egress.drops),
         }
-        interfaces.append(found | (red(queue) if queue and queue.kind == "red" else {}))
+        interfaces.append(found | (further(queue) if queue else {}))
     return {
         "nodes": {
             node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
@@ -55,12 +55,25 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def red(queue: Queue) -> dict[str, Any]:
-    """The additional settings that are read back from a queue of kind ``red``."""
+def further(queue: Queue) -> dict[str, Any]:
+    """What is read back from a queue beside its kind and its limit in packets."""
+    if queue.kind != "red":
+        limit = {"limit_bytes": queue.limit_bytes} if queue.limit_bytes is not None else {}
+        return limit | ({"queue_parameters": dict(queue.parameters)} if queue.parameters else {})
     asked = {
         key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
     }
     return {"limit_bytes": queue.limit_bytes, "queue_parameters": {**asked, "ewma": queue.red_weight_log}}
+
+
+def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """What is read back from an impaired delay element that nothing has passed yet."""
+    if not port.egress.impairment:
+        return {}
+    return {
+        "impairment": port.egress.impairment.settings() | {"seed": impairment_seed(spec, port)},
+        "passed_packets": 0,
+    }
 
 
 def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:

@@ -64,7 +64,8 @@ _libc = ctypes.CDLL(None)
 class GuestKernel:
     """A kernel as an executable, with the words that it wants on its command line and its congestion controls.
 
-    ``source`` is the release that it was built of, where the project built it.
+    ``queues`` are the kinds of queue that it has. ``source`` is the release that it was built of, where the project
+    built it.
     """
 
     path: Path
@@ -72,6 +73,7 @@ class GuestKernel:
     command_line: tuple[str, ...]
     ccas: frozenset[str]
     source: KernelSource | None = None
+    queues: frozenset[str] = frozenset({"pfifo", "bfifo"})
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class VirtualBackend:
         return (
             *refused_ccas(spec, kernel.ccas),
             *refused_features(self.name, spec),
+            *_refused_queues(spec, kernel.queues),
             *self._refused_sysctls(spec, kernel),
         )
 
@@ -353,10 +356,16 @@ def open_backend(name: str, say: Say, kernels: Sequence[str] = (DEFAULT_KERNEL,)
     return open_virtual(say, kernels)
 
 
+def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
+    shaped = (end.egress for link in spec.links for end in (link.a, link.b) if end.egress.rate_bps is not None)
+    missing = sorted({egress.queue.kind for egress in shaped} - offered)
+    return tuple(f"the guest's kernel has no queue {kind!r}, it has {', '.join(sorted(offered))}" for kind in missing)
+
+
 def _guest_kernel(name: str, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_kernel(name=name, say=say), Recipe(name)
     source = KernelSource(built.version, built.pinned)
-    return GuestKernel(built.path, built.digest, recipe.command_line(), recipe.ccas(), source)
+    return GuestKernel(built.path, built.digest, recipe.command_line(), recipe.ccas(), source, recipe.queues())
 
 
 def code_digest() -> str:

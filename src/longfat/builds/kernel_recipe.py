@@ -69,7 +69,15 @@ class Recipe:
 
     def ccas(self) -> frozenset[str]:
         """Kernel names of the congestion controls that the guest's configuration has; reno is always there."""
-        text = "".join(path.read_text(encoding="utf-8") for path in self.fragments())
-        options = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", text, re.M)
+        options = self._options("TCP_CONG")
         names = {"HSTCP": "highspeed"}
         return frozenset({"reno"} | {names.get(option, option.lower()) for option in options if option != "ADVANCED"})
+
+    def queues(self) -> frozenset[str]:
+        """Names of the kinds of queue that the guest's configuration has; the plain ones are always there."""
+        return frozenset({"pfifo", "bfifo", *(option.lower() for option in self._options("NET_SCH"))})
+
+    def _options(self, family: str) -> list[str]:
+        """What follows the name of a family of options in each that is built in."""
+        text = "".join(path.read_text(encoding="utf-8") for path in self.fragments())
+        return re.findall(rf"^CONFIG_{family}_(\w+)=y", text, re.M)

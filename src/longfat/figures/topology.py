@@ -236,7 +236,7 @@ def _flow_words(flows: Sequence[SentOverTcp]) -> str:
 def _words(port: Sequence[Port]) -> str:
     """The treatment of the packets that an interface sends; empty when it just passes them on."""
     egress = port[0].egress
-    if egress.rate_bps is None and not egress.delay_us:
+    if egress.rate_bps is None and not egress.delay_us and not egress.impairment:
         return ""
     rate = egress.rate_bps is not None
     in_packets = egress.queue.limit_packets is not None
@@ -246,6 +246,7 @@ def _words(port: Sequence[Port]) -> str:
         _rate(port) if rate else "",
         f"{egress.queue.kind} of {size}" if rate else "",
         f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
+        egress.impairment.words if egress.impairment else "",
         "drops one packet" if egress.drops else "",
     )
     return "\n".join(word for word in words if word)

@@ -81,6 +81,8 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def change(channel: socket.socket, requests: Sequence[Request]) -> None:
     """Send requests in one go, and wait until all are done. Raises OSError that says which one was refused first."""
+    if not requests:
+        return
     messages = []
     for number, request in enumerate(requests):
         last = number == len(requests) - 1

@@ -25,7 +25,7 @@ from longfat.guest import netlink, offloads, qdisc, queues, rtnetlink, tc
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import PREFIX_BITS, Port, Topology, lay_out
+from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
@@ -102,7 +102,7 @@ class Network:
     """
 
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
-        self._links = spec.links
+        self._spec = spec
         self._server_ccas = {web.sender: web.cca for web in spec.web}
         self._part = part or whole(spec)
         self._maker = maker or Namespaces()
@@ -164,10 +164,14 @@ class Network:
             return
         with self.inside(node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
             indices = {name: index for index, name in socket.if_nameindex()}
-            requests = [request for line in lines if (request := tc.request(line, indices))]
-            if len(requests) == len(lines):
-                self._change(node, channel, requests)
-                return
+            asked = {line: tc.request(line, indices) for line in lines}
+            # A queue is inside what limits the rate of its interface, which only tc can ask for.
+            self._batch_of_tc(node, [line for line, request in asked.items() if not request])
+            self._change(node, channel, [request for request in asked.values() if request])
+
+    def _batch_of_tc(self, node: str, lines: list[str]) -> None:
+        if not lines:
+            return
         path = self._scratch / f"{node}.tc"
         path.write_text("\n".join(lines) + "\n")
         output = self._tool(node, ["tc", "-batch", str(path)])
@@ -215,8 +219,13 @@ class Network:
     def qdiscs(self, node: str) -> list[dict[str, Any]]:
         """All qdiscs of a node with statistics, as ``tc`` tells them."""
         with self.inside(node), queues.open_probe() as channel:
-            told = tc.shown(list(queues.read_qdiscs(channel)), dict(socket.if_nameindex()))
-        return self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"]) if told is None else told
+            states = list(queues.read_qdiscs(channel))
+            told = tc.shown(states, dict(socket.if_nameindex()))
+        if len(told) == len(states):
+            return told
+        own = {(one["dev"], one["handle"]): one for one in told}
+        by_tc = self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"])
+        return [own.get((one["dev"], one["handle"]), one) for one in by_tc]
 
     def drop_hooks(self) -> list[tuple[Port, qdisc.Hook]]:
         """The ports of this machine with deliberate drops, and where these happen.
@@ -248,7 +257,7 @@ class Network:
     def _build(self) -> None:
         for node in self.nodes:
             self._hosts[node.name] = self._maker.add_host(self._net, node)
-        for number, link in enumerate(self._links):
+        for number, link in enumerate(self._spec.links):
             ends = [end.node for end in (link.a, link.b) if end.node in self._hosts]
             names = [port.name for end in ends for port in self.ports[end] if port.link == number]
             if len(ends) == 2:
@@ -295,6 +304,8 @@ class Network:
             raise LaboratoryError(f"{node.name}: {error}") from error
 
     def _egress_lines(self, port: Port) -> list[str]:
+        if port.egress.impairment:
+            return [qdisc.impairment_command(port.name, port.egress, impairment_seed(self._spec, port))]
         if self._maker.wires:
             return qdisc.queue_commands(port.name, port.egress)
         return qdisc.egress_commands(port.name, port.egress, port.mtu_bytes, self._maker.late_us)

@@ -4,7 +4,8 @@
 In the guest the wire keeps rate and delay (guest/wire.py), and the packet queue in front of it is a qdisc. On other
 kernels a shaped interface is a token bucket of one frame (tbf), so that packets leave one after the other at the link's
 rate, with the packet queue inside it, and a delay element is netem with room for all that is under way. There the two
-never share an interface: netem's limit counts delayed packets too, and a queue limit would be lost in it.
+never share an interface: netem's limit counts delayed packets too, and a queue limit would be lost in it. A delay
+element that varies its delay or loses packets is netem everywhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from longfat.guest.options import NETEM_CHAIN
 from longfat.guest.wire import UsedWire
 from longfat.network import frame_bytes
 from longfat.runspec import Egress, Link
@@ -21,6 +23,7 @@ BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole f
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
+IMPAIRMENT = ("loss", "jitter", "seed", *NETEM_CHAIN)
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
 
@@ -55,6 +58,15 @@ def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int
             f"qdisc add dev {interface} root handle 1: netem delay {egress.delay_us}us limit {DELAY_LIMIT_PACKETS}",
         ]
     return []
+
+
+def impairment_command(interface: str, egress: Egress, seed: int) -> str:
+    """Line, in the words of ``longfat.guest.options``, that gives a delay element its impairment besides its delay."""
+    given = egress.impairment.settings() if egress.impairment else {}
+    settings = {**given, "latency": 1000 * egress.delay_us, "limit": DELAY_LIMIT_PACKETS, "seed": seed}
+    return f"qdisc add dev {interface} root handle 1: netem " + " ".join(
+        f"{k} {v}" for k, v in sorted(settings.items())
+    )
 
 
 def hook_command(interface: str) -> str:
@@ -110,7 +122,8 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
     """What ``tc -s -d -j qdisc show`` says of one interface: rate, queue, delay and drops.
 
     ``qdiscs`` is the parsed JSON of all interfaces of the node, ``used`` the wire that it was found to have.
-    Missing parts are None, so that a gate sees them. Of a queue of kind ``red`` there are its ``queue_parameters`` too.
+    Missing parts are None, so that a gate sees them. Of a queue that is not a plain one there are its
+    ``queue_parameters`` too.
     """
     own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
     found: dict[str, Any] = {
@@ -131,11 +144,14 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         elif qdisc["kind"] == "netem":
             found["delay_us"] = round(options["delay"]["delay"] * 1e6)
             found["drops"] += qdisc.get("drops", 0)
+            drawn = {key: value for key, value in options.items() if key in IMPAIRMENT}
+            found |= {"impairment": drawn, "passed_packets": qdisc["packets"]} if drawn else {}
         elif qdisc.get("handle") == "10:":
             found["queue_kind"] = qdisc["kind"]
             found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # tbf counts those of its own queue
             limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
             found[limit] = options.get("limit")
-            if qdisc["kind"] == "red":
-                found["queue_parameters"] = {key: options[key] for key in RED_OPTIONS if key in options}
+            if qdisc["kind"] not in ("pfifo", "bfifo"):
+                further = RED_OPTIONS if qdisc["kind"] == "red" else sorted(options.keys() - {"limit"})
+                found["queue_parameters"] = {key: options[key] for key in further if key in options}
     return found

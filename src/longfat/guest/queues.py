@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from longfat.guest import netlink
+from longfat.guest import netlink, options
 
 RTM_GETQDISC = 38
 TCMSG = struct.Struct("=BxxxiIII")  # family, interface index, handle, parent, info
@@ -17,7 +17,6 @@ TCA_STATS2 = 7
 TCA_STATS_BASIC = 1
 TCA_STATS_QUEUE = 3
 TCA_STATS_APP = 4
-RED_STATISTICS = struct.Struct("=4I")  # struct tc_red_xstats: early, pdrop, other, marked
 
 COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
 
@@ -58,12 +57,12 @@ def parse(messages: Iterable[bytes]) -> Iterator[QdiscState]:
     """The qdiscs that the messages of a dump tell of."""
     for message in messages:
         _family, index, handle, parent, _info = TCMSG.unpack_from(message, 0)
-        kind, options, basic, queue, own = "", b"", (0, 0), (0, 0, 0), b""
+        kind, settings, basic, queue, own = "", b"", (0, 0), (0, 0, 0), b""
         for attribute, payload in netlink.attributes(message, TCMSG.size):
             if attribute == TCA_KIND:
                 kind = payload.split(b"\0")[0].decode()
             elif attribute == TCA_OPTIONS:
-                options = payload
+                settings = payload
             elif attribute == TCA_STATS2:
                 for inner, data in netlink.attributes(payload, 0):
                     if inner == TCA_STATS_BASIC:
@@ -72,9 +71,8 @@ def parse(messages: Iterable[bytes]) -> Iterator[QdiscState]:
                         queue = struct.unpack_from("=III", data)
                     elif inner == TCA_STATS_APP:
                         own = data
-        marked = RED_STATISTICS.unpack_from(own)[3] if kind == "red" else 0
-        counted = queue[0], queue[1], queue[2], basic[1], basic[0], marked
-        yield QdiscState(index, handle, kind, *counted, parent, options)
+        counted = queue[0], queue[1], queue[2], basic[1], basic[0], options.marked(kind, own)
+        yield QdiscState(index, handle, kind, *counted, parent, settings)
 
 
 def row(t_us: int, node: str, interface: str, state: QdiscState) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each run asks of ``tc``, without starting it: adding qdiscs and showing them, by rtnetlink. Pure.
 
-Speaks ``tc``'s language, its command lines and its JSON, for the kinds below; for any other the answer is None, and the
-program is to be asked. Each start of it costs the guest more than all other things that a node needs.
+Speaks ``tc``'s language, its command lines and its JSON, for the kinds of ``longfat.guest.options``, whose settings are
+whole numbers in the kernel's units; for any other kind the program is to be asked. Each start of it costs the guest
+more than all other things that a node needs.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import re
 import socket
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longfat.guest.netlink import NLM_F_CREATE, NLM_F_EXCL, Request, attribute
+from longfat.guest.options import FORMS
 from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCMSG, QdiscState
 
 RTM_NEWQDISC = 36
@@ -33,28 +35,32 @@ SIZE_TABLE = struct.Struct("=BBhiIIII")  # tc_sizespec: logs, alignment, overhea
 def request(line: str, indices: Mapping[str, int]) -> Request | None:
     """The request of a line for ``tc -batch`` that adds a qdisc to an interface of ``indices``; None of another one."""
     parts = LINE.fullmatch(line)
-    if not parts or parts["kind"] not in KINDS:
+    form = FORMS.get(parts["kind"]) if parts else None
+    if not parts or not form:
         return None
-    names, encode = KINDS[parts["kind"]]
     words = parts["options"].split()
-    if tuple(words[::2]) != names:
+    if len(words) % 2 or not form.names.issuperset(words[::2]):
         return None
+    settings = {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}
     handle, parent = _handle(parts["handle"]), _handle(parts["parent"]) if parts["parent"] else TC_H_ROOT
     body = TCMSG.pack(socket.AF_UNSPEC, indices[parts["interface"]], handle, parent, 0)
     body += attribute(TCA_KIND, parts["kind"].encode() + b"\0")
     if parts["overhead"]:
         table = SIZE_TABLE.pack(0, 0, 0, int(parts["overhead"]), TC_LINKLAYER_ETHERNET, 0, 0, 0)
         body += attribute(TCA_STAB, attribute(TCA_STAB_BASE, table))
-    body += attribute(TCA_OPTIONS, encode(*words[1::2]))
+    body += attribute(TCA_OPTIONS, form.write(settings))
     return Request(line, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, body)
 
 
-def shown(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[str, Any]] | None:
-    """Qdiscs as ``tc -s -d -j qdisc show`` tells of them; ``names`` has the interfaces' names by index."""
+def shown(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Qdiscs as ``tc -s -d -j qdisc show`` tells of them, but those of kinds that need the program.
+
+    ``names`` has the interfaces' names by index. Settings have their names and units of ``longfat.guest.options``.
+    """
     told = []
     for state in states:
-        if state.kind not in TOLD:
-            return None
+        if state.kind != "noqueue" and state.kind not in FORMS:
+            continue
         at = {"root": True} if state.parent == TC_H_ROOT else {"parent": _text(state.parent)}
         told.append(
             {
@@ -62,11 +68,19 @@ def shown(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[s
                 "handle": _text(state.handle),
                 "dev": names[state.interface_index],
                 **at,
-                "options": TOLD[state.kind](state.options),
+                "options": _settings(state),
+                "packets": state.sent_packets,
                 "drops": state.drops,
             }
         )
     return told
+
+
+def _settings(state: QdiscState) -> dict[str, Any]:
+    settings: dict[str, Any] = dict(FORMS[state.kind].read(state.options)) if state.kind in FORMS else {}
+    if state.kind == "netem":
+        settings["delay"] = {"delay": settings.pop("latency") / 1e9}
+    return settings
 
 
 def _handle(text: str) -> int:
@@ -76,28 +90,3 @@ def _handle(text: str) -> int:
 
 def _text(handle: int) -> str:
     return f"{handle >> 16:x}:" + (f"{handle & 0xFFFF:x}" if handle & 0xFFFF else "")
-
-
-def _fifo(limit: str) -> bytes:
-    return struct.pack("=I", int(limit))
-
-
-KINDS: dict[str, tuple[tuple[str, ...], Callable[..., bytes]]] = {
-    "pfifo": (("limit",), _fifo),
-    "bfifo": (("limit",), _fifo),
-}
-
-
-def _told_fifo(options: bytes) -> dict[str, Any]:
-    return {"limit": int.from_bytes(options, "little")}
-
-
-def _told_nothing(_options: bytes) -> dict[str, Any]:
-    return {}
-
-
-TOLD: dict[str, Callable[[bytes], dict[str, Any]]] = {
-    "noqueue": _told_nothing,
-    "pfifo": _told_fifo,
-    "bfifo": _told_fifo,
-}

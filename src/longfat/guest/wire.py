@@ -34,8 +34,8 @@ class Wire:
 
     @classmethod
     def of(cls, egress: Egress) -> Wire | None:
-        """The wire of an egress; None when frames cross it in no time."""
-        if egress.rate_bps is None and not egress.delay_us:
+        """The wire of an egress; None when frames cross it in no time, and where netem delays and loses them."""
+        if egress.impairment or (egress.rate_bps is None and not egress.delay_us):
             return None
         return cls(egress.rate_bps or 0, 1000 * egress.delay_us, egress.framing_bytes)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import CCAS
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Dumbbell, Experiment, Red
+from longfat.manifest.models import Direct, Dumbbell, Experiment
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
 
@@ -24,7 +24,7 @@ def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]
             f"{swept.repetitions} repetitions of experiment {swept.id!r} repeat nothing{where}: no draw of a seed "
             "differs between them, and runs that are equal to the byte count once"
         )
-        hint = f"start_jitter of a flow, web traffic, capture_loss, a RED queue and {drawing} draw; or leave one"
+        hint = f"start_jitter of a flow, web traffic, capture_loss, queues such as red and {drawing} draw; or leave one"
         yield Finding(("repetitions",), message, hint)
 
 
@@ -38,6 +38,7 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
     return (
         any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
-        or (isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red))
+        or (not isinstance(topology, Direct) and topology.is_impaired)
+        or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)
         or any(CCAS[algorithm.cca].draws for algorithm in used)
     )

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import parameter_sysctls
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts, Red
+from longfat.manifest.impairments import impairment_findings
+from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
-from longfat.manifest.red import red_fault, red_queue
 from longfat.manifest.study import host_settings
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import TcpEntry
@@ -28,7 +28,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_route_conflicts(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
-        *_red_findings(experiment, hosts),
+        *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
         *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
@@ -118,6 +118,9 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
+    if not isinstance(topology, Direct):
+        shares = {"forward": topology.rtt.value, "split": topology.rtt.value // 2, "reverse": 0}
+        yield from impairment_findings(topology, shares[topology.delay_placement])
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:
@@ -128,13 +131,14 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
             yield Finding(("topology", "further_delays"), message)
 
 
-def _red_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
+def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     topology = experiment.topology
-    if isinstance(topology, Dumbbell) and isinstance(topology.bottleneck_queue, Red):
-        mtu = host_settings(hosts, experiment.hosts).mtu.value
-        message = red_fault(red_queue(topology.bottleneck_queue, topology.rate, mtu))
-        if message:
-            yield Finding(("topology", "bottleneck_queue"), message, "give a smaller burst, or smaller thresholds")
+    if isinstance(topology, Dumbbell):
+        for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
+            yield from (finding.below("topology", key) for finding in queue.findings(place))
+        if topology.reverse_rate and not topology.reverse_queue:
+            message = "is the rate of a port that only a reverse_queue makes"
+            yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Tag, create_model, model_validator
+from pydantic import Discriminator, Field, Tag, create_model
 
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.closed import Closed
+from longfat.manifest.impairments import Impaired
 from longfat.manifest.thinning import Profiles
 from longfat.manifest.unknowns import Unknown
+from longfat.queues import AnyQueue
+from longfat.queues.fifo import Pfifo
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
-from longfat.units import Duration
+from longfat.units import Duration, Size
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -64,52 +69,6 @@ class Hosts(Closed):
     )
 
 
-class Pfifo(Closed):
-    """The queue of a bottleneck that drops only what it has no room for."""
-
-    kind: f.QdiscName = Field(default="pfifo", description="qdisc by its tc name")
-    limit: f.Count = Field(description="packets it holds")
-
-
-class Red(Closed):
-    """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
-
-    kind: Literal["red"] = Field(description="random early detection, tc-red(8)")
-    limit: f.Count = Field(description="packets it holds")
-    min: f.Count = Field(description="average length in packets from which packets are marked or dropped")
-    max: f.Count = Field(description="average length in packets from which every packet is")
-    probability: f.Share = Field(description="probability of it just below `max`")
-    burst: f.Count | None = Field(
-        default=None,
-        description="packets whose burst the average lets pass: its weight follows (default: a third of max and twice "
-        "min, tc-red(8))",
-    )
-    ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
-    gentle: f.Switch = Field(
-        default=False,
-        description="from `max` to twice that the probability rises on to 1, which no kernel has: only simulators can "
-        "(default false)",
-    )
-
-    @model_validator(mode="after")
-    def _check_thresholds(self) -> Red:
-        if not self.min < self.max <= self.limit:
-            raise f.fault(f"min {self.min}, max {self.max} and limit {self.limit} do not ascend")
-        if self.burst is not None and self.burst < self.min:
-            raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average gives that")
-        return self
-
-
-BottleneckQueue = Annotated[
-    Annotated[Red, Tag("<red>")] | Annotated[Pfifo, Tag("<pfifo>")],
-    Discriminator(lambda given: "<red>" if _kind_of(given) == "red" else "<pfifo>"),
-]
-
-
-def _kind_of(given: Any) -> Any:
-    return given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
-
-
 class Direct(Closed):
     """A cable between `client1` and `server`."""
 
@@ -118,7 +77,7 @@ class Direct(Closed):
     rtt: f.Delay = Field(default=Duration(100), description="round-trip time; no real cable has none (default 100 us)")
 
 
-class Delay(Closed):
+class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
@@ -133,7 +92,7 @@ HostRate = Annotated[
 ]
 
 
-class Dumbbell(Closed):
+class Dumbbell(Impaired):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
@@ -146,7 +105,7 @@ class Dumbbell(Closed):
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
     receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")
-    bottleneck_queue: BottleneckQueue = Field(
+    bottleneck_queue: AnyQueue = Field(
         default=Pfifo(kind="pfifo", limit=100),
         description="queue of the switch's port (default pfifo, 100 packets)",
     )
@@ -155,10 +114,21 @@ class Dumbbell(Closed):
         description="queue of a second switch before the receivers, whose port towards the senders has the "
         "bottleneck's rate (default: none, only hosts limit what goes back)",
     )
+    reverse_rate: f.LinkRate | None = Field(
+        default=None, description="rate of that port (default: that of `rate`); it needs a `reverse_queue`"
+    )
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
     further_delays: tuple[f.Delay, ...] = Field(
         default=(), description="what each receiver's round-trip time is longer than `rtt` (default: nothing)"
     )
+
+    def queues(self, mtu: Size) -> tuple[tuple[str, QueueKind, Place], ...]:
+        """The queues of the switches by their keys, and where each stands."""
+        found = [("bottleneck_queue", self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value))]
+        if self.reverse_queue:
+            place = Place(self.reverse_rate or self.rate, self.rtt, mtu.value)
+            found.append(("reverse_queue", self.reverse_queue, place))
+        return tuple(found)
 
 
 TOPOLOGIES: dict[str, type[Closed]] = {"direct": Direct, "delay": Delay, "dumbbell": Dumbbell}

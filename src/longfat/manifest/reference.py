@@ -16,8 +16,9 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, models, thinning, unknowns
+from longfat.manifest import axes, impairments, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
+from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
@@ -89,6 +90,41 @@ the named path, without the changes of `topology`. Derived values are not factor
 **Inheritance.** `like` names an earlier experiment. Every key is taken from it except those given. `topology`,
 `hosts` and `probes` replace its values key by key; `sweep: {}` or `drops: []` takes nothing. In the same way,
 `defaults` apply to all experiments, and `defaults.flow` to every flow.
+
+## Queues and impairments
+
+```yaml
+algorithms: {cubic: {cca: cubic}}
+defaults: {flow: {from: client1, to: server, duration: 60 s}}
+experiments:
+  - id: queues
+    topology:
+      kind: dumbbell
+      rate: 20 Mbit/s
+      host_rate: 1 Gbit/s
+      reverse_rate: 2 Mbit/s
+      rtt: 40 ms
+      senders: 2
+      bottleneck_queue: {kind: "${queue}", limit: 4 MiB}
+      reverse_queue: {limit: 1.5 bdp}
+    flows: [{name: flow, count: 2, algorithm: cubic}]
+    sweep: {product: {queue: [bfifo, codel, fq_codel, pie, cake]}}
+  - id: radio
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: "${loss}", jitter: 2 ms}
+    flows: [{name: flow, algorithm: cubic}]
+    sweep: {product: {loss: [0 %, 0.1 %, 1 %]}}
+  - id: fading
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {enter: 0.1 %, leave: 20 %, in_burst: 80 %}}
+    flows: [{name: flow, algorithm: cubic}]
+```
+
+**Queues.** A limit is a number of packets, a size, a time (`30 ms`) or a number of products of rate and round-trip
+time (`1.5 bdp`). It counts full frames as the link does, so a queue of `1 bdp` takes one round-trip time to leave.
+Every setting is read back from the kernel, and a run whose queue has another one does not count.
+
+**Impairments.** `loss` and `jitter` belong to the path's delay, behind the bottleneck, and are drawn from the run's
+seed: repetitions differ, and each is the same on every machine. [Decision 9](decisions/009-queues-and-impairments.md)
+says where they are and how they are checked.
 """
 
 _PARAMETERS = """\
@@ -120,8 +156,8 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
     ("topology: dumbbell", models.Dumbbell),
-    ("topology.bottleneck_queue: pfifo", models.Pfifo),
-    ("topology.bottleneck_queue: red", models.Red),
+    ("topology.loss: bursts", impairments.Bursts),
+    *((f"topology.bottleneck_queue: {name}", kind) for name, kind in QUEUES.items()),
     *((f"{name}[]", section.model) for name, section in SECTIONS.items()),
     ("sweep", axes.Sweep),
     ("sweep.product.FACTOR[]: record", axes.Record),
@@ -151,7 +187,8 @@ def _units() -> str:
 
 def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
     yield from (f"## `{title}`", "", "| key | required | meaning |", "|---|---|---|")
-    for name, field in model.model_fields.items():
+    last = impairments.Impaired.model_fields
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in last):
         required = "yes" if field.is_required() else ""
         yield f"| `{field.alias or name}` | {required} | {field.description} |"
     yield ""

@@ -17,6 +17,7 @@ from pydantic_core import core_schema
 
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
+from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
 from longfat.units import Quantity
 
@@ -26,11 +27,12 @@ _REFERENCE = {
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
 _SWEPT = (
-    *("Direct", "Delay", "Dumbbell", "Pfifo", "Red", "Hosts", "Algorithm", "Probes", "Drop"),
+    *("Direct", "Delay", "Dumbbell", "Bursts", "Hosts", "Algorithm", "Probes", "Drop"),
+    *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )
 _TOPOLOGIES = ("Direct", "Delay", "Dumbbell")
-_QUEUES = ("Pfifo", "Red")
+_QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
 class ManifestSchema(GenerateJsonSchema):

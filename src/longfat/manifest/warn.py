@@ -72,19 +72,18 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     local = host_settings(hosts, experiment.hosts).local_queue
     clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
     sending = {one.sender for one in experiment.sent}
-    ports = [("bottleneck_queue", topology.bottleneck_queue, "switch", clients)]
-    if topology.reverse_queue:
-        ports.append(("reverse_queue", topology.reverse_queue, "switch2", servers))
-    for key, queue, switch, before in ports:
+    ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
+    for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
+        (switch, before), held = ends[key], queue.told(place).limit_packets
         active = [name for name in before if name in sending]
         together = Rate(len(active) * host_rate.value)
-        if active and together <= topology.rate and local > queue.limit:
+        if active and together <= place.rate and held is not None and local > held:
             send, rate, wait = ("sends at", f"{together}", "its")
             if len(active) > 1:
                 send, rate, wait = ("send at", f"{together} together", "their")
             message = (
-                f"the queue of {switch!r}, {queue.limit} packets, cannot fill: {_listed(active)} before it {send} "
-                f"{rate} and {switch!r} at {topology.rate}; packets wait in {wait} own queue of {local} packets"
+                f"the queue of {switch!r}, {held} packets, cannot fill: {_listed(active)} before it {send} "
+                f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
             )
             yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
 

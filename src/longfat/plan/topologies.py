@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of a manifest as explicit nodes and links, with the settings of every interface.
 
-Owns the placing of rate, queue, delay and drops. A link has its rate and its delay where the backend's links can have
-both. Elsewhere a separate node delays, because an interface there has a rate or a delay, never both: the limit of a
-qdisc that delays counts packets in flight as well as waiting ones, so the two would disturb each other.
+Owns the placing of rate, queue, delay, impairment and drops. A link has its rate and its delay where the backend's
+links can have both. Elsewhere, and where the delay varies or packets are lost, a separate node delays, because an
+interface there has a rate or a delay, never both: the limit of a qdisc that delays counts packets in flight as well as
+waiting ones, so the two would disturb each other.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, Pfifo, Red, end_hosts
-from longfat.manifest.red import red_queue
+from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, end_hosts
 from longfat.manifest.study import HostSettings
 from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
-from longfat.units import Rate
 
 AnyTopology = Direct | Delay | Dumbbell
 
 # A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
 _SMALLEST_FRAME_BITS = 84 * 8
+
+
+def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
+    """Whether a node of its own does the delaying: in real time, and on a path that is impaired."""
+    return real_time or (not isinstance(topology, Direct) and topology.is_impaired)
 
 
 def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
@@ -55,8 +59,8 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
         there = replace(shaped, delay_us=forward_us, drops=planned)
         return (Link(Interface("client1", there), Interface("server", replace(shaped, delay_us=reverse_us)), mtu),)
     inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
-    queue = _bottleneck_queue(topology.bottleneck_queue, topology.rate, mtu)
-    port = Interface("switch", Egress(topology.rate.value, queue=queue, delay_us=forward_us, drops=planned))
+    queues = _queued(topology, hosts)
+    port = Interface("switch", replace(queues["bottleneck_queue"], delay_us=forward_us, drops=planned))
     if not topology.reverse_queue and len(receivers) == 1:
         (further_us,) = _further_us(topology, 1)
         port = replace(port, egress=replace(port.egress, delay_us=forward_us + further_us))
@@ -64,8 +68,7 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
         return (*inward, Link(port, back, mtu))
     back = Interface("switch2", Egress(delay_us=reverse_us))
     if topology.reverse_queue:
-        queue = Queue("pfifo", topology.reverse_queue.limit)
-        back = Interface("switch2", Egress(topology.rate.value, queue=queue, delay_us=reverse_us))
+        back = Interface("switch2", replace(queues["reverse_queue"], delay_us=reverse_us))
     outward = [
         Link(Interface("switch2", Egress(delay_us=further_us)), Interface(name, shaped), mtu)
         for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
@@ -81,23 +84,26 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
     forward_us, reverse_us = _split(topology)
     planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
-    forward = _delayed(forward_us, topology, planned)
-    reverse = _delayed(reverse_us, topology)
+    reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
     senders, receivers = _end_hosts(topology)
     outward = [
-        Link(Interface("delay", _delayed(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
+        Link(Interface("delay", _to_receiver(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
         for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
     ]
     if isinstance(topology, Delay):
         return (Link(Interface("client1", shaped), Interface("delay", reverse), mtu), *outward)
+    queues = _queued(topology, hosts)
     if topology.reverse_queue:
-        port = Interface("switch2", Egress(topology.rate.value, queue=Queue("pfifo", topology.reverse_queue.limit)))
+        port = Interface("switch2", queues["reverse_queue"])
         outward = [Link(Interface("switch2"), Interface(name, shaped), mtu) for name in receivers]
-        outward.insert(0, Link(Interface("delay", forward), port, mtu))
+        outward.insert(0, Link(Interface("delay", _to_receiver(forward_us, topology, planned)), port, mtu))
     inward = [Link(Interface(name, shaped), Interface("switch"), mtu) for name in senders]
-    queue = _bottleneck_queue(topology.bottleneck_queue, topology.rate, mtu)
-    port = Interface("switch", Egress(topology.rate.value, queue=queue))
+    port = Interface("switch", queues["bottleneck_queue"])
     return (*inward, Link(port, Interface("delay", reverse), mtu), *outward)
+
+
+def _to_receiver(delay_us: int, topology: Delay | Dumbbell, drops: tuple[DeliberateDrop, ...]) -> Egress:
+    return replace(_delayed(delay_us, topology, drops), impairment=topology.forward)
 
 
 def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
@@ -105,8 +111,9 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
     return tuple(delay.value for delay in given) or (0,) * receivers
 
 
-def _bottleneck_queue(queue: Pfifo | Red, rate: Rate, mtu: int) -> Queue:
-    return Queue(queue.kind, queue.limit) if isinstance(queue, Pfifo) else red_queue(queue, rate, mtu)
+def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
+    """The rate and the queue of each port of a switch that has them, by the queue's key."""
+    return {key: Egress(place.rate.value, queue=queue.told(place)) for key, queue, place in topology.queues(hosts.mtu)}
 
 
 def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:

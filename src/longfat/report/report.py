@@ -200,11 +200,14 @@ def _port_text(port: Any) -> str:
     parts = [f"{port.name} to {port.peer}: MTU {port.mtu_bytes} B"]
     if egress.rate_bps is not None:
         queue = egress.queue
-        limit = f"{queue.limit_packets} packets" if queue.limit_packets else f"{queue.limit_bytes} B"
+        size = f"{queue.limit_bytes} B" if queue.limit_bytes else "memory"
+        limit = f"{queue.limit_packets} packets" if queue.limit_packets else size
         own = "".join(f", {key} {value}" for key, value in sorted(queue.parameters.items()))
         parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
     if egress.delay_us:
         parts.append(f"delay {egress.delay_us / 1000:g} ms")
+    if egress.impairment:
+        parts.append(egress.impairment.words)
     if egress.drops:
         parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
     return ", ".join(parts)

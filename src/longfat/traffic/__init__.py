@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from longfat.gates import GATES, Evidence, Gate, reasons_of
+from longfat.queues import settings_hold
 from longfat.runspec import KINDS as RECORDS
 from longfat.traffic.kind import Kind, Section, Table
 
@@ -22,8 +23,8 @@ SECTIONS: dict[str, Section[Any, Any]] = {name: kind for name, kind in KINDS.ite
 TABLES: tuple[Table, ...] = tuple(table for kind in KINDS.values() for table in kind.tables)
 """The tables of the dataset that are of one kind alone."""
 
-ALL_GATES: tuple[Gate, ...] = (*GATES, *(gate for kind in KINDS.values() for gate in kind.gates))
-"""The gates of every run and of its traffic."""
+ALL_GATES: tuple[Gate, ...] = (*GATES, settings_hold, *(gate for kind in KINDS.values() for gate in kind.gates))
+"""The gates of every run, of its queues and of its traffic."""
 
 _OF_RECORD: dict[type, Section[Any, Any]] = {RECORDS[name]: section for name, section in SECTIONS.items()}
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of qdiscs as the kernel takes and tells them (linux/pkt_sched.h): names and whole numbers. Pure.
+
+Times are microseconds and sizes bytes, except netem's delays in nanoseconds and shares as parts of 2^32.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from longfat.guest.netlink import attribute, attributes
+
+Settings = Mapping[str, int]
+
+ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "codel": ("target", "limit", "interval", "ecn"),
+    "fq_codel": ("target", "limit", "interval", "ecn", "flows", "quantum", "", "drop_batch", "memory_limit"),
+    "fq": ("limit", "flow_limit", "quantum", "initial_quantum", "pacing"),
+    "pie": ("target", "limit", "tupdate", "alpha", "beta", "ecn", "bytemode"),
+    "fq_pie": (
+        *("limit", "flows", "target", "tupdate", "alpha", "beta", "quantum", "memory_limit", "ecn_prob", "ecn"),
+        "bytemode",
+    ),
+    "cake": (
+        *("", "", "diffserv", "", "flowmode", "", "rtt", "target", "", "memory_limit", "", "", "", "", ""),
+        "ack_filter",
+    ),
+}
+"""Settings of a kind, 32 bits each, in the order of its attributes from 1 on; no name where it is never asked for."""
+
+SFQ = struct.Struct("=IiIIIII44x")  # tc_sfq_qopt_v1 without its RED
+SFQ_SETTINGS = ("quantum", "perturb", "limit", "divisor", "flows", "depth", "headdrop")
+
+NETEM = struct.Struct("=6I")  # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter
+NETEM_LOSS, NETEM_LATENCY, NETEM_JITTER, NETEM_SEED = 5, 10, 11, 14
+NETEM_LOSS_GE = 2
+NETEM_CHAIN = ("enter", "leave", "pass_in_burst", "lose_between")  # tc_netem_gemodel: p, r, h, k1
+
+MARKED = {"red": 12, "codel": 24, "fq_codel": 12, "pie": 36, "fq_pie": 16}
+"""Where the own statistics of a kind count the packets that it marked: the offset of 32 bits."""
+CAKE_TINS, CAKE_TIN_MARKED = 10, 8
+
+
+@dataclass(frozen=True)
+class Form:
+    """The options of a kind: what it may be told, how that is written, and how it is read."""
+
+    names: frozenset[str]
+    write: Callable[[Settings], bytes]
+    read: Callable[[bytes], dict[str, int]]
+
+
+def marked(kind: str, statistics: bytes) -> int:
+    """How many packets a qdisc has marked, by its own statistics; 0 of a kind that marks none."""
+    if kind == "cake":
+        tins = dict(attributes(statistics, 0)).get(CAKE_TINS, b"")
+        return sum(_u32(dict(attributes(tin, 0)).get(CAKE_TIN_MARKED, b"")) for _, tin in attributes(tins, 0))
+    if kind not in MARKED:
+        return 0
+    return _u32(statistics[MARKED[kind] : MARKED[kind] + 4])
+
+
+def _u32(payload: bytes) -> int:
+    return int.from_bytes(payload, "little")
+
+
+def _fifo() -> Form:
+    return Form(
+        frozenset({"limit"}),
+        lambda given: struct.pack("=I", given["limit"]),
+        lambda options: {"limit": _u32(options)},
+    )
+
+
+def _of_attributes(names: tuple[str, ...]) -> Form:
+    numbers = {name: number for number, name in enumerate(names, 1) if name}
+
+    def write(given: Settings) -> bytes:
+        return b"".join(attribute(numbers[name], struct.pack("=I", value)) for name, value in given.items())
+
+    def read(options: bytes) -> dict[str, int]:
+        told = dict(attributes(options, 0))
+        return {name: _u32(told[number]) for name, number in numbers.items() if number in told}
+
+    return Form(frozenset(numbers), write, read)
+
+
+def _sfq() -> Form:
+    def write(given: Settings) -> bytes:
+        return SFQ.pack(*(given.get(name, 0) for name in SFQ_SETTINGS))
+
+    def read(options: bytes) -> dict[str, int]:
+        return dict(zip(SFQ_SETTINGS, SFQ.unpack_from(options), strict=True))
+
+    return Form(frozenset(SFQ_SETTINGS), write, read)
+
+
+def _netem() -> Form:
+    whole = {"latency": NETEM_LATENCY, "jitter": NETEM_JITTER, "seed": NETEM_SEED}
+
+    def write(given: Settings) -> bytes:
+        body = NETEM.pack(0, given["limit"], given.get("loss", 0), 0, 0, 0)
+        if NETEM_CHAIN[0] in given:
+            chain = struct.pack("=4I", *(given[name] for name in NETEM_CHAIN))
+            body += attribute(NETEM_LOSS, attribute(NETEM_LOSS_GE, chain))
+        return body + b"".join(
+            attribute(whole[name], struct.pack("=Q", given[name])) for name in whole if name in given
+        )
+
+    def read(options: bytes) -> dict[str, int]:
+        _, limit, loss, _, _, _ = NETEM.unpack_from(options)
+        told = dict(attributes(options, NETEM.size))
+        chain = dict(attributes(told.get(NETEM_LOSS, b""), 0)).get(NETEM_LOSS_GE)
+        found = {"limit": limit, "loss": loss} | {name: _u32(told[at]) for name, at in whole.items() if at in told}
+        return found | (dict(zip(NETEM_CHAIN, struct.unpack_from("=4I", chain), strict=True)) if chain else {})
+
+    return Form(frozenset({"limit", "loss", *whole, *NETEM_CHAIN}), write, read)
+
+
+FORMS: dict[str, Form] = {
+    "pfifo": _fifo(),
+    "bfifo": _fifo(),
+    **{kind: _of_attributes(names) for kind, names in ATTRIBUTES.items()},
+    "sfq": _sfq(),
+    "netem": _netem(),
+}
+"""The kinds whose options are written and read here; those of others need tables that ``tc`` has."""

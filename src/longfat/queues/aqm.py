@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that decide by delay, and queues that take flows in turn: the keys of each, defaults as in Linux.
+
+A setting's key is its name in ``longfat.guest.options``; one without a value is left to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from longfat.manifest import fields as f
+from longfat.manifest.names import Finding
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Limit, Place
+from longfat.runspec import Queue
+from longfat.units import Duration, Ratio, Size
+
+Wait = Annotated[Duration, f.Within("1 us", "60 s")]
+Tick = Annotated[Duration, f.Within("10 ms", "10 s")]
+Memory = Annotated[Size, f.Within("4 KiB", "1 GiB")]
+Whole = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+
+_LIMIT = "what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp (default {} packets)"
+_TARGET = "how long packets may wait (default {})"
+_INTERVAL = "time within which the wait has to be below the target once (default 100 ms)"
+_ECN = "mark what asks for it by ECN, drop else (default {})"
+_FLOWS = "flows that it tells apart, by their hash (default 1024)"
+_QUANTUM = "bytes that a flow sends in its turn (default: a full packet with Ethernet's header)"
+_MEMORY = "memory of its packets' buffers (default 32 MiB)"
+
+
+class Codel(QueueKind):
+    """Controlled delay: one queue, whose least wait is held to a target."""
+
+    name: ClassVar[str] = "codel"
+
+    kind: Literal["codel"] = Field(description="controlled delay, RFC 8289, tc-codel(8)")
+    limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
+    target: Wait = Field(default=Duration(5_000), description=_TARGET.format("5 ms"))
+    interval: Wait = Field(default=Duration(100_000), description=_INTERVAL)
+    ecn: f.Switch = Field(default=False, description=_ECN.format("false"))
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Codel:
+        if self.target >= self.interval:
+            raise f.fault(f"target {self.target} is not below interval {self.interval}")
+        return self
+
+
+class FqCodel(Codel):
+    """A CoDel for each flow; flows in turn, new ones first."""
+
+    name: ClassVar[str] = "fq_codel"
+    draws: ClassVar[bool] = True
+
+    kind: Literal["fq_codel"] = Field(description="a CoDel for each flow, RFC 8290, tc-fq_codel(8)")  # type: ignore[assignment]
+    limit: Limit = Field(default=10240, description=_LIMIT.format(10240))
+    ecn: f.Switch = Field(default=True, description=_ECN.format("true"))
+    flows: Annotated[int, Field(strict=True, ge=1, le=65_536)] = Field(default=1024, description=_FLOWS)
+    quantum: f.Count | None = Field(default=None, description=_QUANTUM)
+    memory_limit: Memory = Field(default=Size(32 << 20), description=_MEMORY)
+
+
+class Fq(QueueKind):
+    """Flows in turn, each with its own first in, first out."""
+
+    name: ClassVar[str] = "fq"
+    draws: ClassVar[bool] = True
+
+    kind: Literal["fq"] = Field(description="flows in turn, tc-fq(8)")
+    limit: Limit = Field(default=10000, description=_LIMIT.format(10000))
+    flow_limit: f.Count = Field(default=100, description="packets of one flow that it holds (default 100)")
+    quantum: f.Count | None = Field(default=None, description=_QUANTUM)
+    pacing: f.Switch = Field(default=True, description="keep to the rate that a local socket asks for (default true)")
+
+
+class Pie(QueueKind):
+    """Proportional integral controller: the probability of a drop follows the wait and its change."""
+
+    name: ClassVar[str] = "pie"
+    draws: ClassVar[bool] = True
+
+    kind: Literal["pie"] = Field(description="proportional integral controller, RFC 8033, tc-pie(8)")
+    limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
+    target: Wait = Field(default=Duration(15_000), description=_TARGET.format("15 ms"))
+    tupdate: Tick = Field(
+        default=Duration(20_000),
+        description="time between two updates of the probability, a multiple of 10 ms (default 20 ms)",
+    )
+    alpha: Annotated[int, Field(strict=True, ge=0, le=32)] = Field(
+        default=2, description="weight of the wait, in 16ths of 1/s (default 2)"
+    )
+    beta: Annotated[int, Field(strict=True, ge=0, le=32)] = Field(
+        default=20, description="weight of its change, in 16ths of 1/s (default 20)"
+    )
+    ecn: f.Switch = Field(default=False, description=_ECN.format("false"))
+    bytemode: f.Switch = Field(default=False, description="short packets are dropped less often (default false)")
+
+    @model_validator(mode="after")
+    def _check_ticks(self) -> Pie:
+        if self.tupdate.value % 10_000:
+            raise f.fault(f"tupdate {self.tupdate} is no multiple of 10 ms, the tick of the guest's kernel")
+        return self
+
+
+class FqPie(Pie):
+    """A PIE for each flow; flows in turn."""
+
+    name: ClassVar[str] = "fq_pie"
+
+    kind: Literal["fq_pie"] = Field(description="a PIE for each flow, tc-fq_pie(8)")  # type: ignore[assignment]
+    limit: Limit = Field(default=10240, description=_LIMIT.format(10240))
+    flows: Annotated[int, Field(strict=True, ge=1, le=65_536)] = Field(default=1024, description=_FLOWS)
+    quantum: f.Count | None = Field(default=None, description=_QUANTUM)
+    memory_limit: Memory = Field(default=Size(32 << 20), description=_MEMORY)
+    ecn_prob: Annotated[Ratio, f.Within("1 %", "100 %")] = Field(
+        default=Ratio(100_000), description="probability up to which packets are marked, whole percents (default 10 %)"
+    )
+
+
+class Cake(QueueKind):
+    """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
+
+    name: ClassVar[str] = "cake"
+    draws: ClassVar[bool] = True
+    words: ClassVar[Mapping[str, Mapping[str, int]]] = {
+        "diffserv": {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4},
+        "flowmode": {
+            "flowblind": 0,
+            "srchost": 1,
+            "dsthost": 2,
+            "hosts": 3,
+            "flows": 4,
+            "dual-srchost": 5,
+            "dual-dsthost": 6,
+            "triple-isolate": 7,
+        },
+        "ack_filter": {"off": 0, "on": 1, "aggressive": 2},
+    }
+
+    kind: Literal["cake"] = Field(description="tc-cake(8); it always marks what asks for it by ECN")
+    limit: Memory = Field(default=Size(32 << 20), description="memory of its packets' buffers (default 32 MiB)")
+    rtt: Wait = Field(default=Duration(100_000), description="interval of its CoDel (default 100 ms)")
+    target: Wait = Field(default=Duration(5_000), description=_TARGET.format("5 ms"))
+    diffserv: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] = Field(
+        default="besteffort", description="classes by the packets' DSCP (default besteffort: one)"
+    )
+    flowmode: Literal[
+        "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
+    ] = Field(default="triple-isolate", description="between whom it is fair (default triple-isolate)")
+    ack_filter: Literal["off", "on", "aggressive"] = Field(
+        default="off", description="drop acknowledgments that a later one repeats (default off)"
+    )
+
+    def told(self, place: Place) -> Queue:
+        """It limits memory instead of packets."""
+        return Queue(self.name, None, None, self.parameters() | {"memory_limit": self.limit.value})
+
+
+class Sfq(QueueKind):
+    """Stochastic fairness: flows in turn by a hash."""
+
+    name: ClassVar[str] = "sfq"
+    draws: ClassVar[bool] = True
+
+    kind: Literal["sfq"] = Field(description="stochastic fairness, tc-sfq(8)")
+    limit: Limit = Field(default=127, description=_LIMIT.format(127))
+    flows: Annotated[int, Field(strict=True, ge=2, le=65_408)] = Field(
+        default=127, description="flows that may wait at a time (default 127)"
+    )
+    depth: Annotated[int, Field(strict=True, ge=1, le=127)] = Field(
+        default=127, description="packets of one flow that it holds (default 127)"
+    )
+    divisor: Literal[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] = Field(
+        default=1024, description="values of the hash (default 1024)"
+    )
+    perturb: Whole = Field(default=0, description="seconds between two changes of the hash (default 0: none)")
+    headdrop: f.Switch = Field(default=False, description="drop from the head of a flow's queue (default false)")
+
+    def findings(self, place: Place) -> Iterator[Finding]:
+        """Numbers that the kernel would cut."""
+        most, packets = self.flows * self.depth, place.packets_in(self.limit)
+        if packets > most:
+            message = f"{packets} packets are more than {self.flows} flows of {self.depth} packets, {most}, can be"
+            yield Finding(("limit",), message, "give more flows")
+        if self.flows > min(packets, self.divisor):
+            message = f"{self.flows} flows are more than {packets} packets or {self.divisor} values of the hash can be"
+            yield Finding(("flows",), message, "give fewer flows")
+
+
+KINDS: tuple[type[QueueKind], ...] = (Codel, FqCodel, Fq, Pie, FqPie, Cake, Sfq)

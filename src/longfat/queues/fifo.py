@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that drop only what they have no room for."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from longfat.manifest import fields as f
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
+from longfat.runspec import Queue
+
+
+class Pfifo(QueueKind):
+    """The queue of a bottleneck that drops only what it has no room for."""
+
+    name: ClassVar[str] = "pfifo"
+
+    kind: f.QdiscName = Field(default="pfifo", description="qdisc by its tc name")
+
+
+class Bfifo(QueueKind):
+    """The same, with a limit in bytes of whole frames."""
+
+    name: ClassVar[str] = "bfifo"
+
+    kind: Literal["bfifo"] = Field(description="first in, first out, limit in bytes, tc-bfifo(8)")
+
+    def told(self, place: Place) -> Queue:
+        """Its limit in bytes, room for one full packet at least."""
+        return Queue("bfifo", None, max(place.frame_bytes, place.bytes_in(self.limit)))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kind of queue is: its keys of a manifest, what the kernel is told of it, and what it has to read back.
+
+Must not know any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from longfat.manifest.closed import Closed
+from longfat.manifest.names import Finding
+from longfat.queues.limit import Limit, Place
+from longfat.runspec import Queue, Scalar
+from longfat.units import Duration, Quantity, Ratio
+
+TIME_SLACK_US = 2  # CoDel keeps times in units of 1024 ns, PIE in 64 ns, and each is told in whole microseconds
+
+
+class QueueKind(Closed):
+    """A kind of queue whose settings are whole numbers: ``limit`` in packets, others by ``longfat.guest.options``.
+
+    ``name`` is its name in the manifest and of the qdisc. ``draws`` tells whether it decides at random.
+    ``words`` has the numbers of settings that are words in a manifest.
+    """
+
+    name: ClassVar[str]
+    draws: ClassVar[bool] = False
+    words: ClassVar[Mapping[str, Mapping[str, int]]] = {}
+
+    kind: str
+    limit: Limit = Field(description="what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
+
+    def told(self, place: Place) -> Queue:
+        """What the kernel is told of it; settings that are left to the kernel are absent."""
+        return Queue(self.name, place.packets_in(self.limit), None, self.parameters())
+
+    def findings(self, place: Place) -> Iterator[Finding]:
+        """What is wrong among its keys, whose single values are all right; paths begin at the queue."""
+        return iter(())
+
+    def parameters(self) -> dict[str, Scalar]:
+        """Its settings beside the limit, in the kernel's units."""
+        given = {key: getattr(self, key) for key in type(self).model_fields if key not in ("kind", "limit")}
+        return {key: self._number(key, value) for key, value in given.items() if value is not None}
+
+    def _number(self, key: str, value: Any) -> int:
+        if key in self.words:
+            return self.words[key][value]
+        if isinstance(value, Ratio):
+            return value.value // 10_000  # percent
+        return value.value if isinstance(value, Quantity) else int(value)
+
+    @classmethod
+    def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
+        """What of the settings of the interface ``name`` did not read back as declared."""
+        for key, declared in queue.parameters.items():
+            slack = TIME_SLACK_US if key in cls.times() else 0
+            value = found.get(key)
+            if value is None or abs(value - int(declared)) > slack:
+                yield f"{key} of {name} is {value}, declared {declared}"
+
+    @classmethod
+    def times(cls) -> frozenset[str]:
+        """Settings that are lengths of time."""
+        return frozenset(key for key, field in cls.model_fields.items() if field.annotation is Duration)

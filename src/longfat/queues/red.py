@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RED in a manifest's words, in packets, and in those of ``tc``, in bytes of whole frames.
+
+Owns that conversion and the limits of the kernel's arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from longfat.manifest import fields as f
+from longfat.manifest.names import Finding
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
+from longfat.runspec import Queue, Scalar
+
+PROBABILITY_SLACK = 1e-6
+FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
+_AVERAGE_BITS = 32  # red_check_params() in include/net/red.h: thresholds times 2^W must fit
+
+
+class Red(QueueKind):
+    """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
+
+    name: ClassVar[str] = "red"
+    draws: ClassVar[bool] = True
+
+    kind: Literal["red"] = Field(description="random early detection, tc-red(8)")
+    limit: f.Count = Field(description="packets it holds")
+    min: f.Count = Field(description="average length in packets from which packets are marked or dropped")
+    max: f.Count = Field(description="average length in packets from which every packet is")
+    probability: f.Share = Field(description="probability of it just below `max`")
+    burst: f.Count | None = Field(
+        default=None,
+        description="packets whose burst the average lets pass: its weight follows (default: a third of max and twice "
+        "min, tc-red(8))",
+    )
+    ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
+    gentle: f.Switch = Field(
+        default=False,
+        description="from `max` to twice that the probability rises on to 1, which no kernel has: only simulators can "
+        "(default false)",
+    )
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Red:
+        if not self.min < self.max <= self.limit:
+            raise f.fault(f"min {self.min}, max {self.max} and limit {self.limit} do not ascend")
+        if self.burst is not None and self.burst < self.min:
+            raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average gives that")
+        return self
+
+    def told(self, place: Place) -> Queue:
+        """The queue as ``tc`` takes it; a packet is as long as the shaper around it counts it."""
+        frame = place.frame_bytes
+        # The formula of tc-red(8), rounded up: a value that is rounded down may have no weight at all.
+        burst = self.burst or -(-(2 * self.min + self.max) // 3)
+        parameters: dict[str, Scalar] = {
+            "min": self.min * frame,
+            "max": self.max * frame,
+            "probability": self.probability.value / 1_000_000,
+            "avpkt": frame,
+            "burst": burst,
+            "bandwidth": f"{place.rate.value}bit",
+        }
+        parameters |= {"ecn": True} if self.ecn else {}
+        parameters |= {"gentle": True} if self.gentle else {}
+        return Queue("red", None, self.limit * frame, parameters)
+
+    def findings(self, place: Place) -> Iterator[Finding]:
+        """Thresholds and a weight of which the kernel cannot keep the average."""
+        message = _kernel_fault(self.told(place))
+        if message:
+            yield Finding((), message, "give a smaller burst, or smaller thresholds")
+
+    @classmethod
+    def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
+        """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches read back equal."""
+        for key in ("min", "max"):
+            if found.get(key) != queue.parameters[key]:
+                yield f"{key} of {name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
+        probability, declared = found.get("probability"), float(queue.parameters["probability"])
+        if probability is None or abs(probability - declared) > PROBABILITY_SLACK:
+            yield f"probability of {name} is {probability}, declared {declared:g}"
+        if found.get("ewma") != queue.red_weight_log:
+            yield f"weight of {name} is 2^-{found.get('ewma')}, declared 2^-{queue.red_weight_log}"
+        for key in ("ecn", "gentle", *FURTHER_SWITCHES):
+            if found.get(key, False) != (queue.parameters.get(key) is True):
+                yield f"{key} of {name} is {found.get(key, False)}, declared {queue.parameters.get(key) is True}"
+
+
+def _kernel_fault(queue: Queue) -> str | None:
+    """Why a kernel would not take it, or None."""
+    try:
+        weight = queue.red_weight_log
+    except ValueError as error:
+        return str(error)
+    size = int(queue.parameters["max"])
+    if size.bit_length() + weight >= _AVERAGE_BITS:
+        bits = f"{size.bit_length()} bits of max = {size} bytes and {weight} of the weight 2^-{weight}"
+        return f"{bits} are {_AVERAGE_BITS} or more, but the kernel has room for fewer"
+    return None

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random loss and jitter: from the manifest to the delay element's netem, read back, and judged by gates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_guest_requests import shown
+from test_red import problem, study
+
+from longfat.backends.fake import FakeBackend
+from longfat.backends.protocol import Feature, needed
+from longfat.backends.registry import traits_of
+from longfat.gates import Evidence
+from longfat.guest.qdisc import achieved_egress, impairment_command
+from longfat.guest.wire import Wire
+from longfat.manifest.idle import varies
+from longfat.network import Port, impairment_seed, lay_out
+from longfat.plan import build_plan
+from longfat.runspec import Bursts, Egress, Impairment, Queue, RunSpec
+from longfat.traffic import misses
+
+PLAIN = "{limit: 100}"
+BURSTS = "{enter: 0.1 %, leave: 25 %, in_burst: 90 %, between: 10 ppm}"
+
+
+def planned(tmp_path: Path, keys: str, backend: str = "virtual") -> RunSpec:
+    (run,) = build_plan(study(tmp_path, f"{PLAIN}\n      {keys}"), pins={"backend": backend}).runs
+    return run.spec
+
+
+def port_of(spec: RunSpec, node: str, peer: str) -> Port:
+    (port,) = (port for port in lay_out(spec).ports[node] if port.peer == peer)
+    return port
+
+
+@pytest.mark.parametrize("backend", ["virtual", "mininet"])
+def test_the_delay_element_impairs_and_the_bottleneck_stays_as_it_was(tmp_path: Path, backend: str) -> None:
+    spec = planned(tmp_path, "loss: 1 %\n      jitter: 3 ms\n      reverse_loss: 0.5 %", backend)
+    forward, backward = port_of(spec, "delay", "server").egress, port_of(spec, "delay", "switch").egress
+    assert (forward.impairment, forward.rate_bps, forward.delay_us) == (Impairment(10_000, None, 3_000), None, 50_000)
+    assert (backward.impairment, backward.delay_us) == (Impairment(5_000), 50_000)
+    assert port_of(spec, "switch", "delay").egress == Egress(100_000_000, queue=Queue("pfifo", 100))
+
+
+def test_a_path_without_an_impairment_has_no_node_for_it_in_virtual_time(tmp_path: Path) -> None:
+    assert "delay" not in {node.name for node in planned(tmp_path, "receivers: 1").nodes}
+    assert "delay" in {node.name for node in planned(tmp_path, "loss: 0 %").nodes}
+
+
+def test_losses_in_bursts_are_a_chain_of_two_states(tmp_path: Path) -> None:
+    impairment = port_of(planned(tmp_path, f"loss: {BURSTS}"), "delay", "server").egress.impairment
+    assert impairment == Impairment(bursts=Bursts(1_000, 250_000, 900_000, 10))
+    settings = impairment.settings()
+    assert (settings["leave"], settings["pass_in_burst"]) == (1 << 30, (100_000 << 32) // 1_000_000)
+    assert Impairment(1_000_000).settings()["loss"] == 2**32 - 1
+
+
+@pytest.mark.parametrize("keys", ["loss: 1 %", "jitter: 3 ms", f"loss: {BURSTS}"])
+def test_an_impairment_comes_back_as_the_kernel_was_told(tmp_path: Path, keys: str) -> None:
+    spec = planned(tmp_path, keys)
+    port = port_of(spec, "delay", "server")
+    assert port.egress.impairment is not None
+    found = achieved_egress([shown(impairment_command("a-eth0", port.egress, 2**63 + 5), drops=7)], "a-eth0")
+    assert found["impairment"] == port.egress.impairment.settings() | {"seed": 2**63 + 5}
+    assert (found["delay_us"], found["drops"], found["queue_kind"]) == (50_000, 7, None)
+    assert Wire.of(port.egress) is None
+
+
+def test_each_interface_and_each_repetition_draws_for_itself(tmp_path: Path) -> None:
+    spec = planned(tmp_path, "loss: 1 %\n      reverse_loss: 1 %")
+    ports = [port_of(spec, "delay", "server"), port_of(spec, "delay", "switch")]
+    seeds = {impairment_seed(one, port) for one in (spec, replace(spec, seed=spec.seed + 1)) for port in ports}
+    assert len(seeds) == 4
+    assert max(seeds) < 2**64
+
+
+@pytest.mark.parametrize(("keys", "draws"), [("loss: 1 %", True), ("receivers: 1", False)])
+def test_repetitions_of_an_impaired_path_differ(tmp_path: Path, keys: str, draws: bool) -> None:
+    given = study(tmp_path, f"{PLAIN}\n      {keys}")
+    (point,) = given.experiments[0].points
+    assert varies(point.experiment, given.header.algorithms) is draws
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("jitter: 51 ms", "topology.jitter: 51 ms is more than the delay of 50 ms towards the receivers"),
+        ("jitter: 1 ms\n      delay_placement: reverse", "topology.jitter: 1 ms is more than the delay of 0 us"),
+        ("loss: 0.01", "topology.loss: 0.01 has no unit"),
+        ("loss: 101 %", "topology.loss: '101 %' is out of range; allowed: 0 % to 100 %"),
+        ("loss: {enter: 1 %}", "topology.loss.leave: is required here but missing"),
+        ("loss: {enter: 1 %, leave: 9 %, mean: 3}", "topology.loss.mean: unknown key 'mean'"),
+    ],
+)
+def test_an_impairment_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, keys: str, said: str) -> None:
+    assert said in problem(tmp_path, f"{PLAIN}\n      {keys}")
+
+
+@pytest.mark.parametrize("backend", ["ns2", "ns3", "hosts"])
+def test_backends_without_it_leave_it_out_or_refuse_it(tmp_path: Path, backend: str) -> None:
+    assert Feature.IMPAIRMENTS in needed(planned(tmp_path, "loss: 1 %"))
+    assert Feature.IMPAIRMENTS not in traits_of(backend).can
+
+
+@pytest.mark.parametrize(
+    ("bend", "said"),
+    [
+        (lambda port: port.update(drops=1010, passed_packets=98_990), ()),
+        (
+            lambda port: port.update(drops=2000, passed_packets=98_000),
+            ("delay-eth1 lost 2000 of 100000 packets, declared 1.0000%: 1000 +- 189",),
+        ),
+        (lambda port: port["impairment"].update(loss=1), ("loss of delay-eth1 is 1, declared 42949672",)),
+        (lambda port: port["impairment"].update(jitter=5), ("jitter of delay-eth1 is 5, declared 0",)),
+    ],
+)
+def test_a_loss_that_was_not_achieved_is_a_miss(
+    tmp_path: Path, bend: Callable[[dict[str, Any]], None], said: tuple[str, ...]
+) -> None:
+    spec, folder = planned(tmp_path, "loss: 1 %"), tmp_path / "run"
+    folder.mkdir()
+    FakeBackend().run(spec, folder)
+    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
+    (port,) = (item for item in achieved["interfaces"] if "impairment" in item)
+    bend(port)
+    assert misses(Evidence(spec, achieved, reports)) == said
+
+
+def test_a_run_reads_back_from_its_text(tmp_path: Path) -> None:
+    spec = planned(tmp_path, f"loss: {BURSTS}\n      reverse_loss: 1 %")
+    assert RunSpec.from_json(spec.to_json()) == spec
+    assert "impairment" not in planned(tmp_path, "receivers: 1").to_json()

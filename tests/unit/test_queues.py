@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of queue beside RED: from the manifest to the kernel's attributes, read back, and judged by a gate."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from test_guest_requests import shown
+from test_red import STUDY, problem, queue_of, study
+
+from longfat.backends.fake import FakeBackend
+from longfat.catalog.qdiscs import QDISCS
+from longfat.gates import Evidence
+from longfat.guest.netlink import attribute
+from longfat.guest.options import FORMS, MARKED, marked
+from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.manifest.load import load_study
+from longfat.network import lay_out
+from longfat.plan import build_plan
+from longfat.queues import KINDS
+from longfat.runspec import Egress, Queue, RunSpec
+from longfat.traffic import misses
+
+FRAME = 1500 + 14 + 24
+TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"})
+WITHOUT_LIMIT = {"cake"}
+
+
+def planned(tmp_path: Path, queue: str) -> RunSpec:
+    (run,) = build_plan(study(tmp_path, queue), pins={}).runs
+    return run.spec
+
+
+def told(tmp_path: Path, queue: str) -> Queue:
+    return queue_of(planned(tmp_path, queue))
+
+
+def test_every_kind_of_the_catalogue_has_a_class_and_the_guest_can_read_it() -> None:
+    assert set(KINDS) == set(QDISCS)
+    assert set(KINDS) - {"red"} <= set(FORMS)
+
+
+@pytest.mark.parametrize("kind", TOLD_BY_NUMBERS)
+def test_a_kind_needs_no_other_key_and_the_kernel_is_told_its_defaults(tmp_path: Path, kind: str) -> None:
+    queue = told(tmp_path, f"{{kind: {kind}}}")
+    assert queue.kind == kind
+    assert (queue.limit_packets is None) == (kind in WITHOUT_LIMIT)
+    assert queue.parameters
+    assert all(type(value) is int for value in queue.parameters.values())
+    assert set(queue.parameters) <= FORMS[kind].names
+
+
+@pytest.mark.parametrize("kind", TOLD_BY_NUMBERS)
+def test_a_queue_comes_back_as_the_kernel_was_told(tmp_path: Path, kind: str) -> None:
+    queue = told(tmp_path, f"{{kind: {kind}}}")
+    (line,) = queue_commands("a-eth0", Egress(10**9, queue=queue))
+    found = achieved_egress([shown(line, drops=3)], "a-eth0")
+    assert (found["queue_kind"], found["limit_packets"], found["drops"]) == (kind, queue.limit_packets, 3)
+    assert {key: found["queue_parameters"][key] for key in queue.parameters} == queue.parameters
+
+
+def test_kinds_may_be_swept_over_though_they_have_different_keys(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    sweep = "\n    sweep: {product: {queue: [codel, pie, cake]}}\n"
+    path.write_text(STUDY.format(queue='{kind: "${queue}"}', hosts="{}").rstrip() + sweep, encoding="utf-8")
+    runs = build_plan(load_study(path), pins={}).runs
+    assert {queue_of(run.spec).kind for run in runs} == {"codel", "pie", "cake"}
+
+
+def test_settings_are_told_in_the_units_of_the_kernel(tmp_path: Path) -> None:
+    codel = told(tmp_path, "{kind: codel, limit: 300, target: 5 ms, interval: 0.1 s, ecn: true}")
+    assert codel == Queue("codel", 300, None, {"target": 5_000, "interval": 100_000, "ecn": 1})
+    assert codel.marks
+    fq_pie = told(tmp_path, "{kind: fq_pie, ecn_prob: 15 %, quantum: 300, memory_limit: 1 MiB}")
+    assert [fq_pie.parameters[key] for key in ("ecn_prob", "quantum", "memory_limit")] == [15, 300, 1 << 20]
+    cake = told(tmp_path, "{kind: cake, limit: 4 MiB, flowmode: flows, diffserv: diffserv4}")
+    assert [cake.parameters[key] for key in ("memory_limit", "flowmode", "diffserv", "ack_filter")] == [
+        4 << 20,
+        4,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "packets"),
+    [
+        ("583", 583),
+        ("1.5 bdp", 150 * 100_000_000 // 8_000 // FRAME),
+        ("0.001 bdp", 1),
+        ("30 ms", 30 * 100_000_000 // 8_000 // FRAME),
+        ("150 kB", 150_000 // FRAME),
+    ],
+)
+def test_a_limit_may_be_packets_products_a_time_or_a_size(tmp_path: Path, limit: str, packets: int) -> None:
+    assert told(tmp_path, f"{{limit: {limit}}}") == Queue("pfifo", packets)
+    assert told(tmp_path, f"{{kind: codel, limit: {limit}}}").limit_packets == packets
+
+
+@pytest.mark.parametrize(("limit", "size"), [("10", 10 * FRAME), ("1.5 bdp", 1_875_000), ("150 kB", 150_000)])
+def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: str, size: int) -> None:
+    assert told(tmp_path, f"{{kind: bfifo, limit: {limit}}}") == Queue("bfifo", None, size)
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        ("{limit: 0}", "bottleneck_queue.limit: 0 is out of range; allowed: 1 to 1000000 packets"),
+        ("{limit: 1.5}", "bottleneck_queue.limit: 1.5 is not a limit of a queue"),
+        ("{limit: 3 furlongs}", "bottleneck_queue.limit: '3 furlongs' is not a limit of a queue"),
+        ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is nothing; a queue holds one packet at least"),
+        ("{kind: codel, target: 5}", "bottleneck_queue.target: 5 has no unit"),
+        ("{kind: codel, target: 1 s}", "bottleneck_queue: target 1 s is not below interval 100 ms"),
+        ("{kind: pie, tupdate: 15 ms}", "bottleneck_queue: tupdate 15 ms is no multiple of 10 ms"),
+        ("{kind: cake, flowmode: all}", "bottleneck_queue.flowmode:"),
+        ("{kind: sfq, limit: 20000}", "bottleneck_queue.limit: 20000 packets are more than 127 flows of 127 packets"),
+        ("{kind: sfq, limit: 5}", "bottleneck_queue.flows: 127 flows are more than 5 packets"),
+        ("{kind: fq, ecn: true}", "bottleneck_queue.ecn: unknown key 'ecn'"),
+    ],
+)
+def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue: str, said: str) -> None:
+    assert said in problem(tmp_path, queue)
+
+
+def test_a_rate_of_the_way_back_needs_its_queue(tmp_path: Path) -> None:
+    assert "topology.reverse_rate: is the rate of a port that only a reverse_queue makes" in problem(
+        tmp_path, "{limit: 9}\n      reverse_rate: 1 Mbit/s"
+    )
+
+
+@pytest.mark.parametrize("backend", ["virtual", "mininet"])
+def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
+    given = study(tmp_path, "{limit: 9}\n      reverse_rate: 1 Mbit/s\n      reverse_queue: {limit: 1 bdp}")
+    (run,) = build_plan(given, pins={"backend": backend}).runs
+    (port,) = (port for port in lay_out(run.spec).ports["switch2"] if port.egress.rate_bps)
+    assert (port.egress.rate_bps, port.egress.queue) == (1_000_000, Queue("pfifo", 100_000 // 8 // FRAME))
+
+
+@pytest.mark.parametrize(
+    ("bent", "said"),
+    [
+        ({"target": 4_998}, ()),
+        ({"target": 4_000}, ("target of switch-eth1 is 4000, declared 5000",)),
+        ({"ecn": 0}, ("ecn of switch-eth1 is 0, declared 1",)),
+        ({"quantum": 1514}, ()),
+    ],
+)
+def test_a_setting_that_reads_back_otherwise_is_a_miss(
+    tmp_path: Path, bent: dict[str, int], said: tuple[str, ...]
+) -> None:
+    spec, folder = planned(tmp_path, "{kind: fq_codel}"), tmp_path / "run"
+    folder.mkdir()
+    FakeBackend().run(spec, folder)
+    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
+    (port,) = (item for item in achieved["interfaces"] if item["queue_kind"] == "fq_codel")
+    port["queue_parameters"].update(bent)
+    assert misses(Evidence(spec, achieved, reports)) == said
+
+
+@pytest.mark.parametrize("kind", sorted(MARKED))
+def test_marks_are_read_from_a_kinds_own_statistics(kind: str) -> None:
+    statistics = bytes(MARKED[kind]) + struct.pack("=I", 42) + bytes(40)
+    assert marked(kind, statistics) == 42
+
+
+def test_the_marks_of_cake_are_those_of_its_classes() -> None:
+    tins = b"".join(attribute(number, attribute(8, struct.pack("=I", 20 + number))) for number in (1, 2))
+    assert marked("cake", attribute(4, bytes(4)) + attribute(10, tins)) == 43
+    assert marked("pfifo", b"") == 0

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that decide by delay, and losses of a path: read back from the kernel, and doing what they are for."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+from guests import run, virtual
+
+from longfat.dataset.parse import ParsedRun, parse_run
+from longfat.gates import Evidence
+from longfat.manifest.load import load_study
+from longfat.network import lay_out
+from longfat.plan import build_plan
+from longfat.runspec import RunSpec
+from longfat.traffic import misses
+
+pytestmark = pytest.mark.virtual
+
+STUDY = """\
+format: 2
+study: example
+title: One flow through a queue, and one over a path that loses packets
+algorithms: {standard: {cca: reno}}
+experiments:
+  - id: queues
+    topology:
+      kind: dumbbell
+      rate: 20 Mbit/s
+      host_rate: 1 Gbit/s
+      rtt: 40 ms
+      senders: 1
+      bottleneck_queue: {kind: "${queue}", limit: 1000}
+    flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 15 s}]
+    probes: {sockets: 100 ms, queues: 20 ms}
+    sweep: {product: {queue: [codel, fq_codel, fq]}}
+  - id: path
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: "${loss}", reverse_loss: 1 %, jitter: 1 ms}
+    flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 10 s}]
+    sweep: {product: {loss: [1 %]}}
+  - id: bursts
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {enter: 0.2 %, leave: 50 %}}
+    flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 10 s}]
+"""
+
+
+@pytest.fixture(scope="module")
+def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
+    path = tmp_path_factory.mktemp("study") / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    plan = build_plan(load_study(path), pins=virtual().pins())
+    return {str(entry.factors.get("queue", entry.experiment)): entry.spec for entry in plan.runs}
+
+
+def done(spec: RunSpec, folder: Path) -> ParsedRun:
+    """A run that is valid by every gate: what was declared was read back."""
+    parsed = parse_run(run(spec, folder), "id", spec)
+    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
+    return parsed
+
+
+def waits_ms(parsed: ParsedRun, spec: RunSpec, since_us: int) -> list[float]:
+    """How long what is in the bottleneck's queue takes to leave it, at each sample."""
+    (port,) = (port for port in lay_out(spec).ports["switch"] if port.egress.rate_bps)
+    rows = [row for row in parsed.queues.to_pylist() if row["interface"] == port.name and row["t_us"] >= since_us]
+    return [row["backlog_bytes"] * 8e3 / row["rate_bps"] for row in rows]
+
+
+@pytest.mark.parametrize("kind", ["codel", "fq_codel"])
+def test_codel_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_path: Path, kind: str) -> None:
+    spec = specs[kind]
+    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
+    assert statistics.median(waits) <= 2 * 5
+    assert max(waits) <= 10 * 5
+
+
+def test_fair_queueing_alone_lets_a_flow_wait_up_to_its_limit(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["fq"]
+    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
+    assert 10 * 5 < max(waits) <= 100 * 1538 * 8e3 / 20e6
+
+
+def test_random_loss_is_binomial_and_the_same_again(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["path"]
+    found = done(spec, tmp_path / "run").achieved["interfaces"]
+    lossy = [port for port in found if port.get("impairment", {}).get("loss")]
+    assert len(lossy) == 2
+    assert min(port["drops"] for port in lossy) > 10  # the gate holds the number to its binomial interval
+    run(spec, tmp_path / "again")
+    for name in ("sockets.csv", "achieved.json", "flows.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_losses_in_bursts_follow_each_other(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["bursts"]
+    found = done(spec, tmp_path / "run").achieved["interfaces"]
+    (port,) = (port for port in found if "enter" in port.get("impairment", {}))
+    share = port["drops"] / (port["drops"] + port["passed_packets"])
+    # The chain is in a burst for 0.2 / (0.2 + 50) % of the packets, and its bursts are few here.
+    assert 0.2 * 0.002 / 0.502 < share < 5 * 0.002 / 0.502
