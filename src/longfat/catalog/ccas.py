@@ -63,6 +63,16 @@ class Cca:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     draws: bool = False
 
+    def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
+        """The sysctls of all parameters, with defaults: no run depends on values that an earlier run has left.
+
+        ``given`` holds values in the manifest's wording; they were checked against the ranges before.
+        """
+        return {
+            parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
+            for name, parameter in self.parameters.items()
+        }
+
 
 _PPM = 1_000_000
 _PPB = 1_000_000_000
@@ -209,17 +219,6 @@ CCAS: Mapping[str, Cca] = {
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()
 )
-
-
-def parameter_sysctls(cca: str, given: Mapping[str, Value]) -> dict[str, str]:
-    """The sysctls of an algorithm, with defaults: no run depends on values that an earlier run has left.
-
-    ``given`` holds values in the manifest's wording; they were checked against the ranges before.
-    """
-    return {
-        parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
-        for name, parameter in CCAS[cca].parameters.items()
-    }
 
 
 def plain(number: float) -> str:

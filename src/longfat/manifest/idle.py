@@ -40,5 +40,5 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
         or bool(probes.capture and probes.capture_loss)
         or (not isinstance(topology, Direct) and topology.is_impaired)
         or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)
-        or any(CCAS[algorithm.cca].draws for algorithm in used)
+        or any(algorithm.definition.draws for algorithm in used)
     )

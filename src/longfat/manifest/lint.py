@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from longfat.catalog.ccas import parameter_sysctls
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts
@@ -27,6 +26,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms),
+        *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
@@ -102,7 +102,7 @@ def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algori
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
-        sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
+        sysctls = used.sysctls if used else {}
         for sysctl, value in sysctls.items():
             other, before = taken.setdefault((entry.sender, sysctl), (entry.name, value))
             if before != value:
@@ -111,6 +111,18 @@ def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algori
                     f"where {other!r} needs {before}; a host has one value for all its flows"
                 )
                 yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
+
+
+def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    taken: dict[str, str] = {}
+    for name, index, entry in _over_tcp(experiment):
+        used = _algorithm(entry.algorithm, algorithms)
+        if used and used.file and (other := taken.setdefault(used.cca, used.file.name)) != used.file.name:
+            message = (
+                f"{entry.name!r} needs {used.file.name}, where another flow needs {other}; a run has one {used.cca}"
+            )
+            yield Finding((name, index, "algorithm"), message, "let them be points of a sweep, or rename one")
 
 
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:

@@ -63,6 +63,7 @@ def json_schema() -> dict[str, Any]:
     parts = schema["$defs"]
     parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
     parts["Algorithm"]["additionalProperties"] = True
+    parts["Algorithm"]["oneOf"] = [{"required": [name]} for name in ("cca", "source")]
     for name in _SWEPT:
         parts[name]["properties"] = {key: _swept(value) for key, value in parts[name].get("properties", {}).items()}
     parts["Reference"] = _REFERENCE
