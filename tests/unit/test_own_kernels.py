@@ -207,7 +207,7 @@ def test_two_files_of_one_name_cannot_be_in_one_run(folder: Path) -> None:
 
 def test_the_page_about_own_algorithms_has_a_sound_study(tmp_path: Path) -> None:
     study = load_study(write_study(tmp_path / "binomial") / "study.yaml")
-    assert list(study.algorithm("sqrt-gentle").sysctls.values()) == ["1000000", "500000"]
+    assert list(study.algorithm("sqrt-gentle").sysctls.values()) == ["20000000", "500000"]
     assert len(study.own_kernels()) == 1
 
 
