@@ -87,7 +87,7 @@ def test_one_whose_canaries_differ_is_refused_and_may_begin_a_new_epoch_while_th
     assert newest.runs == dated.runs == 9
 
 
-@pytest.mark.parametrize(("differing", "carried"), [("cca.algorithm-cubic", 9), ("era", 0)])
+@pytest.mark.parametrize(("differing", "carried"), [("cca.algorithm-vegas", 9), ("era", 0)])
 def test_a_new_epoch_takes_over_what_no_differing_canary_speaks_for(root: Path, differing: str, carried: int) -> None:
     (path,) = (root / FOLDER).iterdir()
     old, study = the_epoch(root), root / "experiments" / "small"

@@ -2,7 +2,7 @@
 """Which evidence of an epoch holds in the next one: that of runs for which no canary that differs speaks. Pure.
 
 A canary of an algorithm, of a kind of queue or of an impaired path speaks for the runs that have the same. One with
-nothing but Reno and plain queues speaks for every run.
+nothing but Reno, CUBIC and plain queues speaks for every run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from longfat.evidence.store import Place, Rows
 from longfat.manifest.study import Study
 from longfat.runspec import RunSpec
 
-ORDINARY = frozenset({"algorithm reno", "queue pfifo"})
+ORDINARY = frozenset({"algorithm reno", "algorithm cubic", "queue pfifo"})
 """What a canary may have and still speak for every run."""
 
 
