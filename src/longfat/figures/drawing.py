@@ -114,7 +114,7 @@ def drawn(results: Path) -> list[str]:
 
 def _image(figure: Figure, kind: str) -> bytes:
     """The figure's bytes, without date and version of the program."""
-    nothing: dict[str, Any] = {name: None for name in _TELLTALES[kind]}
+    nothing: dict[str, Any] = dict.fromkeys(_TELLTALES[kind])
     stream = io.BytesIO()
     with matplotlib.rc_context(style.SETTINGS):
         figure.savefig(stream, format=kind, metadata=nothing)

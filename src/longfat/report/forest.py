@@ -9,7 +9,7 @@ hold, else the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longfat.relations.counting import VerdictWord
 from longfat.relations.evaluate import Evidence
@@ -87,12 +87,11 @@ def _row(verdict: Verdict) -> Row:
         told = (verdict.reason or "") if one is None else (one.reason or "")
         return Row(verdict.claim, verdict.statement, verdict.verdict, told, one.limit if one else "")
     row = Row(verdict.claim, verdict.statement, verdict.verdict, measured(one), allowed(one))
-    if one.limit_low is None and one.limit_high is None:
-        return row
-    return Row(row.claim, row.statement, row.word, row.measured, row.allowed, **_drawn(one))
+    return row if one.limit_low is None and one.limit_high is None else _drawn(row, one)
 
 
-def _drawn(one: Evidence) -> dict[str, object]:
+def _drawn(row: Row, one: Evidence) -> Row:
+    """The line with its drawing."""
     assert one.mean is not None
     ends = [number for number in (one.low, one.high) if number is not None] or [one.mean]
     low, high = one.limit_low, one.limit_high
@@ -110,10 +109,8 @@ def _drawn(one: Evidence) -> dict[str, object]:
     dot, least, most = (_x(max(-EDGE, min(EDGE, place))) for place in places)
     beyond = (places[0] > EDGE) - (places[0] < -EDGE)
     whisker = (least, most) if most - least > 1 else None
-    return {"band": (_x(band[0]), _x(band[1])), "whisker": whisker, "dot": dot, "beyond": beyond}
+    return replace(row, band=(_x(band[0]), _x(band[1])), whisker=whisker, dot=dot, beyond=beyond)
 
 
 def _x(place: float) -> float:
     return round(WIDTH / 2 + UNIT * place, 1)
-
-

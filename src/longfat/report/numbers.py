@@ -37,7 +37,8 @@ def measured(evidence: Evidence) -> str:
     counted = f"n = {evidence.n}"
     if evidence.repeats:
         counted += f"; {evidence.repeats} more the same to the byte, which count once"
-    if evidence.low is None or evidence.high is None or evidence.high - evidence.low <= 1e-9 * abs(evidence.mean):
+    counted += ", which counts as no effect" if evidence.no_effect and evidence.outcome == "fails" else ""
+    if evidence.low is None or evidence.high is None or evidence.high - evidence.low <= _least(evidence.mean):
         return f"{value} ({counted})"
     return f"{value} (95 %: {span(evidence.low, evidence.high, evidence.unit)}; {counted})"
 
@@ -60,9 +61,14 @@ def _enough(evidence: Evidence) -> int:
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
     for digits in range(DIGITS, _MOST):
         rounded = float(f"{mean:.{digits}g}")
-        if all(mean == limit or (rounded > limit) == (mean > limit) and rounded != limit for limit in limits):
+        if all(mean == limit or ((rounded > limit) == (mean > limit) and rounded != limit) for limit in limits):
             return digits
     return _MOST
+
+
+def _least(mean: float) -> float:
+    """The width of an interval that is worth its words."""
+    return max(FINEST, 1e-9 * abs(mean))
 
 
 def _scaled(value: float, unit: str) -> tuple[float, str]:

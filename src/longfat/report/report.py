@@ -8,7 +8,7 @@ evidence and the study's README say. No wall-clock time gets in, so equal result
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,7 +36,7 @@ from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
 from longfat.report.reference import other_stack
 from longfat.report.settings import settings_of
-from longfat.report.shown import sections_of, shown_figures
+from longfat.report.shown import ShownFigure, sections_of, shown_figures
 from longfat.report.trust import digests_of, exclusions_of, trust
 from longfat.seals import seal, seal_of
 from longfat.studies import CLAIMS, FIGURES, StudyFolder
@@ -108,7 +108,7 @@ def write_report(
         deciding=deciding,
         verdicts=verdicts,
         outcomes=OUTCOMES,
-        topology=next((one for one in shown if one.kind == "topology" and one.drawn), None),
+        topology=max((one for one in shown if one.kind == "topology" and one.drawn), key=_runs_of(plan), default=None),
         sections=sections_of(shown, study.header),
         figures={one.artifact: one for one in shown},
         other=_beside(results, folder, plan, verdicts),
@@ -129,6 +129,11 @@ def write_report(
     before = (seal_of(results, step) for step in ("dataset", "verdicts", "figures"))
     seal(results, "report", [path, *(one for one in before if one.exists())])
     return path
+
+
+def _runs_of(plan: Plan) -> Callable[[ShownFigure], int]:
+    """How many runs of the plan a figure is about."""
+    return lambda figure: sum(run.experiment in figure.experiments for run in plan.runs)
 
 
 _FOLDED = ("law", "construction", "arithmetic")  # kinds of claims that no measurement of the paper's could turn

@@ -33,6 +33,7 @@ COLUMNS: Mapping[str, float] = {
 }
 """The columns in the order of the file, with what a value of the dataset is multiplied by before it is rounded."""
 
+MEAN_US = 200_000  # goodput is a mean over this time
 MOST = 400_000  # samples: of more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SAMPLED = ("cwnd_segments", "ssthresh_segments", "inflight_segments", "srtt_us", "retrans_total", "dwnd_segments")
@@ -124,12 +125,15 @@ def _ordered(
 
 
 def _goodput(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
-    """Mb/s acknowledged since the sample before; 0 at the first of a series."""
+    """Mb/s acknowledged in the time ``MEAN_US`` before each sample, or since the first of its series."""
     acked = np.nan_to_num(own["bytes_acked"].astype(np.float64))
     times = own["t_us"].astype(np.float64)
-    steps, spans = np.diff(acked, prepend=0), np.diff(times, prepend=0)
-    rates: npt.NDArray[np.float64] = np.where(spans > 0, 8 * steps / np.where(spans > 0, spans, 1), 0.0)
-    rates[starts] = 0.0
+    rates: npt.NDArray[np.float64] = np.zeros(len(times))
+    for start, end in zip(starts, np.append(starts[1:], len(times)), strict=True):
+        t, total = times[start:end], acked[start:end]
+        before = np.minimum(np.searchsorted(t, t - MEAN_US), np.maximum(np.arange(end - start) - 1, 0))
+        spans = t - t[before]
+        rates[start:end] = np.where(spans > 0, 8 * (total - total[before]) / np.where(spans > 0, spans, 1), 0.0)
     return rates
 
 
