@@ -117,6 +117,7 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+        "record.bundle",
         "traffic",
     ),
     "evidence": _part(

@@ -17,6 +17,7 @@ from longfat.backends.registry import traits_of
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.errors import StudyError
 from longfat.events import EventSink
+from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.execute.results import Results, open_results
@@ -76,7 +77,7 @@ def report(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
+        path = _write_report(results, folder)
     _print_pages(path, console, folder)
     return True
 
@@ -126,7 +127,7 @@ def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, 
         valid = _dataset(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
+        path = _write_report(results, folder)
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
@@ -146,6 +147,13 @@ def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, consol
     folder = find_study(name)
     _print_evidence(folder, console)
     return verify(name, sample, seed, jobs, console)
+
+
+def _write_report(results: Results, folder: StudyFolder) -> Path:
+    """The report, with what the committed evidence says."""
+    epochs = read_epochs(repository_root() / FOLDER)
+    evidence = evidence_of(folder, epochs, stack=read_lock(results.lock).stack)
+    return write_report(results.path, folder, evidence, tuple(conditions(folder, epochs)))
 
 
 def _evidence(folder: StudyFolder, stack: str | None = None) -> Evidenced | None:
