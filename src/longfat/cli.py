@@ -49,9 +49,9 @@ from longfat.cli_options import (
     finish,
     ids,
     outcome,
-    say,
     verified,
 )
+from longfat.verbs.say import say_place
 
 app = typer.Typer(
     help="Reproduce published TCP congestion-control studies with real Linux TCP.",
@@ -294,7 +294,7 @@ def kernel(
         from longfat.builds.kernel_targets import TARGETS
 
         require_kernel(name)
-        say(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
+        say_place(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
 
 
 @build.command()
@@ -309,7 +309,7 @@ def image(
         built = build_image(verify=verify, say=console.print)
         if verify:
             remove_damaged_roots(built, console.print)
-        say(console, "image", built.path)
+        say_place(console, "image", built.path)
 
 
 @build.command()
@@ -318,7 +318,7 @@ def disk() -> None:
     with outcome() as console:
         from longfat.builds.disk import build_disk
 
-        say(console, "disk", build_disk(say=console.print))
+        say_place(console, "disk", build_disk(say=console.print))
 
 
 @build.command()
@@ -328,7 +328,7 @@ def oci() -> None:
         from longfat.verbs.oci import build
 
         built = build(console)
-        say(console, built.tag, built.path)
+        say_place(console, built.tag, built.path)
 
 
 @build.command("all")

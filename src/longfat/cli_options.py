@@ -115,8 +115,3 @@ def verified(same: bool) -> None:
 def ids(text: str) -> tuple[str, ...]:
     """The items between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def say(console: Console, what: str, path: Path) -> None:
-    """Print where something is."""
-    console.print(f"{what}: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -34,6 +34,7 @@ from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
+from longfat.verbs.say import say, say_place
 from longfat.verbs.study import Choices, every_study, find_study, repository_root
 from longfat.verbs.verdicts import print_evidence
 from longfat.verbs.verify import compare_results, tell, verify
@@ -135,7 +136,7 @@ def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, 
     print_match(match, console)
     if check.compared:
         same = check.compared - len(check.mismatches)
-        console.print(f"evidence: {same} of {check.compared} runs are in it and identical to the byte", highlight=False)
+        say(console, f"evidence: {same} of {check.compared} runs are in it and identical to the byte")
     tell(check.mismatches, console)
     _print_pages(path, console, folder)
     return valid and not check.mismatches, verdicts
@@ -157,7 +158,7 @@ def _print_evidence(folder: StudyFolder, console: Console, stack: str | None = N
     """What the committed evidence says already, if there is some."""
     one = _evidence(folder, stack)
     if one is not None:
-        console.print("by the evidence that is committed:", highlight=False)
+        say(console, "by the evidence that is committed:")
         print_evidence(one, console, claims=False)
 
 
@@ -174,7 +175,7 @@ def reference(name: str, given: Path | None, console: Console) -> bool:
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
         path = write_reference(results.path, folder)
-    console.print(f"reference: {path}", soft_wrap=True, markup=False, highlight=False)
+    say_place(console, "reference", path)
     return True
 
 
@@ -182,7 +183,7 @@ def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) ->
     """Print a table of the claims and a line that counts their verdicts, or that there are none."""
     noun = claim_nouns(header)[0]
     if not verdicts:
-        console.print(f"the study states no {noun}", highlight=False)
+        say(console, f"the study states no {noun}")
         return
     columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured")]
     if header.paper:
@@ -196,35 +197,35 @@ def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) ->
     counts = tally(verdict.counted for verdict in verdicts)
     measured = counts["measured"]
     summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in measured.items())
-    console.print(f"{counted_claims(sum(measured.values()), header)}: {summary}", highlight=False)
+    say(console, f"{counted_claims(sum(measured.values()), header)}: {summary}")
     for line in apart(counts):
-        console.print(f"  apart: {line}", highlight=False, soft_wrap=True)
+        say(console, f"  apart: {line}")
 
 
 def print_origin(origin: Origin, console: Console) -> None:
     """Say what has changed of the claims since the results folder first saw them; nothing where nothing has."""
     if origin.changes:
-        console.print(f"warning: {origin.sentence}:", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"warning: {origin.sentence}:", "bold red")
     for line in origin.changes:
-        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"  {line}")
 
 
 def print_match(match: ReferenceMatch, console: Console) -> None:
     """Say whether dataset and verdicts are those of the committed reference."""
-    console.print(f"reference: {match.status.replace('_', ' ')}", highlight=False)
+    say(console, f"reference: {match.status.replace('_', ' ')}")
     for line in match.lines:
-        console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+        say(console, f"  {line}")
 
 
 def _print_pages(report: Path | None, console: Console, opened: StudyFolder | None = None) -> None:
     """Say where a report is; the front page is renewed where it belongs among those of the others."""
     home = repository_root() / "results"
     if report is not None:
-        console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
+        say_place(console, "report", report)
     if report is None or report.parent.resolve().parent == home.resolve():
         epochs = read_epochs(repository_root() / FOLDER)
         front = write_front(home, [opened if opened == study else study for study in every_study()], epochs)
-        console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
+        say_place(console, "all studies", front)
 
 
 def _require_own(results: Results, folder: StudyFolder) -> None:

@@ -22,6 +22,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.studies import StudyFolder
 from longfat.verbs.canary import measured
 from longfat.verbs.run import results_path
+from longfat.verbs.say import say
 from longfat.verbs.study import every_study, find_study, repository_root
 
 
@@ -51,9 +52,9 @@ def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console
     write_rows(folder.path, folder.study.name, after)
     gained = sum(map(len, after.values())) - sum(map(len, before.values()))
     known = sum(map(len, new.rows.values())) - gained
-    _say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
+    say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
     for line in new.left_out:
-        _say(console, f"  left out: {line}")
+        say(console, f"  left out: {line}")
     return gained
 
 
@@ -79,14 +80,14 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     if new_epoch or not epochs:
         epoch = begin(combination, digests, date)
-        _say(console, f"a new epoch: {epoch.name}")
+        say(console, f"a new epoch: {epoch.name}")
     else:
         verdict = epochs[-1].compare(digests)
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
         epoch = epochs[-1].with_member(combination, date, "canaries")
-        _say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
+        say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
 
@@ -118,10 +119,6 @@ def merge(given: Sequence[Path], console: Console) -> bool:
     for folder, study, rows, gained in merged:
         if rows:
             files = len(write_rows(folder.path, study, rows))
-            _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+            say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
     return True
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

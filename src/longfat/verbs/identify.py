@@ -26,6 +26,7 @@ from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
 from longfat.verbs.evidence import epoch_for, write_page
+from longfat.verbs.say import say
 from longfat.verbs.study import find_study, job_count, repository_root
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
@@ -50,7 +51,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
     while (value := next_value(wanted.claims, tried, one)) is not None:
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         if left is not None and left <= 0:
-            _say(console, f"the budget is spent; next would be {unknown} = {value}")
+            say(console, f"the budget is spent; next would be {unknown} = {value}")
             break
         here = folder.assuming({unknown: value})
         chooser, complete = _decided(
@@ -70,7 +71,7 @@ def known(name: str, console: Console) -> bool:
     epochs = read_epochs(repository_root() / FOLDER)
     with_evidence = epochs_with_evidence(folder.path)
     for unknown, one in folder.header.unknowns.items():
-        _say(console, f"{unknown}: {one.what}; {one.default} is assumed, {one.plausible} are plausible: {one.source}")
+        say(console, f"{unknown}: {one.what}; {one.default} is assumed, {one.plausible} are plausible: {one.source}")
         tried: list[At] = []
         told: dict[str, list[tuple[Evidence, ...]]] = {}
         for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
@@ -80,16 +81,16 @@ def known(name: str, console: Console) -> bool:
             for verdict in verdicts:
                 told.setdefault(verdict.claim, []).append(verdict.evidence)
         if len(tried) < 2:
-            _say(console, "  no evidence of another value")
+            say(console, "  no evidence of another value")
             continue
         # A claim that says the same at every value, to the last digit, does not depend on it.
         depends = [
             claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
         ]
         for claim in depends:
-            _say(console, f"  {claim}: {', '.join(map(str, regions(claim, tried, one)))}")
+            say(console, f"  {claim}: {', '.join(map(str, regions(claim, tried, one)))}")
         if not depends:
-            _say(console, "  no claim that was measured at every value depends on it")
+            say(console, "  no claim that was measured at every value depends on it")
     return True
 
 
@@ -116,7 +117,7 @@ def _decided(
 def _show(unknown: str, value: Scalar, chooser: Chooser, claims: Sequence[str], console: Console) -> At:
     at = At(value, {name: chooser.verdicts[name].verdict for name in claims})
     for name in claims:
-        _say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
+        say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
     return at
 
 
@@ -124,11 +125,11 @@ def _conclude(unknown: str, one: Unknown, claims: Sequence[str], tried: Sequence
     for claim in claims:
         found = regions(claim, tried, one)
         if all(region.outcome != HOLDS for region in found):
-            _say(console, f"{claim} holds at no value of {unknown} that was tried")
+            say(console, f"{claim} holds at no value of {unknown} that was tried")
         else:
-            _say(console, f"{claim} {', '.join(map(str, found))}")
+            say(console, f"{claim} {', '.join(map(str, found))}")
     values = where_all_hold(claims, tried, one)
-    _say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
+    say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
 
 
 def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
@@ -151,7 +152,3 @@ def _measured(verdict: Verdict) -> str:
         if item.mean is not None
     ]
     return "; ".join(parts) or str(verdict.reason)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -15,6 +15,7 @@ from rich.console import Console
 from longfat.errors import StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
+from longfat.verbs.say import WARNING, say
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ def check(name: str, console: Console) -> bool:
     figures, count = _count(len(folder.figures.figures), "figure"), ""
     if warnings := folder.warnings:
         count = f", {_count(len(warnings), 'warning')}"
-    console.print(f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}", highlight=False)
+    say(console, f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}")
     for warning in warnings:
-        console.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"warning: {warning}", WARNING)
     return True
 
 

@@ -16,6 +16,7 @@ from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
 from longfat.studies import StudyFolder
+from longfat.verbs.say import say
 from longfat.verbs.study import every_study, find_study, repository_root
 
 FORMAT = 1
@@ -43,7 +44,7 @@ def verdicts(
             console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
         total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
-        _say(console, f"all studies: {total}")
+        say(console, f"all studies: {total}")
     return True
 
 
@@ -61,19 +62,19 @@ def _studies() -> list[StudyFolder]:
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     """Print what evidence there is, what of it does not count, and the counts of verdicts; with ``claims`` each."""
     if claims:
-        _say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
+        say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
         for item in one.judged:
             shown = "" if item.needed is None else str(item.needed)
             word = item.verdict.verdict.replace("_", " ")
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
-            _say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
+            say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
-    _say(console, f"{head}; {_told(one.counts)}")
+    say(console, f"{head}; {_told(one.counts)}")
     for exclusion in one.exclusions:
-        _say(console, f"  left out: {exclusion}")
+        say(console, f"  left out: {exclusion}")
     for stack, runs in sorted(one.besides.items()):
-        _say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
+        say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
 
 def _told(counts: Counts) -> str:
@@ -131,7 +132,3 @@ def summed(every: Iterable[Counts]) -> Counts:
         for name, row in counts.items():
             total.setdefault(name, Counter()).update(row)
     return {name: {word: total.get(name, Counter())[word] for word in VERDICT_WORDS} for name in CATEGORIES}
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
