@@ -21,15 +21,20 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer._completion_classes import completion_init
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_evidence import evidence
 from longfat.cli_options import (
+    MACHINES,
     RUNS_NOT_VALID,
+    STUDIES,
+    TESTBED,
     UNFINISHED,
     BackendName,
     Budget,
+    Grouped,
     Jobs,
     LabEnvironment,
     LabName,
@@ -46,31 +51,37 @@ from longfat.cli_options import (
     Until,
     UsedLab,
     Yes,
+    chosen,
     finish,
     ids,
     outcome,
     verified,
 )
+from longfat.cli_program import COMPLETE, NAME, options, program
+from longfat.verbs.places import require_lock
 from longfat.verbs.say import say_place
 
 app = typer.Typer(
-    help="Reproduce published TCP congestion-control studies with real Linux TCP.",
+    cls=Grouped,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text, in a third of the time
 )
+app.callback()(options)
 build = typer.Typer(
     help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
 )
-app.add_typer(build, name="build")
-app.add_typer(evidence)
+app.add_typer(build, name="build", rich_help_panel=TESTBED)
 lab = typer.Typer(
     help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
-app.add_typer(lab, name="lab")
+app.add_typer(lab, name="lab", rich_help_panel=MACHINES)
+app.add_typer(evidence)
+app.add_typer(program)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def reproduce(
     study: Study,
     only: Only = "",
@@ -88,20 +99,19 @@ def reproduce(
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome() as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs import conclude
         from longfat.verbs.decide import seconds_of
         from longfat.verbs.run import Machine
-        from longfat.verbs.study import Choices
 
         if sample is not None:
-            verified(conclude.reproduce_sample(study, sample, sample_seed, jobs, console))
+            verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
-        choices = Choices(profile, ids(only), stack, seed)
         machine = Machine(backend, jobs, results, scheduler, lab)
-        finish(conclude.reproduce(study, choices, machine, console, seconds_of(budget)))
+        finish(conclude.reproduce(folder, choices, machine, console, seconds_of(budget)))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def smoke(
     backend: BackendName = DEFAULT_BACKEND, jobs: Jobs = None, results: Results = None, lab: UsedLab = None
 ) -> None:
@@ -113,7 +123,7 @@ def smoke(
         finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None) -> None:
     """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with outcome() as console:
@@ -126,7 +136,7 @@ def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", 
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def check(study: Study) -> None:
     """Check a study's manifest and claims, and name every problem."""
     with outcome() as console:
@@ -135,7 +145,7 @@ def check(study: Study) -> None:
         finish(check(study, console))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
     """Create the folder of a new study that runs without changes."""
     with outcome() as console:
@@ -144,7 +154,7 @@ def new(name: Annotated[str, typer.Argument(help="name of the study, and of its 
         new(name, console)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def convert(
     folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
     to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
@@ -156,7 +166,7 @@ def convert(
         convert(folder, to, console)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def schema(
     file: Annotated[
         Literal["study", "claims", "figures"], typer.Argument(help="the study's file that the schema describes")
@@ -168,7 +178,7 @@ def schema(
     typer.echo(json.dumps(schema_of(file), indent=2))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def plan(
     study: Study,
     only: Only = "",
@@ -183,14 +193,13 @@ def plan(
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome() as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs.plan import show_plan
-        from longfat.verbs.study import Choices
 
-        choices = Choices(profile, ids(only), stack, seed)
-        finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
+        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def run(
     study: Study,
     only: Only = "",
@@ -207,22 +216,21 @@ def run(
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.execute.deadline import seconds_until
         from longfat.execute.shards import read_shard
         from longfat.verbs.run import Machine, run, unfinished
-        from longfat.verbs.study import Choices
 
-        choices = Choices(profile, ids(only), stack, seed)
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        summary = run(study, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
+        summary = run(folder, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
         if message := unfinished(summary):
             sys.stderr.write(f"{message}\n")
             raise typer.Exit(UNFINISHED)
         finish(summary.failed == 0)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
     folders: Annotated[list[Path], typer.Argument(help="results folders of shards, or folders of records")],
@@ -236,34 +244,37 @@ def merge(
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def dataset(study: Study, results: Results = None) -> None:
     """Build the dataset from the recorded runs, with the validity gates applied."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.dataset(study, results, console))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def analyse(study: Study, results: Results = None) -> None:
     """Judge the claims and draw the figures from the dataset."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.analyse(study, results, console))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def report(study: Study, results: Results = None) -> None:
     """Write report.html from verdicts and figures."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.report(study, results, console))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def reports() -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
     with outcome() as console:
@@ -272,10 +283,11 @@ def reports() -> None:
         finish(conclude.reports(console))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def reference(study: Study, results: Results = None) -> None:
     """Store dataset and verdicts as the committed reference that later results are compared with."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.reference(study, results, console))
@@ -394,7 +406,7 @@ def lab_sweep(yes: Yes = False) -> None:
     raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def conformance(jobs: Jobs = None, results: Results = None) -> None:
     """Reproduce the study that compares the kernel's congestion controls with their published laws."""
     with outcome() as console:
@@ -406,7 +418,7 @@ def conformance(jobs: Jobs = None, results: Results = None) -> None:
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def canary(
     jobs: Jobs = None,
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
@@ -423,7 +435,7 @@ def canary(
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def bench(
     against: Annotated[str | None, typer.Option(help="commit to compare with, built and run by its own code")] = None,
     cases: Annotated[
@@ -451,7 +463,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
         signal.signal(signal.SIGHUP, _interrupt)
-    app()
+    if COMPLETE in os.environ:
+        completion_init()
+    app(prog_name=NAME)
 
 
 def _interrupt(number: int, frame: object) -> None:

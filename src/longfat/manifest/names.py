@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
@@ -27,7 +28,11 @@ class Finding:
 
 def nearest(given: object, allowed: Iterable[str]) -> str | None:
     """A question that names the nearest allowed name, or None when none is near."""
-    by_lower = {name.lower(): name for name in allowed}
+    # Another number is not a likely slip of the finger: fig-99 is not meant as fig-39.
+    numberless = _without_numbers(str(given))
+    by_lower = {
+        name.lower(): name for name in allowed if name == _without_numbers(name) or _without_numbers(name) != numberless
+    }
     near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=0.5)
     return f"did you mean {by_lower[near[0]]!r}?" if near else None
 
@@ -35,8 +40,34 @@ def nearest(given: object, allowed: Iterable[str]) -> str | None:
 def unknown(what: str, given: object, allowed: Iterable[str]) -> tuple[str, str | None]:
     """Message and hint for a name that is not among the ``allowed`` ones."""
     names = list(dict.fromkeys(str(name) for name in allowed))
-    listing = ", ".join(names) if names else "none"
+    listing = ", ".join(_ranges(names)) if names else "none"
     return f"unknown {what} {shown(given)}; allowed: {listing}", nearest(given, names)
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "", name.lower())
+
+
+def _ranges(names: Iterable[str]) -> Iterator[str]:
+    """The names in order, of those that are alike but for a last number each run of three or more as a range."""
+    runs: list[tuple[str, list[int]]] = []
+    for prefix, number in sorted(_numbered(name) for name in names):
+        last = runs[-1] if runs else ("", [])
+        if number >= 0 and last[0] == prefix and last[1][-1:] == [number - 1]:
+            last[1].append(number)
+        else:
+            runs.append((prefix, [number]))
+    for prefix, numbers in runs:
+        if len(numbers) > 2:
+            yield f"{prefix}{numbers[0]} to {prefix}{numbers[-1]}"
+        else:
+            yield from (f"{prefix}{number}" if number >= 0 else prefix for number in numbers)
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """A name without its last number, and that; -1 where it ends with none, or with one that is written in full."""
+    match = re.fullmatch(r"(.*\D)(0|[1-9]\d{0,5})", name)
+    return (match[1], int(match[2])) if match else (name, -1)
 
 
 def shown(given: object) -> str:

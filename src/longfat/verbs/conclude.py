@@ -33,9 +33,10 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.say import say, say_place
-from longfat.verbs.study import Choices, every_study, find_study, repository_root
+from longfat.verbs.study import Choices, every_study, find_study
 from longfat.verbs.verdicts import print_evidence
 from longfat.verbs.verify import compare_results, tell, verify
 
@@ -88,7 +89,9 @@ def reports(console: Console) -> bool:
     return True
 
 
-def reproduce(name: str, choices: Choices, machine: Machine, console: Console, budget: float | None = None) -> bool:
+def reproduce(
+    name: str | StudyFolder, choices: Choices, machine: Machine, console: Console, budget: float | None = None
+) -> bool:
     """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
 
     With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
@@ -142,7 +145,7 @@ def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, 
     return valid and not check.mismatches, verdicts
 
 
-def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
+def reproduce_sample(name: str | StudyFolder, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
     """Show the verdicts by the evidence and run a sample of it again; whether all of that is identical."""
     folder = find_study(name)
     _print_evidence(folder, console)

@@ -31,9 +31,10 @@ from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for, write_page
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import listen, results_path
 from longfat.verbs.say import say
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
@@ -65,7 +66,9 @@ def seconds_of(budget: str | None) -> float | None:
     return seconds
 
 
-def decide(name: str, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None) -> bool:
+def decide(
+    name: str | StudyFolder, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None
+) -> bool:
     """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
 
     ``first_batch`` makes runs into the results folder before; it is done as a whole, and its time is of the budget.

@@ -21,9 +21,10 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.studies import StudyFolder
 from longfat.verbs.canary import measured
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import say
-from longfat.verbs.study import every_study, find_study, repository_root
+from longfat.verbs.study import every_study, find_study
 
 
 def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:

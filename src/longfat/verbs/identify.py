@@ -26,8 +26,9 @@ from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
 from longfat.verbs.evidence import epoch_for, write_page
+from longfat.verbs.places import repository_root
 from longfat.verbs.say import say
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.study import find_study, job_count
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from longfat.errors import StudyError
 from longfat.studies import CLAIMS, FIGURES, MANIFEST
+from longfat.verbs.places import repository_root
 from longfat.verbs.say import say
-from longfat.verbs.study import repository_root
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FILES = {

@@ -18,6 +18,7 @@ from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate
 from longfat.plan.settings import Setting, expanded, settings
+from longfat.studies import StudyFolder
 from longfat.traffic import SECTIONS
 from longfat.verbs.say import say
 from longfat.verbs.study import Choices, find_study, job_count, resolve
@@ -26,7 +27,13 @@ WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, n
 
 
 def show_plan(
-    name: str, choices: Choices, backend: str, jobs: int | None, console: Console, *, spelt_out: bool = False
+    name: str | StudyFolder,
+    choices: Choices,
+    backend: str,
+    jobs: int | None,
+    console: Console,
+    *,
+    spelt_out: bool = False,
 ) -> bool:
     """Print the plan; no kernel or image is needed for it. ``spelt_out`` prints every point in full instead."""
     require_backend(backend)

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
 from rich.console import Console
 
-from longfat.errors import StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
+from longfat.verbs.places import repository_root, study_path
 from longfat.verbs.say import WARNING, say
 
 
@@ -28,31 +26,17 @@ class Choices:
     seed: int | None = None
 
 
-def repository_root() -> Path:
-    """Where ``experiments/`` and ``results/`` are: ``$LONGFAT_ROOT``, else the current folder."""
-    return Path(os.environ.get("LONGFAT_ROOT") or Path.cwd())
-
-
 def every_study() -> list[StudyFolder]:
     """The studies under ``experiments/``, by name."""
     return studies_in(repository_root() / "experiments")
 
 
-def find_study(name: str) -> StudyFolder:
-    """A study, given its name under ``experiments/`` or the path of its folder or manifest.
+def find_study(name: str | StudyFolder) -> StudyFolder:
+    """A study, given its name under ``experiments/`` or the path of its folder or manifest; one that is found as it is.
 
     Raises StudyError with the nearest name when there is none.
     """
-    home, given = repository_root() / "experiments", Path(name)
-    for folder in (home / name, given, given.parent if given.name == MANIFEST else given):
-        if (folder / MANIFEST).is_file():
-            return StudyFolder(folder)
-    known = [study.name for study in every_study()]
-    near = difflib.get_close_matches(name, known, n=1)
-    raise StudyError(
-        f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
-        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
-    )
+    return name if isinstance(name, StudyFolder) else StudyFolder(study_path(name))
 
 
 def job_count(jobs: int | None) -> int:

@@ -16,8 +16,9 @@ from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
 from longfat.studies import StudyFolder
+from longfat.verbs.places import repository_root
 from longfat.verbs.say import say
-from longfat.verbs.study import every_study, find_study, repository_root
+from longfat.verbs.study import every_study, find_study
 
 FORMAT = 1
 

@@ -33,9 +33,10 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import listen, results_path
 from longfat.verbs.say import say
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import studies_with_evidence
 
 
@@ -65,7 +66,7 @@ class Mismatch:
 
 
 def verify(
-    name: str | None, wanted: str, seed: int, jobs: int | None, console: Console, epoch: str | None = None
+    name: str | StudyFolder | None, wanted: str, seed: int, jobs: int | None, console: Console, epoch: str | None = None
 ) -> bool:
     """Run a sample again; whether all of it is identical to the byte. True, too, where there is no evidence."""
     epochs = read_epochs(repository_root() / FOLDER)
