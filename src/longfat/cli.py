@@ -58,6 +58,7 @@ from longfat.cli_options import (
     verified,
 )
 from longfat.cli_program import COMPLETE, NAME, options, program
+from longfat.cli_runs import runs
 from longfat.verbs.places import require_lock
 from longfat.verbs.say import say_place
 
@@ -77,6 +78,7 @@ lab = typer.Typer(
     help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
 app.add_typer(lab, name="lab", rich_help_panel=MACHINES)
+app.add_typer(runs)
 app.add_typer(evidence)
 app.add_typer(program)
 

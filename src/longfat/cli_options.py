@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 RUNS_NOT_VALID = 4
 UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt is to succeed
 INTERRUPTED = 130
+CLOSED_PIPE = 141  # as a shell says of a program that SIGPIPE has ended
 
 # The headings of the commands, in their order.
 STUDIES, RUNS, EVIDENCE, MACHINES = "Studies", "One run", "Evidence", "Machines"
 TESTBED, PROGRAM = "The testbed itself", "This program"
+PROFILES = ("smoke", "quick", "paper")  # as longfat.manifest.profiles has them, which takes longer to import
 HEADINGS = (STUDIES, RUNS, EVIDENCE, MACHINES, TESTBED, PROGRAM)
 
 Given = TypeVar("Given")
@@ -56,6 +58,9 @@ def errors_told() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from error
     except (typer.Exit, typer.Abort):
         raise
+    except BrokenPipeError as error:  # as in `longfat show RUN | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(CLOSED_PIPE) from error
     except OSError as error:
         refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
         sys.stderr.write(f"error: {refused}\n")
@@ -87,6 +92,12 @@ def checked(check: Callable[[Given], object]) -> Callable[[Given | None], Given 
         return given
 
     return callback
+
+
+def _require_profile(name: str) -> None:
+    if name not in PROFILES:
+        message, hint = unknown("profile", name, PROFILES)
+        raise StudyError(message, where="--profile", hint=hint)
 
 
 def _require_stack(name: str) -> None:
@@ -131,7 +142,10 @@ Study = Annotated[
         autocompletion=_studies,
     ),
 ]
-Profile = Annotated[Literal["smoke", "quick", "paper"], typer.Option(help="how much of the study")]
+Profile = Annotated[
+    str,
+    typer.Option(help="smoke, quick or paper", callback=checked(_require_profile), autocompletion=lambda: [*PROFILES]),
+]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
 Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
 Stack = Annotated[
@@ -197,6 +211,12 @@ def finish(valid: bool) -> None:
     """End with a separate exit status where some run is not valid."""
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
+def shown(valid: bool) -> None:
+    """End with the same exit status where the one run that was looked at is not valid; what was printed says why."""
+    if not valid:
         raise typer.Exit(RUNS_NOT_VALID)
 
 

@@ -49,19 +49,23 @@ def _without_numbers(name: str) -> str:
 
 
 def _ranges(names: Iterable[str]) -> Iterator[str]:
-    """The names in order, of those that are alike but for a last number each run of three or more as a range."""
-    runs: list[tuple[str, list[int]]] = []
-    for prefix, number in sorted(_numbered(name) for name in names):
-        last = runs[-1] if runs else ("", [])
-        if number >= 0 and last[0] == prefix and last[1][-1:] == [number - 1]:
-            last[1].append(number)
-        else:
-            runs.append((prefix, [number]))
-    for prefix, numbers in runs:
-        if len(numbers) > 2:
-            yield f"{prefix}{numbers[0]} to {prefix}{numbers[-1]}"
-        else:
-            yield from (f"{prefix}{number}" if number >= 0 else prefix for number in numbers)
+    """The names in their order; those that are alike but for a last number stand together, three or more as a range."""
+    groups: dict[str, list[int]] = {}
+    for name in names:
+        prefix, number = _numbered(name)
+        groups.setdefault(prefix, []).append(number)
+    for prefix, numbers in groups.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1 and number > 0:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        for run in runs:
+            if len(run) > 2:
+                yield f"{prefix}{run[0]} to {prefix}{run[-1]}"
+            else:
+                yield from (f"{prefix}{number}" if number >= 0 else prefix for number in run)
 
 
 def _numbered(name: str) -> tuple[str, int]:

@@ -8,10 +8,13 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+from longfat.builds.image import RECIPE_FOLDER
+from longfat.builds.image_recipe import read_recipe
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.cache import cache_folder
+from longfat.catalog.kernels import KERNELS
 
 ROOT = Path(__file__).resolve().parents[3]
 SHOWN_DIGITS = 12
