@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from longfat.cli_options import RUNS, Json, outcome, shown
+from longfat.verbs.places import study_names
 
 runs = typer.Typer()
 
@@ -17,6 +18,10 @@ def _run_names(incomplete: str) -> list[str]:
     from longfat.verbs.found import run_names
 
     return run_names(incomplete)
+
+
+def _studies_and_runs(incomplete: str) -> list[str]:
+    return [name for name in study_names() if name.startswith(incomplete)] or _run_names(incomplete)
 
 
 RunName = Annotated[
@@ -60,3 +65,21 @@ def pcap(
         from longfat.verbs.again import pcap
 
         shown(pcap(run, results, console, opened=open_, as_json=as_json))
+
+
+@runs.command(rich_help_panel=RUNS)
+def shell(
+    target: Annotated[str, typer.Argument(metavar="RUN|STUDY", help="run or study", autocompletion=_studies_and_runs)],
+    point: Annotated[
+        str | None, typer.Argument(help="point of the study: its scenario, or a beginning of that")
+    ] = None,
+    command: Annotated[
+        list[str] | None, typer.Option("--command", "-c", help="execute this and leave; may be given several times")
+    ] = None,
+    results: InResults = None,
+) -> None:
+    """Open a shell in the network of one run, where ping, ss, tc and tcpdump work in virtual time."""
+    with outcome(as_json=True) as console:
+        from longfat.verbs.shell import shell
+
+        raise typer.Exit(shell(target, point, results, command or (), console))

@@ -82,7 +82,7 @@ def once_more(found: Found, spec: RunSpec, place: str, console: Console) -> Path
     Raises StudyError on a backend whose runs are not repeatable that easily, RigError when it fails.
     """
     backend = _opened(found, console)
-    spec = dataclasses.replace(spec, pins=_pins(backend, spec))
+    spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
     planned = found.planned(spec)
     with open_results(repository_root() / "results" / place) as results:
         folder = results.raw / run_folder_name(planned.scenario, planned.repetition, planned.run_id)
@@ -110,7 +110,7 @@ def _kernels(found: Found) -> tuple[str, ...]:
     return tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in KERNELS else (DEFAULT_KERNEL,)
 
 
-def _pins(backend: Backend, spec: RunSpec) -> dict[str, str]:
+def pins_here(backend: Backend, spec: RunSpec) -> dict[str, str]:
     """What the run is executed with here: its own kernel if that is here, else the default one."""
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
     digest = kernels.get(named, named if named in kernels.values() else None)
