@@ -36,6 +36,7 @@ from longfat.cli_options import (
     Budget,
     Grouped,
     Jobs,
+    Json,
     LabEnvironment,
     LabName,
     OfLab,
@@ -55,6 +56,7 @@ from longfat.cli_options import (
     finish,
     ids,
     outcome,
+    shown,
     verified,
 )
 from longfat.cli_program import COMPLETE, NAME, options, program
@@ -264,6 +266,22 @@ def analyse(study: Study, results: Results = None) -> None:
         from longfat.verbs import conclude
 
         finish(conclude.analyse(study, results, console))
+
+
+@app.command(rich_help_panel=STUDIES)
+def compare(
+    one: Annotated[str, typer.Argument(metavar="A", help="results folder, or STUDY:STACK by the evidence")],
+    other: Annotated[str, typer.Argument(metavar="B", help="the same")],
+    every: Annotated[bool, typer.Option("--all", help="print claims with the same verdict too")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="end with status 4 where a verdict differs")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare two results folders, or two stacks of a study, claim by claim."""
+    with outcome(as_json=as_json) as console:
+        from longfat.verbs.compare import compare
+
+        same = compare(one, other, console, every=every, as_json=as_json)
+        shown(same or not exit_code)
 
 
 @app.command(rich_help_panel=STUDIES)

@@ -43,7 +43,7 @@ from longfat.verbs.verify import compare_results, tell, verify
 ANY_KERNEL = ("pair",)
 """The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
 
-_COLOURS = {
+COLOURS = {
     "reproduced": "green",
     "agrees": "green",
     "not_reproduced": "red",
@@ -193,14 +193,14 @@ def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) ->
         columns.insert(2, Column("paper"))
     table = Table(*columns, title="verdicts")
     for verdict in verdicts:
-        word = Text(verdict.verdict.replace("_", " "), style=_COLOURS[verdict.verdict])
+        word = Text(verdict.verdict.replace("_", " "), style=COLOURS[verdict.verdict])
         stated = [Text(verdict.paper)] if header.paper else []
-        table.add_row(Text(verdict.claim), word, *stated, Text(_measured(verdict)))
+        table.add_row(Text(verdict.claim), word, *stated, Text(measured(verdict)))
     console.print(table)
     counts = tally(verdict.counted for verdict in verdicts)
-    measured = counts["measured"]
-    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in measured.items())
-    say(console, f"{counted_claims(sum(measured.values()), header)}: {summary}")
+    words = counts["measured"]
+    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in words.items())
+    say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
         say(console, f"  apart: {line}")
 
@@ -258,7 +258,7 @@ def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verd
     return verdicts
 
 
-def _measured(verdict: Verdict) -> str:
+def measured(verdict: Verdict) -> str:
     """The number that decided: of the first comparison that does not hold, else of the first."""
     if not verdict.evidence:
         return verdict.reason or ""

@@ -27,6 +27,7 @@ from longfat.verbs.say import say
 from longfat.verbs.study import find_study
 
 SHOWN = 20  # points that a message names
+INTERRUPTED = 130  # as a shell says of a program that SIGINT has ended
 PROFILE = "paper"  # has all points
 
 
@@ -45,8 +46,12 @@ def shell(target: str, point: str | None, given: Path | None, commands: Sequence
     node = next((node.name for node in spec.nodes if node.role == "sender"), spec.nodes[0].name)
     if not commands and sys.stdin.isatty():
         _introduce(spec, node, console)
-    with session(backend, spec, node, _show) as one:
-        return converse(one, _source(commands, console))
+    try:
+        with session(backend, spec, node, _show) as one:
+            return converse(one, _source(commands))
+    except KeyboardInterrupt:
+        say(console, "\nthe guest was ended: what ran there never slept, and so could not be interrupted")
+        return INTERRUPTED
 
 
 def _spec(target: str, point: str | None, given: Path | None) -> RunSpec:
@@ -102,7 +107,7 @@ def _introduce(spec: RunSpec, node: str, console: Console) -> None:
     say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
 
 
-def _source(commands: Sequence[str], console: Console) -> Callable[[Prompt], str | None]:
+def _source(commands: Sequence[str]) -> Callable[[Prompt], str | None]:
     """Where lines come from: the commands that are given, a file or pipe, or the keyboard."""
     if commands or not sys.stdin.isatty():
         lines: Iterator[str] = iter(commands or (line.rstrip("\n") for line in sys.stdin))
