@@ -24,23 +24,21 @@ import typer
 from typer._completion_classes import completion_init
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_evidence import evidence
+from longfat.cli_machines import machines
 from longfat.cli_options import (
-    MACHINES,
     RUNS_NOT_VALID,
     STUDIES,
     TESTBED,
     UNFINISHED,
     BackendName,
     Budget,
+    Every,
     Grouped,
     Jobs,
     Json,
-    LabEnvironment,
-    LabName,
-    OfLab,
     Only,
+    Opened,
     Profile,
     Results,
     SampleOnly,
@@ -51,7 +49,6 @@ from longfat.cli_options import (
     Study,
     Until,
     UsedLab,
-    Yes,
     chosen,
     finish,
     ids,
@@ -61,8 +58,8 @@ from longfat.cli_options import (
 )
 from longfat.cli_program import COMPLETE, NAME, options, program
 from longfat.cli_runs import runs
+from longfat.errors import StudyError
 from longfat.verbs.places import require_lock
-from longfat.verbs.say import say_place
 
 app = typer.Typer(
     cls=Grouped,
@@ -72,14 +69,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text, in a third of the time
 )
 app.callback()(options)
-build = typer.Typer(
-    help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
-)
-app.add_typer(build, name="build", rich_help_panel=TESTBED)
-lab = typer.Typer(
-    help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
-)
-app.add_typer(lab, name="lab", rich_help_panel=MACHINES)
+app.add_typer(machines)
 app.add_typer(runs)
 app.add_typer(evidence)
 app.add_typer(program)
@@ -100,9 +90,12 @@ def reproduce(
     sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     budget: Budget = None,
+    opened: Opened = False,
+    every: Every = False,
+    as_json: Json = False,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs import conclude
         from longfat.verbs.decide import seconds_of
@@ -112,7 +105,11 @@ def reproduce(
             verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
         machine = Machine(backend, jobs, results, scheduler, lab)
-        finish(conclude.reproduce(folder, choices, machine, console, seconds_of(budget)))
+        finish(
+            conclude.reproduce(
+                folder, choices, machine, console, seconds_of(budget), conclude.Show(opened, every, as_json)
+            )
+        )
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -141,12 +138,13 @@ def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", 
 
 
 @app.command(rich_help_panel=STUDIES)
-def check(study: Study) -> None:
+def check(study: Study, as_json: Json = False) -> None:
     """Check a study's manifest and claims, and name every problem."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.study import check
 
-        finish(check(study, console))
+        if not check(study, console, as_json=as_json):
+            raise typer.Exit(StudyError.exit_status)
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -259,13 +257,13 @@ def dataset(study: Study, results: Results = None) -> None:
 
 
 @app.command(rich_help_panel=STUDIES)
-def analyse(study: Study, results: Results = None) -> None:
+def analyse(study: Study, results: Results = None, every: Every = False, as_json: Json = False) -> None:
     """Judge the claims and draw the figures from the dataset."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.analyse(study, results, console))
+        finish(conclude.analyse(study, results, console, conclude.Show(every=every, as_json=as_json)))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -285,22 +283,22 @@ def compare(
 
 
 @app.command(rich_help_panel=STUDIES)
-def report(study: Study, results: Results = None) -> None:
+def report(study: Study, results: Results = None, opened: Opened = False) -> None:
     """Write report.html from verdicts and figures."""
     with outcome() as console:
         require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.report(study, results, console))
+        finish(conclude.report(study, results, console, conclude.Show(opened)))
 
 
 @app.command(rich_help_panel=STUDIES)
-def reports() -> None:
+def reports(opened: Opened = False) -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
     with outcome() as console:
         from longfat.verbs import conclude
 
-        finish(conclude.reports(console))
+        finish(conclude.reports(console, conclude.Show(opened)))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -311,119 +309,6 @@ def reference(study: Study, results: Results = None) -> None:
         from longfat.verbs import conclude
 
         finish(conclude.reference(study, results, console))
-
-
-@build.command()
-def kernel(
-    target: Annotated[
-        Literal["um", "x86-64"], typer.Option(help="the guest's kernel, or a Debian package for x86-64 machines")
-    ] = "um",
-    name: Annotated[str, typer.Option("--kernel", help="name of a folder in kernels/")] = DEFAULT_KERNEL,
-) -> None:
-    """Build a kernel, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.builds.kernel import build_kernel
-        from longfat.builds.kernel_targets import TARGETS
-
-        require_kernel(name)
-        say_place(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
-
-
-@build.command()
-def image(
-    verify: Annotated[bool, typer.Option(help="compare every byte, including those of the composed roots")] = False,
-) -> None:
-    """Build the userland image, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.builds.image import build_image
-        from longfat.builds.roots import remove_damaged_roots
-
-        built = build_image(verify=verify, say=console.print)
-        if verify:
-            remove_damaged_roots(built, console.print)
-        say_place(console, "image", built.path)
-
-
-@build.command()
-def disk() -> None:
-    """Build the disk of virtual machines, unless it is in the cache folder; needs root."""
-    with outcome() as console:
-        from longfat.builds.disk import build_disk
-
-        say_place(console, "disk", build_disk(say=console.print))
-
-
-@build.command()
-def oci() -> None:
-    """Build the whole testbed as a container image, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.verbs.oci import build
-
-        built = build(console)
-        say_place(console, built.tag, built.path)
-
-
-@build.command("all")
-def build_both() -> None:
-    """Build the kernel and the image."""
-    kernel()
-    image()
-
-
-@lab.command("up")
-def lab_up(
-    environment: LabEnvironment,
-    name: LabName = None,
-    yes: Yes = False,
-    hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
-    currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
-) -> None:
-    """Show the planned machines and their cost, ask, make them, and write the lab's inventory."""
-    with outcome() as console:
-        from longfat.testbed.provision.changes import Price
-        from longfat.verbs import lab as verbs
-
-        verbs.up(environment, name, Price(hourly_price, currency), console, yes=yes)
-
-
-@lab.command("provision")
-def lab_provision(
-    environment: OfLab = None,
-    options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
-    name: LabName = None,
-) -> None:
-    """Prepare the machines of a lab with the roles of infra/ansible."""
-    with outcome() as console:
-        from longfat.verbs import lab as verbs
-
-        given = [word for word in (environment, *(options or ())) if word]
-        first = given.pop(0) if given and not given[0].startswith("-") else None
-        verbs.provision(first, name, given, console)
-
-
-@lab.command("down")
-def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) -> None:
-    """Show the machines to destroy, ask, destroy them, and remove the files that were made in the lab's folder."""
-    with outcome() as console:
-        from longfat.verbs import lab as verbs
-
-        verbs.down(environment, name, console, yes=yes)
-
-
-@lab.command("list")
-def lab_list() -> None:
-    """List the labs of this account, and how long each has left."""
-    from longfat.verbs import lab as verbs
-
-    raise typer.Exit(verbs.sweep(["--list"]))
-
-
-@lab.command("sweep")
-def lab_sweep(yes: Yes = False) -> None:
-    """List the labs of this account, and destroy those past their expiry, after a confirmation for each."""
-    from longfat.verbs import lab as verbs
-
-    raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
 
 
 @app.command(rich_help_panel=TESTBED)

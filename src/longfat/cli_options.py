@@ -116,7 +116,8 @@ class Grouped(TyperGroup):
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
                 told = (command.help or "").partition("\n\n")[0].removesuffix(".")
-                sections.setdefault(str(command.rich_help_panel), []).append((name, told))  # type: ignore[attr-defined]
+                heading = getattr(command, "rich_help_panel", None)
+                sections.setdefault(heading if heading in HEADINGS else STUDIES, []).append((name, told))
         width = max(len(name) for rows in sections.values() for name, _ in rows)
         for heading in sorted(sections, key=HEADINGS.index):
             with formatter.section(heading):
@@ -146,6 +147,8 @@ Profile = Annotated[
     str,
     typer.Option(help="smoke, quick or paper", callback=checked(_require_profile), autocompletion=lambda: [*PROFILES]),
 ]
+Every = Annotated[bool, typer.Option("--all", help="print every verdict, not only those that are not as stated")]
+Opened = Annotated[bool, typer.Option("--open", help="open the page in the browser")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
 Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
 Stack = Annotated[

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,16 @@ def say_place(console: Console, what: str, path: Path) -> None:
     line = Text(f"{what}: ")
     line.append(str(path), style=f"link {path.resolve().as_uri()}")
     console.print(line, soft_wrap=True, highlight=False)
+
+
+def open_page(console: Console, path: Path) -> None:
+    """Show a page in the user's browser, or say why it is not."""
+    import webbrowser  # looks for browsers when it is imported
+
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        say(console, "not opened: there is no display", WARNING)
+    elif not webbrowser.open(path.resolve().as_uri()):
+        say(console, "not opened: there is no browser", WARNING)
 
 
 def print_json(data: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +11,13 @@ from types import MappingProxyType
 
 from rich.console import Console
 
+from longfat.errors import Problem, StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.verbs.places import repository_root, study_path
-from longfat.verbs.say import WARNING, say
+from longfat.verbs.say import WARNING, print_json, say
+
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,18 @@ def resolve(
     )
 
 
-def check(name: str, console: Console) -> bool:
-    """Print what there is of a study, and what of it is doubtful; raises StudyError with all problems."""
+def check(name: str, console: Console, *, as_json: bool = False) -> bool:
+    """Print what there is of a study, and what of it is doubtful; raises StudyError with all problems.
+
+    As JSON the problems are what is printed, and make it false.
+    """
     # Claims and figures need numpy, which a plan does not: the import waits until they are asked for.
     from longfat.relations.claims import counted_claims
     from longfat.relations.gates import without_oracle
 
     folder = find_study(name)
+    if as_json:
+        return _check_as_json(folder)
     folder.check()
     study = folder.study
     experiments = _count(len(study.experiments), "experiment")
@@ -81,6 +90,18 @@ def check(name: str, console: Console) -> bool:
     for warning in warnings:
         say(console, f"warning: {warning}", WARNING)
     return True
+
+
+def _check_as_json(folder: StudyFolder) -> bool:
+    problems: tuple[Problem, ...] = ()
+    try:
+        folder.check()
+    except StudyError as error:
+        problems = error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+    warnings = () if problems else folder.warnings
+    found = {"problems": problems, "warnings": warnings}
+    print_json({"format": FORMAT, **{key: [dataclasses.asdict(one) for one in of] for key, of in found.items()}})
+    return not problems
 
 
 def _count(number: int, noun: str) -> str:

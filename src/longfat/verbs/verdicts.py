@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
 from longfat.studies import StudyFolder
 from longfat.verbs.places import repository_root
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import every_study, find_study
 
 FORMAT = 1
@@ -35,7 +34,7 @@ def verdicts(
     found = [(folder, evidence_of(folder, epochs, epoch=epoch, stack=stack)) for folder in folders]
     told = [one for _, one in found if one is not None]
     if as_json:
-        console.print_json(json.dumps(_data(told), ensure_ascii=True), highlight=False)
+        print_json(_data(told))
         return True
     for one in told:
         print_evidence(one, console, claims=True)
@@ -84,7 +83,8 @@ def _told(counts: Counts) -> str:
     return "; apart: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
 
 
-def _plain(counts: Counts) -> dict[str, dict[str, int]]:
+def plain(counts: Counts) -> dict[str, dict[str, int]]:
+    """Counts without zeros."""
     return {
         name: {word: number for word, number in row.items() if number}
         for name, row in counts.items()
@@ -100,7 +100,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
             "stack": one.stack,
             "runs": one.runs,
             "left_out": list(one.exclusions),
-            "counts": _plain(one.counts),
+            "counts": plain(one.counts),
             "claims": [
                 {
                     "id": item.verdict.claim,
@@ -116,7 +116,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
         }
         for one in told
     ]
-    return {"format": FORMAT, "studies": studies, "counts": _plain(summed(one.counts for one in told))}
+    return {"format": FORMAT, "studies": studies, "counts": plain(summed(one.counts for one in told))}
 
 
 def _lack(lack: Lack | None) -> dict[str, Any] | None:
