@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's results opened for reading: what a notebook works with.
+"""A study's results opened for reading, as frames and figures: what a notebook works with.
 
-Owns where results and study are found and which file names a study folder has. Defines no metric.
+Owns where results and study are found. Defines no metric.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import polars as pl
+
+from longfat.data import frames
 from longfat.dataset.load import Dataset, load_dataset
+from longfat.errors import StudyError
 from longfat.figures.base import Sources
 from longfat.figures.drawing import FOLDER, Drawing, draw, save, seal_figures
 from longfat.plan.lockfile import read_lock
@@ -24,6 +28,7 @@ from longfat.studies import StudyFolder
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"
+THUMBNAIL = 0.4
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,23 @@ class OpenedStudy:
     def dataset(self) -> Dataset:
         """The dataset. Raises RigError when it is missing or damaged."""
         return load_dataset(self.results)
+
+    def frame(self, table: str, experiment: str | None = None) -> pl.DataFrame:
+        """A table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` makes a pandas frame of it.
+
+        ``experiment`` chooses the rows of its runs. Raises StudyError on an unknown name, which it says with those
+        that are known, RigError when the results are missing.
+        """
+        frames.require("table", table, frames.FRAMES)
+        if table != frames.VERDICTS:
+            return frames.frame(self.dataset.folder, table, experiment)
+        if experiment is not None:
+            raise StudyError("verdicts are of claims, not of an experiment", where=experiment)
+        return frames.verdict_frame(read_verdicts(self.results))
+
+    def columns(self, table: str) -> pl.DataFrame:
+        """The columns of such a frame: name, type, unit and meaning."""
+        return frames.columns(self.frame(table), table, self.folder.study)
 
     @cached_property
     def plan(self) -> Plan:
@@ -59,7 +81,7 @@ class OpenedStudy:
     def show_others(self) -> Gallery:
         """Draw and save every artifact of figures.yaml that was not shown before."""
         others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._shown]
-        return Gallery(tuple((artifact, self.show(artifact)._repr_png_()) for artifact in others))
+        return Gallery(tuple((artifact, self.show(artifact).picture(scale=THUMBNAIL)) for artifact in others))
 
     def verdicts(self) -> VerdictTable:
         """The verdicts, as a table that a notebook shows."""
@@ -68,7 +90,7 @@ class OpenedStudy:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Drawn artifacts, each its id and its image, that a notebook shows one below the other."""
+    """Drawn artifacts, each its id and its small image; a notebook has them side by side."""
 
     images: tuple[tuple[str, bytes], ...]
 
@@ -77,8 +99,9 @@ class Gallery:
 
     def _repr_html_(self) -> str:
         return "".join(
-            f'<h3>{html.escape(artifact)}</h3><img alt="{html.escape(artifact)}" style="max-width: 100%"'
-            f' src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
+            f'<figure style="display: inline-block; margin: 8px"><figcaption>{html.escape(artifact)}</figcaption>'
+            f'<img alt="{html.escape(artifact)}" src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
+            "</figure>"
             for artifact, image in self.images
         )
 
@@ -100,12 +123,14 @@ class VerdictTable:
 
 
 def open_study(name: str) -> OpenedStudy:
-    """Open a study from a notebook.
+    """Open a study and its results.
 
-    The folders are those that the runner names in LONGFAT_RESULTS and LONGFAT_STUDY, or else, in a notebook
-    opened by hand, ``results/<name>`` and ``experiments/<name>`` of the checkout that the notebook lies in.
+    The folders are those that the runner of notebooks names in LONGFAT_RESULTS and LONGFAT_STUDY, or else
+    ``results/<name>`` and ``experiments/<name>`` of the checkout that the program's folder lies in. Raises StudyError
+    when there is no such study.
     """
-    root = Path.cwd().parents[1]
+    here = Path.cwd()
+    root = next((path for path in (here, *here.parents) if (path / "experiments" / name).is_dir()), here)
     results = os.environ.get(RESULTS_VARIABLE)
     study_dir = os.environ.get(STUDY_VARIABLE)
     return OpenedStudy(
