@@ -261,7 +261,8 @@ def test_what_no_cell_shows_is_shown_in_one(opened: OpenedStudy, tmp_path: Path)
     done = run_notebook(source, opened.results, opened.folder.path)
     (output,) = json.loads(done.read_text(encoding="utf-8"))["cells"][2]["outputs"]
     assert "".join(output["data"]["text/plain"]) == "fig-2"
-    assert "".join(output["data"]["text/html"]).count("data:image/png;base64,") == 1
+    assert 'src="figures/fig-2.png"' in "".join(output["data"]["text/html"])
+    assert (done.parent / "figures" / "fig-2.png").exists()
 
 
 def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from longfat.dataset import describe
 from longfat.dataset.columns import FACTOR_PREFIX, TABLES
 from longfat.errors import RigError, StudyError
 from longfat.manifest.names import unknown
-from longfat.manifest.study import Study
+from longfat.manifest.study import Study, SweptExperiment
 from longfat.relations.judge import Verdict
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
@@ -46,25 +46,24 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
 }
 
 
-def frame(folder: Path, table: str, experiment: str | None = None) -> pl.DataFrame:
-    """A table of the dataset in ``folder``, with the factors of its runs; of one experiment, or of all.
+def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -> pl.DataFrame:
+    """A table of the dataset in ``folder`` with the factors of its runs: those of one experiment, or all.
 
-    A run that serves several experiments has its rows in each. Factors that no chosen run has are left out.
-    Raises StudyError on an unknown table or experiment, RigError when a table cannot be read.
+    A run that serves several experiments has its rows in each. An experiment that is not among the runs has no rows.
+    Raises StudyError on an unknown table, RigError when one cannot be read.
     """
     runs = _read(folder, "runs").collect()
-    if experiment is not None:
-        require("experiment", experiment, runs["experiment"].unique(maintain_order=True).to_list())
-        runs = runs.filter(pl.col("experiment") == experiment)
     factors = [name for name in runs.columns if name.startswith(FACTOR_PREFIX)]
-    runs = runs.drop(name for name in factors if runs[name].is_null().all())
+    if experiment is not None:
+        own = [FACTOR_PREFIX + name for name in experiment.factors]
+        missing = [pl.lit(None, pl.String).alias(name) for name in own if name not in factors]
+        runs = runs.filter(pl.col("experiment") == experiment.id).drop(name for name in factors if name not in own)
+        factors, runs = own, runs.with_columns(missing)
     if table == "runs":
         return runs
     require("table", table, TABLES)
-    kept = runs.select("run_id", *JOINED, *(name for name in runs.columns if name in factors))
-    rows = _read(folder, table)
-    if experiment is not None:
-        rows = rows.filter(pl.col("run_id").is_in(kept["run_id"].implode()))
+    kept = runs.select("run_id", *JOINED, *factors)
+    rows = _read(folder, table).filter(pl.col("run_id").is_in(kept["run_id"].implode()))
     found = rows.with_columns(_clean(rows.collect_schema().names())).collect()
     return kept.join(found, on="run_id", how="inner", maintain_order="left_right")
 

@@ -6,7 +6,6 @@ Owns where results and study are found. Defines no metric.
 
 from __future__ import annotations
 
-import base64
 import html
 import os
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from longfat.studies import StudyFolder
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"
-THUMBNAIL = 0.4
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,14 @@ class OpenedStudy:
         that are known, RigError when the results are missing.
         """
         frames.require("table", table, frames.FRAMES)
-        if table != frames.VERDICTS:
-            return frames.frame(self.dataset.folder, table, experiment)
+        if table == frames.VERDICTS:
+            if experiment is not None:
+                raise StudyError("verdicts are of claims, not of an experiment", where=experiment)
+            return frames.verdict_frame(read_verdicts(self.results))
+        known = {one.id: one for one in self.folder.study.experiments}
         if experiment is not None:
-            raise StudyError("verdicts are of claims, not of an experiment", where=experiment)
-        return frames.verdict_frame(read_verdicts(self.results))
+            frames.require("experiment", experiment, tuple(known))
+        return frames.frame(self.dataset.folder, table, known.get(experiment or ""))
 
     def columns(self, table: str) -> pl.DataFrame:
         """The columns of such a frame: name, type, unit and meaning."""
@@ -81,7 +82,11 @@ class OpenedStudy:
     def show_others(self) -> Gallery:
         """Draw and save every artifact of figures.yaml that was not shown before."""
         others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._shown]
-        return Gallery(tuple((artifact, self.show(artifact).picture(scale=THUMBNAIL)) for artifact in others))
+        for artifact in others:
+            self.show(artifact)
+        # The runner keeps the executed notebook beside the figures; one that is opened by hand is elsewhere.
+        beside = RESULTS_VARIABLE in os.environ
+        return Gallery(tuple(others), FOLDER if beside else os.path.relpath(self.results / FOLDER))
 
     def verdicts(self) -> VerdictTable:
         """The verdicts, as a table that a notebook shows."""
@@ -90,20 +95,18 @@ class OpenedStudy:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Drawn artifacts, each its id and its small image; a notebook has them side by side."""
+    """Drawn artifacts that a notebook shows small, side by side: links to their files in ``folder``."""
 
-    images: tuple[tuple[str, bytes], ...]
+    artifacts: tuple[str, ...]
+    folder: str
 
     def __repr__(self) -> str:
-        return ", ".join(artifact for artifact, _ in self.images) or "nothing else to show"
+        return ", ".join(self.artifacts) or "nothing else to show"
 
     def _repr_html_(self) -> str:
-        return "".join(
-            f'<figure style="display: inline-block; margin: 8px"><figcaption>{html.escape(artifact)}</figcaption>'
-            f'<img alt="{html.escape(artifact)}" src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
-            "</figure>"
-            for artifact, image in self.images
-        )
+        places = [html.escape(f"{self.folder}/{artifact}") for artifact in self.artifacts]
+        shown = '<a href="{0}.svg"><img src="{0}.png" alt="{0}" width="240"></a>'
+        return "".join(shown.format(place) for place in places)
 
 
 @dataclass(frozen=True)
