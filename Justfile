@@ -132,6 +132,12 @@ completion SHELL:
 longfat *ARGUMENTS:
     @longfat "$@"
 
+# Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
+[group('study')]
+notebook *OPTIONS:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
+        jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
+
 # Run the tests: unit tests, contract tests, and tests that boot guests
 [group('check')]
 test *OPTIONS:
@@ -239,6 +245,9 @@ lock:
     uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file infra/ansible/requirements.lock
+    uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
+        --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file analysis/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -17,6 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longfat.backends.registry import traits_of
+from longfat.data.opened import draw_all
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.errors import StudyError
 from longfat.events import EventSink
@@ -32,7 +33,6 @@ from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
 from longfat.report.notebook import run_notebook
-from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
