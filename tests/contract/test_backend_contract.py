@@ -18,7 +18,23 @@ from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
 from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
-from longfat.runspec import DeliberateDrop, Interface, Link, Ping, Queue, Requests, RunSpec, Scalar, Udp, Web
+from longfat.runspec import (
+    DeliberateDrop,
+    Impairment,
+    Incast,
+    Interface,
+    Link,
+    Ping,
+    Program,
+    Queue,
+    Requests,
+    RunSpec,
+    Scalar,
+    ShortFlows,
+    Udp,
+    Video,
+    Web,
+)
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -94,16 +110,28 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         return dataclasses.replace(spec, nodes=(dataclasses.replace(spec.nodes[0], **changes), *spec.nodes[1:]))
 
     dropping = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, drops=(DeliberateDrop(500_000),)))
+    lossy = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, impairment=Impairment(1000)))
     asked = {
         Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
         Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
         Requests.what: dataclasses.replace(
             spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
         ),
+        ShortFlows.what: dataclasses.replace(
+            spec, short_flows=(ShortFlows("s", "client1", "server", "reno", 1_000_000, 10_000, 1000),)
+        ),
+        Video.what: dataclasses.replace(spec, video=(Video("v", "client1", "server", "reno", 1_000_000, (10**6,)),)),
+        Incast.what: dataclasses.replace(
+            spec, incast=(Incast("i.1", "i", "client1", "server", "reno", 1_000_000, 1000),)
+        ),
+        Program.what: dataclasses.replace(
+            spec, programs=(Program("p", "client1", "server", ("true",), ("true",), 1_000_000),)
+        ),
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
         Feature.DROPS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=dropping), *spec.links[1:])),
+        Feature.IMPAIRMENTS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=lossy), *spec.links[1:])),
         Feature.RED: queued("red", **RED),
         Feature.QUEUES: queued("bfifo"),
         Feature.GENTLE: queued("red", **RED, gentle=True),

@@ -105,7 +105,7 @@ def test_every_packet_of_a_program_is_counted_on_the_wire(own: Program, folder: 
 
 
 def test_the_count_over_time_follows_what_the_program_sends(folder: Path) -> None:
-    with (folder / "received.csv").open(newline="") as lines:
+    with (folder / "program_packets.csv").open(newline="") as lines:
         counted = {int(row["t_us"]): int(row["received_packets"]) for row in csv.DictReader(lines)}
     first, second = (next(count for t_us, count in counted.items() if t_us >= at) for at in (400_000, 900_000))
     assert second - first == pytest.approx(50, abs=2)  # of half a second, one each 10 ms

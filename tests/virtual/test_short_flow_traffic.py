@@ -122,7 +122,7 @@ def test_a_viewer_fills_its_buffer_and_never_waits_where_the_path_has_more_than_
     folder = run(spec, tmp_path / "run")
     valid(spec, folder)
     (report,) = json.loads((folder / "video.json").read_text())
-    segments = rows(folder, "segments.csv")
+    segments = rows(folder, "video_segments.csv")
     assert report["stalled_us"] == 0
     assert report["startup_us"] == pytest.approx(RTT_US + segments[0]["taken_us"], rel=0.01)
     assert [row["bitrate_bps"] for row in segments[:2]] == [1_000_000, 1_000_000]  # below a quarter of the buffer
@@ -145,7 +145,7 @@ def test_a_round_of_incast_takes_the_blocks_of_all_senders_at_the_path_s_rate(tm
     spec = spec_of(SENDERS, incast=BURST)
     folder = run(spec, tmp_path / "run")
     valid(spec, folder)
-    found = rows(folder, "rounds.csv")
+    found = rows(folder, "incast_rounds.csv")
     wire_us = SENDERS * math.ceil(BLOCK_BYTES / SEGMENT_BYTES) * FRAME_US
     assert len(found) > 5
     assert {row["senders"] for row in found} == {SENDERS}

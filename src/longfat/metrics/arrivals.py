@@ -13,8 +13,8 @@ from longfat.metrics.registry import metric
 
 Completions = Annotated[Columns, columns_of("completions")]
 Videos = Annotated[Columns, columns_of("video")]
-Segments = Annotated[Columns, columns_of("segments")]
-Rounds = Annotated[Columns, columns_of("rounds")]
+Segments = Annotated[Columns, columns_of("video_segments")]
+Rounds = Annotated[Columns, columns_of("incast_rounds")]
 Programs = Annotated[Columns, columns_of("programs")]
 
 LATE_PERCENT = 99
@@ -123,14 +123,12 @@ def _completions(rounds: Rounds) -> Array:
 
 
 @metric("Mb/s", "goodput of programs on the wire", bounds=(0, np.inf))
-def program_goodput(programs: Programs, flow: str | None = None) -> float:
-    """What UDP or TCP carried from a study's sending programs to the receiver's interface, over their time, in Mb/s.
+def program_goodput(programs: Programs) -> float:
+    """What UDP or TCP carried from a study's sending programs to the receivers' interfaces, over their time, in Mb/s.
 
-    Repetitions of what was lost count as they arrive: the wire does not tell them apart. `flow` names the program;
-    without it, the mean over all.
+    Of all programs of a run together. Repetitions of what was lost count as they arrive: the wire tells no difference.
     """
-    chosen = np.ones(len(programs["programs"]), bool) if flow is None else programs["programs"] == flow
-    if not chosen.any():
-        raise NoValue(f"the run has no program {flow!r}" if flow else "the run has no program")
-    lasted = (programs["end_us"] - programs["start_us"])[chosen].astype(np.float64)
-    return float((8 * programs["payload_bytes"][chosen].astype(np.float64) / lasted).mean())
+    lasted = programs["end_us"].astype(np.float64) - programs["start_us"].astype(np.float64)
+    if not len(lasted):
+        raise NoValue("the run has no program")
+    return float((8 * programs["payload_bytes"].astype(np.float64) / lasted).sum())

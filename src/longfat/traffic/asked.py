@@ -44,7 +44,7 @@ def something_came(kind: str, what: str, count: str) -> Gate:
     def gate(evidence: Evidence) -> Iterator[str]:
         for report in evidence.told.get(kind, ()):
             if not report[count]:
-                yield f"{what} {report[kind]} has no complete {count}"
+                yield f"nothing of {what} {report[kind]} was complete"
             if errors := report.get("errors"):
                 kinds = ", ".join(f"{number} {error}" for error, number in sorted(errors.items()))
                 yield f"{what} {report[kind]} failed ({kinds}), allowed 0"

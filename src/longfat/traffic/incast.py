@@ -65,8 +65,8 @@ class IncastTraffic(Section[Incast, Record]):
             written=lambda spec: bool(spec.incast),
         ),
         Table(
-            "rounds",
-            "rounds.csv",
+            "incast_rounds",
+            "incast_rounds.csv",
             {
                 "t_us": "whole",
                 "incast": "text",

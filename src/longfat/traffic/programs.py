@@ -108,8 +108,8 @@ class Programs(Section[Program, Record]):
             written=lambda spec: bool(spec.programs),
         ),
         Table(
-            "received",
-            "received.csv",
+            "program_packets",
+            "program_packets.csv",
             {
                 "t_us": "whole",
                 "programs": "text",

@@ -79,8 +79,8 @@ class VideoTraffic(Section[Video, Record]):
             written=lambda spec: bool(spec.video),
         ),
         Table(
-            "segments",
-            "segments.csv",
+            "video_segments",
+            "video_segments.csv",
             {
                 "t_us": "whole",
                 "video": "text",

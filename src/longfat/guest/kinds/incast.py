@@ -51,7 +51,7 @@ def groups(spec: RunSpec) -> dict[str, list[Incast]]:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """Write incast.json, and rounds.csv in the order in which the rounds began."""
+    """Write incast.json, and incast_rounds.csv in the order in which the rounds began."""
     reports, rows = [], []
     for name, group in groups(spec).items():
         one, told = group[0], requests.said(folder, "incast", f"{name}.ask")
@@ -70,7 +70,7 @@ def report(spec: RunSpec, folder: Path) -> None:
         )
         rows += [(t_us, name, len(group), one.block_bytes, *rest) for t_us, *rest in told["rounds"]]
     write_json(folder / "incast.json", reports)
-    with (folder / "rounds.csv").open("w") as table:
+    with (folder / "incast_rounds.csv").open("w") as table:
         print(COLUMNS, file=table)
         for row in sorted(rows):
             print(*row, sep=",", file=table)

@@ -13,7 +13,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -71,7 +70,7 @@ class Traffic:
         for one in self._stage.spec.programs:
             timeline.at(one.start_us, partial(self._send, one))
             timeline.at(one.start_us + one.duration_us, partial(self._end, one, "send"))
-        table = self._stage.cleanup.enter_context((self._stage.folder / "received.csv").open("w"))
+        table = self._stage.cleanup.enter_context((self._stage.folder / "program_packets.csv").open("w"))
         print(COLUMNS, file=table)
         timeline.repeat(probes.queue_interval_us or READ_US, partial(self._sample, table))
 
@@ -190,7 +189,7 @@ def filled(word: str, values: dict[str, str]) -> str:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """What is counted stands in received.csv and programs.json already."""
+    """What is counted stands in program_packets.csv and programs.json already."""
 
 
 def execute(order: dict[str, Any]) -> None:
@@ -207,7 +206,4 @@ def execute(order: dict[str, Any]) -> None:
     ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     command = order["command"]
     environment = {"PATH": ".:/usr/bin:/bin", "HOME": order["folder"], "LC_ALL": "C", "PYTHONUNBUFFERED": "1"}
-    try:
-        os.execvpe(command[0], command, environment)
-    except OSError as error:
-        sys.exit(f"{command[0]}: {error.strerror}")
+    os.execvpe(command[0], command, environment)

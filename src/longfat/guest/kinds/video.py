@@ -39,7 +39,7 @@ class Traffic(requests.Traffic):
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """Write video.json, and segments.csv in the order in which the segments were asked for."""
+    """Write video.json, and video_segments.csv in the order in which the segments were asked for."""
     reports, rows = [], []
     for one in spec.video:
         told = requests.said(folder, "video", f"{one.name}.ask")
@@ -61,7 +61,7 @@ def report(spec: RunSpec, folder: Path) -> None:
         )
         rows += [(t_us, one.name, *rest) for t_us, *rest in segments]
     write_json(folder / "video.json", reports)
-    with (folder / "segments.csv").open("w") as table:
+    with (folder / "video_segments.csv").open("w") as table:
         print(COLUMNS, file=table)
         for row in sorted(rows):
             print(*row, sep=",", file=table)
