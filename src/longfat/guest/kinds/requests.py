@@ -77,10 +77,10 @@ class Traffic:
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of requests {name}")
+            finish(process, f"program of the users of requests {name}", within_s=self._stage.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"server of requests {name}")
+            finish(process, f"server of requests {name}", within_s=self._stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that the servers' connections had."""
