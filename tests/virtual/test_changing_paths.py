@@ -20,10 +20,11 @@ pytestmark = pytest.mark.virtual
 
 # Sends raw frames at once, sets the wire anew at some times, and tells when each frame arrived (ns since the sending).
 PROGRAM = """
-import os, socket, struct, subprocess, time
+import ctypes, os, socket, struct, subprocess, time
 from longfat.guest import netlink
 from longfat.guest.wire import Wire, read_wires
 os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+ctypes.CDLL(None).prctl(29, 1)  # PR_SET_TIMERSLACK
 time.sleep(0.1)
 subprocess.run(["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"], check=True)
 for name in ("v0", "v1"):
@@ -31,8 +32,10 @@ for name in ("v0", "v1"):
 subprocess.run("tc qdisc replace dev v0 root handle 10: pfifo limit 1000".split(), check=True)
 channel, index = netlink.open_socket(socket.NETLINK_ROUTE), socket.if_nametoindex("v0")
 sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 24)  # SO_SNDBUFFORCE
 sender.bind(("v0", 0x88B5))
 receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
+receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
 receiver.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 receiver.bind(("v1", 0x88B5))
 answer = []
@@ -102,7 +105,7 @@ format: 2
 study: example
 title: Paths that change
 algorithms: {standard: {cca: cubic}}
-defaults: {flow: {from: client1, to: server, algorithm: standard, duration: 6 s}}
+defaults: {flow: {from: client1, to: server, duration: 6 s}}
 paths:
   line:
     kind: dumbbell
@@ -115,7 +118,7 @@ experiments:
   - id: trace
     path: line
     topology: {trace: radio.trace}
-    flows: [{name: flow}]
+    flows: [{name: flow, algorithm: standard, duration: 3 s}]
     probes: {queues: 20 ms}
   - id: handover
     path: line
@@ -124,7 +127,7 @@ experiments:
         - {at: 2 s, rate: 5 Mbit/s}
         - {at: 3 s, outage: 500 ms}
         - {at: 4 s, rate: 20 Mbit/s, rtt: 80 ms}
-    flows: [{name: flow}]
+    flows: [{name: flow, algorithm: standard}]
     probes: {queues: 20 ms}
 """
 
@@ -151,7 +154,7 @@ def test_a_trace_carries_what_it_lists(specs: dict[str, RunSpec], tmp_path: Path
     (port,) = (port for port in lay_out(spec).ports["switch"] if port.egress.trace)
     ways = steps(port.egress, spec.end_us)
     found = list(carried(samples(parsed, spec, "switch")))
-    assert len(found) > 100
+    assert len(found) > 50
     for since_us, until_us, size in found:
         assert abs(size - capacity_bits(ways, until_us, since_us) / 8) <= port.frame_bytes, since_us
     run(spec, tmp_path / "again")
@@ -168,5 +171,5 @@ def test_steps_and_an_outage_are_what_the_path_carries(specs: dict[str, RunSpec]
         sizes = [size for _, _, size in carried(within)]
         assert len(sizes) >= 15
         assert abs(sum(sizes) - len(sizes) * 0.02 * rate_bps / 8) <= 2 * 1538
-    rtts = [row["rtt_us"] for row in parsed.sockets.to_pylist() if row["t_us"] > 5_000_000]
+    rtts = [row["srtt_us"] for row in parsed.sockets.to_pylist() if row["t_us"] > 5_000_000]
     assert min(rtts) >= 80_000

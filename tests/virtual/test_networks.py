@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from studies import done, planned
+from studies import done, planned, samples
 
 from longfat.network import lay_out
 from longfat.runspec import RunSpec
@@ -18,13 +18,13 @@ format: 2
 study: example
 title: Networks
 algorithms: {standard: {cca: reno}}
-defaults: {flow: {algorithm: standard, duration: 10 s}}
+defaults: {flow: {duration: 8 s}}
 experiments:
   - id: lot
     topology: {kind: parking_lot, bottlenecks: 3, rate: 10 Mbit/s, rtt: 30 ms, bottleneck_queue: {limit: 50}}
     flows:
-      - {name: long, from: client1, to: server}
-      - {name: cross, count: 3, from: cross1, to: sink1}
+      - {name: long, algorithm: standard, from: client1, to: server}
+      - {name: cross, count: 3, algorithm: standard, from: cross1, to: sink1, start: 500 ms}
   - id: graph
     topology:
       kind: graph
@@ -38,12 +38,12 @@ experiments:
         - {between: [mast, home], rate: 5 Mbit/s, reverse_rate: 1 Mbit/s, rtt: 6 ms, loss: 0.1 %}
         - {between: [office, mast], rate: 100 Mbit/s, rtt: 2 ms}
     flows:
-      - {name: one, from: near, to: home, duration: 4 s}
-      - {name: two, from: far, to: office, duration: 4 s}
+      - {name: one, algorithm: standard, from: near, to: home, duration: 4 s}
+      - {name: two, algorithm: standard, from: far, to: office, duration: 4 s}
   - id: space
     topology: {kind: direct, rate: 10 kbit/s, rtt: 20 min}
     hosts: {sysctls: {net.ipv4.tcp_syn_retries: 30, net.ipv4.tcp_synack_retries: 30}}
-    flows: [{name: probe, from: client1, to: server, window: 20 kB, duration: 3600 s}]
+    flows: [{name: probe, algorithm: standard, from: client1, to: server, window: 20 kB, duration: 1260 s}]
     probes: {sockets: 10 s, queues: 10 s}
 """
 SPACE_RTT_S = 1200
@@ -60,8 +60,10 @@ def test_in_a_parking_lot_the_long_flow_has_less_than_each_that_it_meets(
     parsed = done(specs["lot"], tmp_path / "run")
     goodput = {report["flow"]: report["goodput_bps"] for report in parsed.reports}
     long = goodput.pop("long")
-    assert all(long < 0.7 * cross for cross in goodput.values())
-    assert all(0.85 < (long + cross) / 10e6 < 1448 / 1538 for cross in goodput.values())
+    assert all(2 * long < cross for cross in goodput.values())
+    for switch in ("switch1", "switch2", "switch3"):
+        rows = [row for row in samples(parsed, specs["lot"], switch) if 2_000_000 <= row["t_us"] <= 7_000_000]
+        assert (rows[-1]["sent_bytes"] - rows[0]["sent_bytes"]) * 8 / 5 > 0.95 * 10e6
 
 
 def test_each_pair_of_a_graph_has_its_own_round_trip_time(specs: dict[str, RunSpec], tmp_path: Path) -> None:
@@ -79,5 +81,5 @@ def test_a_round_trip_may_take_twenty_minutes_and_a_link_ten_kilobits(
     parsed = done(specs["space"], tmp_path / "run")
     (report,) = parsed.reports
     (flow,) = parsed.achieved["flows"]
-    assert report["bytes_received"] == report["bytes_sent"] >= 20_000
+    assert report["bytes_received"] == report["bytes_sent"] > 10_000
     assert SPACE_RTT_S * 1e6 <= flow["base_rtt_us"] < 1.05 * SPACE_RTT_S * 1e6

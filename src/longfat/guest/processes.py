@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from longfat.runspec import RunSpec
 
 DRAIN_S = 60.0  # a program that still runs so long after its end has failed
 DRAIN_ROUNDS = 10  # or so many of the longest round-trip time, if that is more
+LOOKS = 1000  # at a program in that time
 
 
 def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -34,8 +36,11 @@ def drain_s(spec: RunSpec) -> float:
 
 def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, within_s: float = DRAIN_S) -> None:
     """Wait for a process to leave by itself. Raises LaboratoryError when it stays or leaves with another status."""
+    for _ in range(LOOKS if within_s > DRAIN_S else 0):  # wait() looks 20 times in each second
+        if process.poll() is None:
+            time.sleep((within_s - DRAIN_S) / LOOKS)
     try:
-        status = process.wait(within_s)
+        status = process.wait(min(within_s, DRAIN_S))
     except subprocess.TimeoutExpired as error:
         raise LaboratoryError(f"{what} still runs {within_s:g} s after its end") from error
     if status != expected:

@@ -32,7 +32,7 @@ from longfat.runspec import RunSpec
 
 LEAD_NS = 100_000_000  # servers and captures are up at least this long before the measurement starts
 ROUND_NS = 100_000_000  # the start falls on a multiple of it: what a run has to prepare moves no packet
-CLOCK_US = 100_000  # how often the virtual clock is shown to the host, and 10,000 times at most
+CLOCK_US = 100_000  # how often the virtual clock is shown to the host, and 10,000 times at most in a run
 
 
 class Meeting(Protocol):

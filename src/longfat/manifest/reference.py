@@ -171,7 +171,7 @@ where there is only one. Limits of queues stay what they were. Bits of a packet 
 **Traces.** `trace: FILE` names a file beside `study.yaml` in the form that mahimahi's `mm-link` reads. Each line is
 the millisecond in which one more packet may leave, and the last line is where it begins anew. A packet is one of 1500
 bytes with its framing; of shorter ones more may leave. The file's digest and content are in the lock. `rate` stays
-what products of rate and round-trip time count with. [Decision 11](decisions/011-changing-paths.md) says how exact
+what products of rate and round-trip time count with. [Decision 10](decisions/010-changing-paths.md) says how exact
 both are, and how a run is held to them.
 
 **Networks.** Packets take the way with the fewest links. In a `graph` each link has what a `delay` topology has, with
