@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fabricated_results import FIGURES, change_json, judge_study, write_results, write_study
 
+from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
@@ -17,7 +18,6 @@ from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.report.numbers import allowed, measured, shown
-from longfat.report.opened import draw_all
 from longfat.report.reference import compare, other_stack, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given.
+Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     entries, found = inherited(raws, data.get("defaults"))
     findings += found
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
-    around = _Around(data)
+    around = _Around(data, FilePath(file).parent)
     findings += around.findings
     swept = []
     for index, placed in enumerate(entries):
@@ -134,7 +134,8 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 class _Around:
     """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], folder: FilePath) -> None:
+        self.folder = folder
         raw = data.get("algorithms")
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
@@ -151,7 +152,8 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they are unknown."""
-        return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
+        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
+        return {"node": nodes, "flow": flows, "algorithm": self.names, "folder": self.folder}
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:

@@ -17,6 +17,7 @@ from longfat.gates import Gate
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm, AlgorithmUsed
 from longfat.manifest.closed import Closed
+from longfat.manifest.files import StudyFile
 from longfat.manifest.names import Finding
 from longfat.runspec import RunSpec
 from longfat.units import Duration, Size
@@ -38,6 +39,11 @@ class Entry(Closed):
     def draws(self) -> bool:
         """Whether anything of it is drawn from a run's seed."""
         return False
+
+    @property
+    def own_files(self) -> tuple[StudyFile, ...]:
+        """Files of the study that a run needs beside its RunSpec, which has their digests."""
+        return ()
 
     def each(self, sides: Sides) -> Iterator[Self]:
         """Each single traffic that the entry stands for."""

@@ -24,7 +24,9 @@ from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
 from longfat.verbs.evidence import epoch_for, write_page
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.places import repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study, job_count
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 
@@ -48,7 +50,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
     while (value := next_value(wanted.claims, tried, one)) is not None:
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         if left is not None and left <= 0:
-            _say(console, f"the budget is spent; next would be {unknown} = {value}")
+            say(console, f"the budget is spent; next would be {unknown} = {value}")
             break
         here = folder.assuming({unknown: value})
         chooser, complete = _decided(
@@ -67,17 +69,17 @@ def known(name: str, console: Console) -> bool:
     folder = find_study(name)
     for one in conditions(folder, read_epochs(repository_root() / FOLDER)):
         unknown = one.unknown
-        _say(
+        say(
             console,
             f"{one.name}: {unknown.what}; {unknown.default} is assumed, {unknown.plausible} are plausible: "
             f"{unknown.source}",
         )
         for claim, found in one.claims.items():
-            _say(console, f"  {claim}: {', '.join(map(str, found))}")
+            say(console, f"  {claim}: {', '.join(map(str, found))}")
         if len(one.tried) < 2:
-            _say(console, "  no evidence of another value")
+            say(console, "  no evidence of another value")
         elif not one.claims:
-            _say(console, "  no claim that was measured at every value depends on it")
+            say(console, "  no claim that was measured at every value depends on it")
     return True
 
 
@@ -104,7 +106,7 @@ def _decided(
 def _show(unknown: str, value: Scalar, chooser: Chooser, claims: Sequence[str], console: Console) -> At:
     at = At(value, {name: chooser.verdicts[name].verdict for name in claims})
     for name in claims:
-        _say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
+        say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
     return at
 
 
@@ -112,11 +114,11 @@ def _conclude(unknown: str, one: Unknown, claims: Sequence[str], tried: Sequence
     for claim in claims:
         found = regions(claim, tried, one)
         if all(region.outcome != HOLDS for region in found):
-            _say(console, f"{claim} holds at no value of {unknown} that was tried")
+            say(console, f"{claim} holds at no value of {unknown} that was tried")
         else:
-            _say(console, f"{claim} {', '.join(map(str, found))}")
+            say(console, f"{claim} {', '.join(map(str, found))}")
     values = where_all_hold(claims, tried, one)
-    _say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
+    say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
 
 
 def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
@@ -134,7 +136,3 @@ def _measured(verdict: Verdict) -> str:
         if item.mean is not None
     ]
     return "; ".join(parts) or str(verdict.reason)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
