@@ -16,9 +16,9 @@ sys.path.append(str(Path(__file__).parents[1] / "unit"))
 from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.report.front import write_front
-from longfat.report.opened import draw_all
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder, studies_in
 

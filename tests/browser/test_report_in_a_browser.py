@@ -33,7 +33,9 @@ def test_the_report_is_small_and_opens_in_two_seconds(page: Page, results: Path)
 def test_question_1_what_was_reproduced(report: Page) -> None:
     report.get_by_role("link", name="Findings", exact=True).click()
     expect(report.locator(".answer")).to_contain_text("whether a larger window gives more")
-    expect(report.locator(".answer")).to_contain_text("Of 3 claims that only runs can decide, 2 are reproduced and 1 is")
+    expect(report.locator(".answer")).to_contain_text(
+        "Of 3 claims that only runs can decide, 2 are reproduced and 1 is"
+    )
     report.locator(".legend").get_by_role("link", name="reproduced").first.click()
     visible = [one for one in report.locator(".claim").all() if one.is_visible()]
     assert [one.get_attribute("id") for one in visible] == ["claim-window-limits", "claim-halves", "claim-product"]
@@ -58,11 +60,14 @@ def test_question_4_what_was_set_in_a_run_what_was_achieved_and_how_to_repeat_it
     report.locator("#fig-2").get_by_role("link", name="Runs of one-drop").click()
     run = report.locator("#explorer .chosen details").first
     run.locator("summary").click()
+    expect(run).to_contain_text(re.compile(r"\./just again [0-9a-f]{12};"))
     expect(run).to_contain_text("./just reproduce small --only one-drop --profile paper --stack modern")
     expect(run).to_contain_text("one packet dropped at 1.5 s")
     expect(run).to_contain_text("Achieved, as read back from the kernel")
     folder = run.get_by_role("link", name="raw/one-drop.r01").get_attribute("href")
-    assert folder is not None and Path(report.url.removeprefix("file://").split("#")[0]).parent.joinpath(folder).is_dir()
+    assert (
+        folder is not None and Path(report.url.removeprefix("file://").split("#")[0]).parent.joinpath(folder).is_dir()
+    )
 
 
 def test_question_5_what_is_to_be_trusted(report: Page) -> None:

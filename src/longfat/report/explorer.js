@@ -201,11 +201,11 @@
     const place = root.querySelector(".chosen");
     place.replaceChildren(...view.runs.map((number) => {
       const run = entry(number), spec = data.specs[number], folder = "raw/" + encodeURIComponent(spec.folder) + "/";
-      const command = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
+      const whole = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
       const lines = (numbers) => element("ul", {}, ...numbers.map((line) => element("li", {}, data.texts[line])));
       return element("details", { class: "run" },
         element("summary", {}, element("code", {}, spec.id), ` ${run.experiment} ${named(number)}, repetition ${run.repetition}: ${run.status}`),
-        element("p", {}, "Run it again: ", element("code", {}, command)),
+        element("p", {}, "Run it again: ", element("code", {}, `./just again ${spec.id}`), "; with the others of its experiment: ", element("code", {}, whole)),
         element("p", {}, "Raw: ", ...["", "spec.json", "sockets.csv", "queues.csv", "achieved.json"].map((file) => element("a", { href: folder + file }, file || folder)).flatMap((link) => [link, " "])),
         element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${value}`).join(", ") || "none"),
         ...(run.reason ? [element("p", { class: "invalid" }, run.reason)] : []),
