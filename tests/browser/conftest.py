@@ -74,12 +74,21 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page of 1400 pixels that may load nothing from a network, and on which no script may fail."""
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A page that may load nothing from a network, and the faults of its scripts."""
     faults: list[str] = []
-    with browser.new_context(viewport={"width": 1400, "height": 900}, offline=True) as context:
+    with browser.new_context(offline=True) as context:
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
-        yield page
+        yield page, faults
+
+
+@pytest.fixture
+def page(window: tuple[Page, list[str]]) -> Iterator[Page]:
+    """A page of 1400 pixels on which no script may fail."""
+    page, faults = window
+    page.set_viewport_size({"width": 1400, "height": 900})
+    yield page
     assert faults == []
+    page.goto("about:blank")
