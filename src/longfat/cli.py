@@ -192,13 +192,14 @@ def plan(
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs.plan import show_plan
 
-        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded))
+        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded, as_json=as_json))
 
 
 @app.command(rich_help_panel=STUDIES)
