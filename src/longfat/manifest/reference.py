@@ -125,6 +125,8 @@ Every setting is read back from the kernel, and a run whose queue has another on
 **Impairments.** `loss` and `jitter` belong to the path's delay, behind the bottleneck, and are drawn from the run's
 seed: repetitions differ, and each is the same on every machine. [Decision 9](decisions/009-queues-and-impairments.md)
 says where they are and how they are checked.
+
+**Traffic.** [Kinds of traffic](traffic.md) says what each section is and how it is measured.
 """
 
 _PARAMETERS = """\
