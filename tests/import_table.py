@@ -108,8 +108,19 @@ PARTS: dict[str, Part] = {
     "convert": _part(
         "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
+    "data": _part(
+        "a study's results opened for notebooks and programs: tidy frames, figures drawn when asked for",
+        "studies",
+        "figures",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan.lockfile",
+        "plan.model",
+    ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "data",
         "evidence",
         "studies",
         "figures",
@@ -118,6 +129,7 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+        "record.bundle",
         "traffic",
     ),
     "evidence": _part(

@@ -20,6 +20,7 @@ from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
 from longfat.runspec import (
     DeliberateDrop,
+    Egress,
     Impairment,
     Incast,
     Interface,
@@ -100,17 +101,18 @@ def without_drops(end: Interface) -> Interface:
 def asking_for(feature: str, spec: RunSpec) -> RunSpec:
     """The run with the feature in it."""
     link, flow, probes = spec.links[0], spec.flows[0], spec.probes
+    own = link.a.egress
+
+    def sending(egress: Egress) -> RunSpec:
+        changed = dataclasses.replace(link, a=dataclasses.replace(link.a, egress=egress))
+        return dataclasses.replace(spec, links=(changed, *spec.links[1:]))
 
     def queued(kind: str, **parameters: Scalar) -> RunSpec:
-        queue = Queue(kind, None, 100_000, parameters)
-        shaped = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, rate_bps=10**8, queue=queue))
-        return dataclasses.replace(spec, links=(dataclasses.replace(link, a=shaped), *spec.links[1:]))
+        return sending(dataclasses.replace(own, rate_bps=10**8, queue=Queue(kind, None, 100_000, parameters)))
 
     def sender(**changes: str) -> RunSpec:
         return dataclasses.replace(spec, nodes=(dataclasses.replace(spec.nodes[0], **changes), *spec.nodes[1:]))
 
-    dropping = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, drops=(DeliberateDrop(500_000),)))
-    lossy = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, impairment=Impairment(1000)))
     asked = {
         Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
         Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
@@ -130,8 +132,8 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
-        Feature.DROPS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=dropping), *spec.links[1:])),
-        Feature.IMPAIRMENTS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=lossy), *spec.links[1:])),
+        Feature.DROPS: sending(dataclasses.replace(own, drops=(DeliberateDrop(500_000),))),
+        Feature.IMPAIRMENTS: sending(Egress(delay_us=1000, impairment=Impairment(loss_ppm=1000))),
         Feature.RED: queued("red", **RED),
         Feature.QUEUES: queued("bfifo"),
         Feature.GENTLE: queued("red", **RED, gentle=True),

@@ -77,7 +77,9 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     assert names(found) == []
 
 
-@pytest.mark.parametrize("name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/")])
+@pytest.mark.parametrize(
+    "name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/", "analysis/")]
+)
 def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text

@@ -92,6 +92,13 @@ def begin(combination: Combination, canaries: Digests, date: str) -> Epoch:
     return Epoch(name, dict(canaries), {}).with_member(combination, date, "began")
 
 
+def continued(old: Epoch, new: Epoch) -> Epoch:
+    """The new epoch with the combinations of the old one as well: what is carried over was made with them."""
+    how = f"carried over from {old.name}"
+    taken = [Member(member.combination, member.date, how) for member in old.members.values()]
+    return Epoch(new.name, new.canaries, _members((*taken, *new.members.values())))
+
+
 def read_epochs(folder: Path) -> list[Epoch]:
     """All epochs, the oldest first; none where there is no folder. Raises StudyError with all problems."""
     problems: list[Problem] = []

@@ -25,7 +25,7 @@ from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets
 from longfat.guest.reports import write_json
 from longfat.guest.stage import Stage
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import LaboratoryError, restart_entropy
 from longfat.guest.timeline import Timeline
 from longfat.runspec import RunSpec
 
@@ -111,6 +111,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     drops.plan()
     probes = _start_probes(stage)
     timeline.repeat(CLOCK_US, stage.show_time)
+    restart_entropy(stage.spec.seed)
     timeline.play()
     probes.finish(timeline.origin_ns)
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before

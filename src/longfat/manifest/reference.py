@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from longfat.catalog.ccas import CCAS
+from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
@@ -211,6 +211,10 @@ def _catalogue() -> str:
         f"| `{cca.name}` | `{name}` | {parameter.range_text} | {parameter.default_text} | {parameter.meaning} |"
         for cca in CCAS.values()
         for name, parameter in cca.parameters.items()
+    ]
+    lines += [
+        f"| any | `{name}` | {parameter.range_text} | as the host's settings | {parameter.meaning} |"
+        for name, parameter in STACK_PARAMETERS.items()
     ]
     lines += ["", "## Web models", ""]
     lines += [f"- `{model.name}`: {model.summary}" for model in WEB_MODELS.values()]

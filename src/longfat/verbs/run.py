@@ -37,7 +37,8 @@ from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
+from longfat.verbs.places import repository_root
+from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def listen(results: Results, console: Console) -> Iterator[EventSink]:
         yield broadcast(log_to(results.events), display)
 
 
-def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summary:
+def run(name: str | StudyFolder, choices: Choices, machine: Machine, console: Console) -> Summary:
     """Execute what is missing of the study, or of a shard of it."""
     begun = time.monotonic()
     folder = find_study(name)
