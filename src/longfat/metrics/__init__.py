@@ -4,7 +4,7 @@
 Importing the package registers every metric of the project. Must not judge.
 """
 
-from longfat.metrics import bottleneck, cuts, goodput, outstanding, requests, steadiness, together, web, windows
+from longfat.metrics import bottleneck, cuts, goodput, harm, outstanding, requests, steadiness, together, web, windows
 from longfat.metrics.registry import METRICS, Metric
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "bottleneck",
     "cuts",
     "goodput",
+    "harm",
     "outstanding",
     "requests",
     "steadiness",
