@@ -69,6 +69,11 @@ analyse STUDY *OPTIONS:
 report STUDY *OPTIONS:
     @longfat report "$@"
 
+# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+[group('study')]
+evaluate *ALGORITHMS:
+    @longfat evaluate "$@"
+
 # Reproduce the one-minute study that shows the whole chain at work (--backend mininet: on this machine's kernel)
 [group('study')]
 smoke *OPTIONS:
