@@ -83,9 +83,7 @@ def _cubics(samples: Samples, below: bool) -> Iterator[tuple[Grown, float, float
 def cubic_factor(samples: Connection) -> Points:
     """C of each epoch that passes its plateau: the cubic polynomial of least squares through the window over time."""
     return [
-        Point(factor, {"window": epoch.met})
-        for below in (False, True)
-        for epoch, factor, _ in _cubics(samples, below)
+        Point(factor, {"window": epoch.met}) for below in (False, True) for epoch, factor, _ in _cubics(samples, below)
     ]
 
 

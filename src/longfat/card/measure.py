@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from longfat.card.card import Card, Cell, Judgement, Word
@@ -38,9 +39,7 @@ def measured(
         lock=lock,
         valid=sum(run.status == "ok" for run in runs),
         planned=len(runs),
-        cells={
-            row.row: {column: _cell(row, column, grounds) for column in document.columns} for row in document.rows
-        },
+        cells={row.row: {column: _cell(row, column, grounds) for column in document.columns} for row in document.rows},
         verdicts={row.row: _judged(by_claim[row.claim]) for row in document.rows if row.claim is not None},
     )
 
@@ -54,8 +53,12 @@ def _cell(row: Row, column: str, grounds: Grounds) -> Cell:
         low, high = found.interval() if found.n > 1 else (None, None)
     except (NoValue, ValueError) as error:
         return Cell(reason=str(error), runs=tuple(sorted(runs)))
-    ends = (None if end is None else significant(end) for end in (low, high))
-    return Cell(significant(found.value), *ends, n=found.n, runs=tuple(sorted(runs)))
+    return Cell(significant(found.value), _end(low), _end(high), found.n, tuple(sorted(runs)))
+
+
+def _end(value: float | None) -> float | None:
+    """An end of an interval; None where there is none or it is not finite."""
+    return significant(value) if value is not None and math.isfinite(value) else None
 
 
 def _judged(verdict: Verdict) -> Judgement:

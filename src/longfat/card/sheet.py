@@ -28,7 +28,7 @@ NO_VALUE = "\N{EN DASH}"
 NOTES = (
     "A verdict holds the candidate against Reno and CUBIC in the same runs, whichever does worse, within 5 %; a row "
     "without one has no threshold in the RFC.",
-    "A product is rate times round-trip time. An arrow says which values are better. Intervals and runs are in the page.",
+    "A product is rate times round-trip time. Arrows say which values are better. Intervals and runs are in the page.",
 )
 MARGIN, LINE, FONT = 0.35, 0.162, 6.2  # inches, inches, points
 SECTION, ASKS, SHOWS, UNIT, NUMBER, VERDICT = 0.58, 0.52, 3.7, 0.5, 0.5, 0.84  # widths in inches
@@ -65,8 +65,10 @@ def card_sheet(card: Card, document: CardDocument) -> Figure:
 def matrix_sheet(cards: Sequence[Card], document: CardDocument) -> Figure:
     """The candidates of all cards side by side."""
     columns = [
-        Column(card.algorithm, [(shown(card.cell(row.row, document.candidate), row), word_of(card, row))
-                                for row in document.rows])
+        Column(
+            card.algorithm,
+            [(shown(card.cell(row.row, document.candidate), row), word_of(card, row)) for row in document.rows],
+        )
         for card in cards
     ]
     subtitle = "Each column is the candidate of a card; colours are verdicts against Reno and CUBIC in the same runs"
@@ -115,10 +117,16 @@ def _sheet(
             page.text(MARGIN, 3 + index, note, colour=style.SOFT, most=width - 2 * MARGIN)
         top = 5.6
         left = MARGIN + before
-        for heading, at in (("section", MARGIN), ("asks", MARGIN + SECTION), ("what is shown", MARGIN + SECTION + ASKS)):
+        for heading, at in (
+            ("section", MARGIN),
+            ("asks", MARGIN + SECTION),
+            ("what is shown", MARGIN + SECTION + ASKS),
+        ):
             page.text(at, top, heading, colour=style.SOFT)
         for place, column in enumerate(columns):
-            page.text(left + NUMBER * (place + 1) - 0.05, top, column.heading, right=True, bold=True, most=NUMBER - 0.03)
+            page.text(
+                left + NUMBER * (place + 1) - 0.05, top, column.heading, right=True, bold=True, most=NUMBER - 0.03
+            )
         for index, row in enumerate(document.rows):
             line = top + 1 + index
             if index % 2 == 0:
@@ -186,7 +194,9 @@ class _Page:
         """Fill a part of a line."""
         place = (at / self.width, self._up(line) - LINE / 2 / self.height)
         size = (wide / self.width, LINE / self.height)
-        self.figure.add_artist(Rectangle(place, *size, transform=self.figure.transFigure, color=colour, lw=0, zorder=-1))
+        self.figure.add_artist(
+            Rectangle(place, *size, transform=self.figure.transFigure, color=colour, lw=0, zorder=-1)
+        )
 
     def pill(self, line: float, at: float, wide: float, word: Word) -> None:
         """Write a verdict."""

@@ -87,9 +87,10 @@ def table_of(cards: Sequence[Card], document: CardDocument) -> str:
     return (
         "# Algorithms against RFC 9743\n\n"
         "<!-- Generated: longfat evaluate --keep -->\n\n"
-        "The candidates of the cards in `cards/`, one in each column. A bold number is worse than those of Reno and\n"
-        "CUBIC in the same runs; `open` needs more repetitions. [docs/evaluate.md](../../docs/evaluate.md) says how to\n"
-        f"make and to read a card.\n\n{matrix_text(cards, document)}"
+        "The candidates of the cards in `cards/`, one in each column. A bold number is worse than those of\n"
+        "Reno and CUBIC in the same runs; `open` needs more repetitions.\n"
+        "[docs/evaluate.md](../../docs/evaluate.md) describes how to make and to read a card.\n\n"
+        f"{matrix_text(cards, document)}"
     )
 
 
