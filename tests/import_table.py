@@ -125,7 +125,6 @@ PARTS: dict[str, Part] = {
         "figures.style",
         "relations",
         "metrics",
-        "dataset",
         "manifest",
         "plan.model",
         "report.page",

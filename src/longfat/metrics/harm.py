@@ -43,7 +43,7 @@ def delay_harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SE
     return (after - before) / after
 
 
-@metric("s", "time until the newcomer has its share", bounds=(0, np.inf), source="RFC 5166, section 2.4")
+@metric("s", "time until the newcomer has its share", bounds=(0, np.inf), source="RFC 5166, section 2.3")
 def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_us: float = 1e6) -> float:
     """Seconds from the start of the last flow to the first interval in which it has this part of an equal share.
 
