@@ -409,7 +409,7 @@ def conformance(jobs: Jobs = None, results: Results = None) -> None:
 @app.command()
 def evaluate(
     algorithms: Annotated[
-        list[str] | None, typer.Argument(help="names of the kernel's algorithms; without one, draw the kept cards")
+        list[str] | None, typer.Argument(help="the kernel's algorithms by name, or C files; none: draw the kept cards")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="the nine algorithms whose cards the study keeps")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,

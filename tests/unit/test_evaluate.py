@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from longfat.card.card import Card, Cell, Judgement, read_card, read_cards, write_card
+from longfat.card.card import Card, Cell, Judgement, Word, read_card, read_cards, write_card
 from longfat.card.document import FILE, CardDocument, card_document
+from longfat.card.own import own_study
 from longfat.card.page import draw_card, draw_matrix, matrix_text
 from longfat.card.sheet import counted
 from longfat.catalog.ccas import CCAS
@@ -49,7 +50,7 @@ def made_up(algorithm: str, document: CardDocument) -> Card:
         for number, row in enumerate(document.rows, 1)
     }
     claimed = [row.row for row in document.rows if row.claim]
-    words = ("no worse", "worse", "open", "not measured")
+    words: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
     verdicts = {row: Judgement(words[index % 4], (f"{row}: as told",)) for index, row in enumerate(claimed)}
     return Card(algorithm, document.study, "quick", "k" * 32, "l" * 64, 10, 12, cells, verdicts)
 
@@ -161,3 +162,17 @@ def test_what_is_no_algorithm_is_refused_before_any_run(given: str, message: str
     assert error.value.hint
     ended = CliRunner().invoke(app, ["evaluate", given])
     assert ended.exit_code == 2
+
+
+def test_a_c_file_takes_the_candidates_place_in_a_copy_of_the_study(tmp_path: Path) -> None:
+    source = tmp_path / "tcp_mine.c"
+    source.write_text("/* an algorithm */")
+    own = own_study(StudyFolder(FOLDER), source, tmp_path / "own")
+    text = (own.path / "study.yaml").read_text(encoding="utf-8")
+    assert "  candidate: {source: tcp_mine.c}" in text
+    assert "unknowns" not in text
+    assert "${algorithm}" not in text
+    assert own.name == "bcp133"
+    assert {path.name for path in own.path.iterdir()} == {
+        *("study.yaml", "claims.yaml", "card.yaml", "metrics.py", "tcp_mine.c")
+    }

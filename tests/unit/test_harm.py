@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from longfat.metrics.data import NoValue, Samples, Span
 from longfat.metrics.harm import convergence, delay_harm, harm, least_share
 
 
-def flow(rates: list[float], rtts_ms: list[float], start_s: int = 0) -> Samples:
+def flow(rates: Sequence[float], rtts_ms: Sequence[float], start_s: int = 0) -> Samples:
     """A sample each second: bytes a second and round-trip time in each of them."""
     t_us = 1e6 * (start_s + np.arange(len(rates) + 1))
     acked = np.concatenate(([0.0], np.cumsum(rates)))

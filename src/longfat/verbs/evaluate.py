@@ -12,6 +12,7 @@ from rich.console import Console
 from longfat.card.card import Card, read_cards, write_card
 from longfat.card.document import CardDocument, card_document
 from longfat.card.measure import measured
+from longfat.card.own import is_file, name_of, own_study, require_source
 from longfat.card.page import draw_card, draw_matrix, matrix_text
 from longfat.card.sheet import counted
 from longfat.catalog.ccas import CCAS
@@ -31,54 +32,53 @@ from longfat.verbs.study import Choices, find_study
 STUDY = "bcp133"
 UNKNOWN = "algorithm"
 CARDS = "cards"
+OWN = "own"
 TABLE = "CARDS.md"
 SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
 """The algorithms whose cards belong to the study, in the order of the matrix."""
 
 
-def evaluate(names: Sequence[str], profile: str, machine: Machine, console: Console, keep: bool = False) -> bool:
-    """Evaluate each algorithm, and draw its card and the matrix; whether all runs are valid.
+def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Console, keep: bool = False) -> bool:
+    """Evaluate each algorithm, a name or a C file, and draw its card and the matrix; whether all runs are valid.
 
-    Without names only the cards that are kept with the study are drawn. All share one results folder, and so the runs
+    Without any, only the cards that are kept with the study are drawn. All share one results folder, and so the runs
     of the algorithms that each is compared with. With ``keep`` the cards are kept with the study.
     Raises StudyError for what is no algorithm, before any run.
     """
-    for name in names:
-        require_algorithm(name)
+    for one in given:
+        require_algorithm(one)
     folder = find_study(STUDY)
     document = card_document(folder)
-    drawn = results_path(folder, machine.results, machine.backend) / CARDS
+    home = results_path(folder, machine.results, machine.backend)
+    drawn = home / CARDS
     valid = True
-    for name in names:
-        card = _evaluated(folder.assuming({UNKNOWN: name}), name, document, profile, machine, console)
+    for one in given:
+        name, study = _candidate(folder, one, home / OWN)
+        card = _evaluated(study, name, document, profile, machine, home, console)
         valid = valid and card.valid == card.planned
         write_card(card, drawn / f"{name}.json")
         if keep:
             write_card(card, folder.path / CARDS / f"{name}.json")
-        console.print(f"{name}: {counted(card)}", highlight=False, markup=False, soft_wrap=True)
+        draw_card(card, document, drawn)
+        _say(console, f"{name}: {counted(card)}")
+        _say(console, f"card: {drawn / name}.html")
     cards = _cards(folder.path / CARDS, drawn)
-    for card in cards:
-        page = draw_card(card, document, drawn)
-        if card.algorithm in names or not names:
-            console.print(f"card: {page}", soft_wrap=True, markup=False, highlight=False)
+    if not given:
+        for card in cards:
+            _say(console, f"card: {draw_card(card, document, drawn)}")
     if cards:
-        matrix = draw_matrix(cards, document, drawn)
-        console.print(f"matrix: {matrix}", soft_wrap=True, markup=False, highlight=False)
+        _say(console, f"matrix: {draw_matrix(cards, document, drawn)}")
     if keep:
         write_table(folder, document)
     return valid
 
 
-def require_algorithm(name: str) -> None:
-    """Raise StudyError unless the kernel has an algorithm of this name."""
-    if name.endswith(".c") or "/" in name:
-        raise StudyError(
-            "an algorithm of one's own cannot be evaluated yet: its source is not compiled into the guest's kernel",
-            where=name,
-            hint=f"give the name of one that the kernel has: {', '.join(CCAS)}",
-        )
-    if name not in CCAS:
-        message, hint = unknown("algorithm", name, CCAS)
+def require_algorithm(given: str) -> None:
+    """Raise StudyError unless it is the name of an algorithm that the kernel has, or a C file that can be used."""
+    if is_file(given):
+        require_source(Path(given))
+    elif given not in CCAS:
+        message, hint = unknown("algorithm", given, CCAS)
         raise StudyError(message, hint=hint)
 
 
@@ -103,12 +103,26 @@ def write_table(folder: StudyFolder, document: CardDocument) -> None:
         raise RigError(f"cannot write the table: {error}", where=str(path)) from error
 
 
+def _candidate(folder: StudyFolder, given: str, own: Path) -> tuple[str, StudyFolder]:
+    """The name of what is evaluated, and the study with it as the candidate."""
+    if not is_file(given):
+        return given, folder.assuming({UNKNOWN: given})
+    study = own_study(folder, Path(given), own)
+    study.check()
+    return name_of(Path(given)), study
+
+
 def _evaluated(
-    folder: StudyFolder, name: str, document: CardDocument, profile: str, machine: Machine, console: Console
+    folder: StudyFolder,
+    name: str,
+    document: CardDocument,
+    profile: str,
+    machine: Machine,
+    home: Path,
+    console: Console,
 ) -> Card:
     """Run what is missing, judge and measure."""
-    given = results_path(folder, machine.results, machine.backend)
-    with open_results(given) as results, listen(results, console) as events:
+    with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), machine, results, events)
         tidy(results.path, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
@@ -124,3 +138,7 @@ def _cards(*folders: Path) -> list[Card]:
         found |= {card.algorithm: card for card in read_cards(folder, SHIPPED)}
     order = [*(name for name in SHIPPED if name in found), *sorted(set(found) - set(SHIPPED))]
     return [found[name] for name in order]
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
