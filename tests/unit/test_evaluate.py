@@ -87,8 +87,8 @@ def test_every_claim_has_its_row(folder: StudyFolder, document: CardDocument) ->
     ("right", "wrong", "message"),
     [
         ("claim: queue,", "claim: quene,", "unknown claim 'quene'"),
-        ("products=10, who=${who}", "products=10, who=reno", "does not say where the algorithm belongs"),
-        ('of: "waiting[depth, products=10', 'of: "wating[depth, products=10', "unknown metric 'wating'"),
+        ("bloat, who=${who}", "bloat, who=reno", "does not say where the algorithm belongs"),
+        ('of: "waiting[bloat', 'of: "wating[bloat', "unknown metric 'wating'"),
         ('section: "5.1.2"', "section: 5.1", "section"),
     ],
 )

@@ -16,10 +16,10 @@ from longfat.metrics.harm import convergence, delay_harm, harm, least_share
 
 def flow(rates: Sequence[float], rtts_ms: Sequence[float], start_s: int = 0) -> Samples:
     """A sample each second: bytes a second and round-trip time in each of them."""
-    t_us = 1e6 * (start_s + np.arange(len(rates) + 1))
+    t_us = 1e6 * (start_s + np.arange(len(rates) + 1, dtype=np.float64))
     acked = np.concatenate(([0.0], np.cumsum(rates)))
     still = np.zeros(len(t_us))
-    srtt = 1e3 * np.concatenate((rtts_ms[:1], rtts_ms))
+    srtt = 1e3 * np.array([rtts_ms[0], *rtts_ms], dtype=np.float64)
     return Samples(t_us, still, still, still, acked, srtt_us=srtt)
 
 
