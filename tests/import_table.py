@@ -141,6 +141,16 @@ PARTS: dict[str, Part] = {
         "record.bundle",
         "traffic",
     ),
+    "card": _part(
+        "report cards: their rows, their numbers from a dataset, their page, the matrix of several",
+        "studies",
+        "figures.style",
+        "relations",
+        "metrics",
+        "manifest",
+        "plan.model",
+        "report.page",
+    ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
         "studies",
