@@ -27,7 +27,13 @@ LEFT_OUT = ("dt-bindings", "drm", "media", "sound")
 """Headers of drivers that no guest has, a third of all."""
 
 MODEL = "tcp_cong"  # a file of TCP that every kernel has; others are compiled as it was
-_FLAGS = "\nlongfat-flags:\n\t@echo '$(CFLAGS_vmlinux)' >flags\n"
+# The first make starts another one, with the architecture's variables.
+_FLAGS = """
+ifeq ($(need-sub-make),)
+longfat-flags:
+	@echo '$(CFLAGS_vmlinux)' >flags
+endif
+"""
 _FOLDER = "net/ipv4"
 _MESSAGE = re.compile(rf"{_FOLDER}/(tcp_\w+\.c):(\d+):\d+: (?:fatal )?error: (.*)")
 _WARNING = re.compile(rf"{_FOLDER}/(tcp_\w+\.c:\d+:\d+: warning: .*)")

@@ -63,14 +63,20 @@ class Cca:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     draws: bool = False
 
+    @property
+    def allowed(self) -> Mapping[str, Parameter]:
+        """All parameters that a manifest may give, by name: its own, then those of the stack."""
+        return {**self.parameters, **STACK_PARAMETERS}
+
     def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
-        """The sysctls of all parameters, with defaults: no run depends on values that an earlier run has left.
+        """The sysctls of parameters, its own with defaults: no run depends on values that an earlier run has left.
 
         ``given`` holds values in the manifest's wording; they were checked against the ranges before.
         """
         return {
             parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
-            for name, parameter in self.parameters.items()
+            for name, parameter in self.allowed.items()
+            if name not in STACK_PARAMETERS or given.get(name, parameter.words[0]) != parameter.words[0]
         }
 
 
@@ -215,6 +221,15 @@ CCAS: Mapping[str, Cca] = {
         Cca("compound", "Tan, Song, Zhang, Sridharan, INFOCOM 2006", _COMPOUND),
     )
 }
+
+STACK_PARAMETERS: Mapping[str, Parameter] = {
+    "local_congestion": _choice(
+        "net.ipv4.tcp_local_congestion",
+        ("as_loss", "half", "ignored"),
+        "what the window does when the sender's own queue is full",
+    )
+}
+"""What an algorithm's patch may have changed of the stack beside it, by words of which the first changes nothing."""
 
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()

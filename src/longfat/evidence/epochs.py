@@ -16,7 +16,7 @@ from pathlib import Path
 from longfat.canary import Digests, Verdict
 from longfat.errors import Problem, RigError, StudyError
 from longfat.files import write_whole
-from longfat.runspec import canonical_json
+from longfat.plain import canonical_json
 
 FOLDER = Path("kernels") / "epochs"
 """Where the epochs are, under the repository's root."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from longfat.errors import Problem, RigError, StudyError
 from longfat.evidence.rows import Conflict, Row, read_line, united
 from longfat.files import write_whole
-from longfat.runspec import canonical_json
+from longfat.plain import canonical_json
 
 EVIDENCE = "evidence"
 FORMAT = 1

@@ -101,7 +101,7 @@ class Algorithm(Closed):
 
 def _parameter_fault(cca: Cca, name: str, value: Value) -> PydanticCustomError | None:
     """What is wrong with a parameter of a congestion control, or None."""
-    parameters = cca.parameters
+    parameters = cca.allowed
     if name not in parameters:
         return f.fault(*unknown(f"parameter of {cca.name}", name, parameters))
     parameter, given = parameters[name], shown(value) if isinstance(value, str) else plain(value)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given, and the C files and patches
-that are named there.
+Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -18,8 +18,10 @@ from longfat.catalog.kernels import KERNELS
 from longfat.errors import StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
+from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
 from longfat.manifest.formulas import Formula, FormulaError
+from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
@@ -164,7 +166,7 @@ class _Around:
 def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
     """What all models of a study may look at: its folder, and the names of kernels."""
     own = head.get("kernels")
-    return {"folder": FilePath(file).parent, "kernel": [*KERNELS, *(own if isinstance(own, dict) else ())]}
+    return {FOLDER: FilePath(file).parent, "kernel": [*KERNELS, *(own if isinstance(own, dict) else ())]}
 
 
 def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
@@ -199,10 +201,16 @@ def _nodes(topology: Any) -> list[str] | None:
     """The hosts of a topology given as plain data."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
+    if topology["kind"] == "graph":
+        named = [topology.get(key) for key in ("senders", "receivers")]
+        return [str(name) for names in named if isinstance(names, list) for name in names]
     senders, receivers = topology.get("senders", 1), topology.get("receivers", 1)
+    if topology["kind"] == "parking_lot":
+        receivers = topology.get("bottlenecks")
     if not all(isinstance(count, int) and 1 <= count <= 100 for count in (senders, receivers)):
         return None
-    clients, servers = end_hosts(topology["kind"], senders, receivers)
+    sides = lot_sides if topology["kind"] == "parking_lot" else partial(end_hosts, topology["kind"])
+    clients, servers = sides(senders, receivers)
     return [*clients, *servers]
 
 

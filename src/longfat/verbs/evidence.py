@@ -34,8 +34,10 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.studies import StudyFolder
 from longfat.verbs.canary import canaries, measured
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.study import every_study, find_study, repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import every_study, find_study
 
 
 def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
@@ -64,9 +66,9 @@ def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console
     write_rows(folder.path, folder.study.name, after)
     gained = _count(after) - _count(before)
     known = _count(new.rows) - gained
-    _say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
+    say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
     for line in new.left_out:
-        _say(console, f"  left out: {line}")
+        say(console, f"  left out: {line}")
     return gained
 
 
@@ -92,7 +94,7 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     if new_epoch or not epochs:
         epoch = begin(combination, digests, date)
-        _say(console, f"a new epoch: {epoch.name}")
+        say(console, f"a new epoch: {epoch.name}")
         if epochs:
             epoch = _carry_over(epochs[-1], epoch, backend, digests, console)
     else:
@@ -101,7 +103,7 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
         epoch = epochs[-1].with_member(combination, date, "canaries")
-        _say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
+        say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
 
@@ -120,7 +122,7 @@ def _carry_over(old: Epoch, new: Epoch, backend: Backend, digests: Digests, cons
         write_rows(folder.path, study, together(read_rows(folder.path, study, new.name), carried))
         write_rows(folder.path, study, stay)
         if rows:
-            _say(console, f"  {folder.name}: {_count(carried)} runs carried over, {_count(stay)} stay in {old.name}")
+            say(console, f"  {folder.name}: {_count(carried)} runs carried over, {_count(stay)} stay in {old.name}")
     return continued(old, new)
 
 
@@ -155,10 +157,6 @@ def merge(given: Sequence[Path], console: Console) -> bool:
     for folder, study, rows, gained in merged:
         if rows:
             files = len(write_rows(folder.path, study, rows))
-            _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+            say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
     return True
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
