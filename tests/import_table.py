@@ -197,7 +197,8 @@ PARTS: dict[str, Part] = {
         "whether the declared settings of a run were achieved, and the reasons where not", "network", "runspec"
     ),
     "network": _leaf("ports, addresses, routes and lengths of frames that follow from a RunSpec", "runspec"),
-    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "plain"),
+    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "links", "plain"),
+    "links": _leaf("the links of a RunSpec: what an interface does with what it sends", "plain"),
     "plain": _leaf("dataclasses as plain data for JSON, and back"),
     "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("the place of the cache folder", "errors"),
