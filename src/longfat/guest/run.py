@@ -26,7 +26,7 @@ from longfat.guest.probes import Probes, SeenSockets
 from longfat.guest.reports import write_json
 from longfat.guest.schedules import Schedules
 from longfat.guest.stage import Stage
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import LaboratoryError, restart_entropy
 from longfat.guest.timeline import Timeline
 from longfat.runspec import RunSpec
 
@@ -114,6 +114,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     schedules.plan()
     probes = _start_probes(stage)
     timeline.repeat(max(CLOCK_US, timeline.end_us // 10_000), stage.show_time)
+    restart_entropy(stage.spec.seed)
     timeline.play()
     followed = schedules.finish()
     probes.finish(timeline.origin_ns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from longfat.catalog.ccas import parameter_sysctls
+from longfat.catalog.ccas import STACK_PARAMETERS, parameter_sysctls
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
@@ -27,7 +27,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
-        *_parameter_conflicts(experiment, algorithms),
+        *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
@@ -36,9 +36,10 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
-    if not experiment.traffic:
-        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
+    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
+    if not any(experiment.entries(name) for name in sufficient):
+        *others, last = sufficient
         kinds = f"{', '.join(others)} or {last}"
         yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
     taken: dict[str, str] = {}
@@ -98,12 +99,24 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
     return given if isinstance(given, Algorithm) else algorithms.get(given)
 
 
-def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time."""
+def _parameter_conflicts(
+    experiment: Experiment, algorithms: Mapping[str, Algorithm], own: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
+
+    ``own`` are the hosts' own sysctls: a parameter of the stack is an algorithm's or theirs, not both.
+    """
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
-        sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
+        if not used:
+            continue
+        sysctls = parameter_sysctls(used.cca, used.parameters)
+        for parameter, stack in STACK_PARAMETERS.items():
+            if parameter in used.parameters and stack.sysctl in own:
+                message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
+                yield Finding((name, index, "algorithm"), message, "give one of the two")
+            sysctls.setdefault(stack.sysctl, own.get(stack.sysctl, "the stack's own"))
         for sysctl, value in sysctls.items():
             other, before = taken.setdefault((entry.sender, sysctl), (entry.name, value))
             if before != value:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given, and the traces that this names.
+Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Around:
     """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
     def __init__(self, data: Mapping[str, Any], folder: FilePath) -> None:
-        self._folder = folder
+        self.folder = folder
         raw = data.get("algorithms")
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
@@ -159,7 +159,7 @@ class _Around:
             "node": _nodes(raw.get("topology")),
             "flow": _flow_names(raw.get("flows")),
             "algorithm": self.names,
-            FOLDER: self._folder,
+            FOLDER: self.folder,
         }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from longfat.catalog.ccas import CCAS
+from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
@@ -177,6 +177,8 @@ both are, and how a run is held to them.
 
 **Networks.** Packets take the way with the fewest links. In a `graph` each link has what a `delay` topology has, with
 a queue at each end that is a router. Limits in products count with the longest round-trip time of the graph.
+
+**Traffic.** [Kinds of traffic](traffic.md) says what each section is and how it is measured.
 """
 
 _PARAMETERS = """\
@@ -266,6 +268,10 @@ def _catalogue() -> str:
         f"| `{cca.name}` | `{name}` | {parameter.range_text} | {parameter.default_text} | {parameter.meaning} |"
         for cca in CCAS.values()
         for name, parameter in cca.parameters.items()
+    ]
+    lines += [
+        f"| any | `{name}` | {parameter.range_text} | as the host's settings | {parameter.meaning} |"
+        for name, parameter in STACK_PARAMETERS.items()
     ]
     lines += ["", "## Web models", ""]
     lines += [f"- `{model.name}`: {model.summary}" for model in WEB_MODELS.values()]
