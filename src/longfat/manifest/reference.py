@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, changing, graphs, impairments, models, thinning, unknowns
+from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
@@ -201,6 +201,7 @@ experiments:
 _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("study.yaml", models.Document),
     ("paper", models.Paper),
+    ("kernels.NAME", kernels.Kernel),
     ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
     ("unknowns.NAME", unknowns.Unknown),

@@ -123,6 +123,8 @@ def run_study(
     traits = traits_of(machine.backend)
     if Feature.KERNELS in traits.can:
         settings["kernels"] = kernels
+        if added := folder.study.own_kernels():
+            settings["own"] = added
     own_files.keep(files_of(folder), cache_folder())
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
