@@ -170,6 +170,7 @@ class FakeBackend:
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
                     **simulated.drawn(spec, port),
+                    **simulated.followed(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}

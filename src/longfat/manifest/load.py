@@ -7,6 +7,7 @@ Owns the order of the checks. It must not look at anything but the one file it i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -16,8 +17,10 @@ from pydantic import BaseModel, ValidationError
 from longfat.errors import StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
+from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
 from longfat.manifest.formulas import Formula, FormulaError
+from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
@@ -151,9 +154,13 @@ class _Around:
         self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The names that the fields of an experiment may refer to; None where they are unknown."""
-        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
-        return {"node": nodes, "flow": flows, "algorithm": self.names, "folder": self.folder}
+        """The names that the fields of an experiment may refer to, None where they are unknown; the study's folder."""
+        return {
+            "node": _nodes(raw.get("topology")),
+            "flow": _flow_names(raw.get("flows")),
+            "algorithm": self.names,
+            FOLDER: self.folder,
+        }
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:
@@ -181,10 +188,16 @@ def _nodes(topology: Any) -> list[str] | None:
     """The hosts of a topology given as plain data."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
+    if topology["kind"] == "graph":
+        named = [topology.get(key) for key in ("senders", "receivers")]
+        return [str(name) for names in named if isinstance(names, list) for name in names]
     senders, receivers = topology.get("senders", 1), topology.get("receivers", 1)
+    if topology["kind"] == "parking_lot":
+        receivers = topology.get("bottlenecks")
     if not all(isinstance(count, int) and 1 <= count <= 100 for count in (senders, receivers)):
         return None
-    clients, servers = end_hosts(topology["kind"], senders, receivers)
+    sides = lot_sides if topology["kind"] == "parking_lot" else partial(end_hosts, topology["kind"])
+    clients, servers = sides(senders, receivers)
     return [*clients, *servers]
 
 

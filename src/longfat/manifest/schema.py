@@ -27,11 +27,12 @@ _REFERENCE = {
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
 _SWEPT = (
-    *("Direct", "Delay", "Dumbbell", "Bursts", "Hosts", "Algorithm", "Probes", "Drop"),
+    *("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph", "GraphLink", "Policer", "Change", "Bursts"),
+    *("Hosts", "Algorithm", "Probes", "Drop"),
     *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )
-_TOPOLOGIES = ("Direct", "Delay", "Dumbbell")
+_TOPOLOGIES = ("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph")
 _QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
