@@ -82,6 +82,11 @@ reference STUDY *OPTIONS:
 compare A B *OPTIONS:
     @longfat compare "$@"
 
+# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+[group('study')]
+evaluate *ALGORITHMS:
+    @longfat evaluate "$@"
+
 # Reproduce the study that shows the whole chain at work, in a minute or two (--backend mininet: on this machine's kernel)
 [group('study')]
 smoke *OPTIONS:
@@ -131,6 +136,12 @@ completion SHELL:
 [group('program')]
 longfat *ARGUMENTS:
     @longfat "$@"
+
+# Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
+[group('study')]
+notebook *OPTIONS:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
+        jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
 # Run the tests: unit tests, contract tests, and tests that boot guests
 [group('check')]
@@ -239,6 +250,9 @@ lock:
     uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file infra/ansible/requirements.lock
+    uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
+        --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file analysis/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

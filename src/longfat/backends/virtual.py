@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from longfat.backends import landlock
+from longfat.backends import landlock, own_files
 from longfat.backends.collect import collect, read_text
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
@@ -47,7 +47,7 @@ TRAITS = {
     "virtual": Traits("#0072b2", can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
-GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
+GUEST_MODULES = ("__init__.py", "plain.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for this long while its virtual clock stands still has hung
@@ -59,6 +59,10 @@ NO_MEMORY = "Out of memory: "  # prefix of the kernel's message about each progr
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
+
+
+class StoppedClock(RigError):
+    """The virtual clock of a guest stands still."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class VirtualBackend:
             *refused_features(self.name, spec),
             *_refused_queues(spec, kernel.queues),
             *self._refused_sysctls(spec, kernel),
+            *own_files.absent(spec, self.jail),
         )
 
     def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
@@ -141,7 +146,11 @@ class VirtualBackend:
         with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
-            self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self.kernel_of(spec))
+            own_files.lay_out(spec, self.jail, task)
+            try:
+                self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self.kernel_of(spec))
+            except StoppedClock as stopped:
+                raise own_files.explained(stopped, spec) from stopped
             if not (task / "raw" / "outcome.json").is_file():
                 error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
                 raise _with_memory(error, spec.memory_bytes, task / "console.log")
@@ -280,7 +289,7 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
         if mark != last_mark:
             last_mark, last_cpu, last_wall = mark, cpu, wall
         elif cpu - last_cpu > STILL_CPU_S or wall - last_wall > STILL_WALL_S:
-            raise RigError(
+            raise StoppedClock(
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
                 f"\n{tail(console)}"
             )

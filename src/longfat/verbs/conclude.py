@@ -17,9 +17,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longfat.backends.registry import traits_of
+from longfat.data.opened import draw_all
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.errors import StudyError
 from longfat.events import EventSink
+from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.execute.results import Results, open_results
@@ -31,7 +33,6 @@ from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
 from longfat.report.notebook import run_notebook
-from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
@@ -75,7 +76,7 @@ def dataset(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        return _dataset(results.path, events)
+        return tidy(results.path, events)
 
 
 def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
@@ -97,7 +98,7 @@ def report(name: str, given: Path | None, console: Console, show: Show = EVERYTH
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
+        path = _write_report(results, folder)
     _print_pages(path, console, folder, opened=show.opened)
     return True
 
@@ -151,10 +152,10 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = _dataset(results.path, events)
+        valid = tidy(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
+        path = _write_report(results, folder)
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
@@ -178,6 +179,13 @@ def reproduce_sample(name: str | StudyFolder, sample: str, seed: int, jobs: int 
     folder = find_study(name)
     _print_evidence(folder, console)
     return verify(name, sample, seed, jobs, console)
+
+
+def _write_report(results: Results, folder: StudyFolder) -> Path:
+    """The report, with what the committed evidence says."""
+    epochs = read_epochs(repository_root() / FOLDER)
+    evidence = evidence_of(folder, epochs, stack=read_lock(results.lock).stack)
+    return write_report(results.path, folder, evidence, tuple(conditions(folder, epochs)))
 
 
 def _evidence(folder: StudyFolder, stack: str | None = None) -> Evidenced | None:
@@ -284,7 +292,8 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def _dataset(results: Path, events: EventSink) -> bool:
+def tidy(results: Path, events: EventSink) -> bool:
+    """Build the dataset with the gates applied; whether every run is valid."""
     stage(events, "building the dataset")
     counts: DatasetSummary = build_dataset(results)
     stage(
