@@ -79,6 +79,11 @@ smoke *OPTIONS:
 reports:
     @longfat reports
 
+# Pack a study's results as one RO-Crate for an archive, with an artifact appendix (--results --output; docs/citing.md)
+[group('study')]
+package STUDY *OPTIONS:
+    @longfat package "$@"
+
 # Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
 [group('study')]
 notebook *OPTIONS:
@@ -106,6 +111,17 @@ lint:
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
+[group('check')]
+package-check FILE:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
+        python tests/validate_crate.py "$@"
+
+# Build the documentation as a site, and end at a broken link; needs no network
+[group('build')]
+docs FOLDER="results/documentation":
+    @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
 
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
@@ -194,6 +210,9 @@ lock:
     uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
         --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file analysis/requirements.lock
+    uv pip compile tests/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file tests/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -264,6 +264,19 @@ def report(study: Study, results: Results = None) -> None:
 
 
 @app.command()
+def package(
+    study: Study,
+    results: Results = None,
+    output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+) -> None:
+    """Pack a study's results as one RO-Crate for an archive, with an artifact appendix (docs/citing.md)."""
+    with outcome() as console:
+        from longfat.verbs.package import package
+
+        finish(package(study, results, output, console))
+
+
+@app.command()
 def reports() -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
     with outcome() as console:

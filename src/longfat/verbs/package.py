@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``package``: a study's results as one file for an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from longfat.crate.pack import pack
+from longfat.execute.results import open_results
+from longfat.plan.lockfile import require_study
+from longfat.verbs.run import results_path
+from longfat.verbs.study import find_study, repository_root
+
+
+def package(name: str, given: Path | None, output: Path | None, console: Console) -> bool:
+    """Write the package, and say where it is and how large."""
+    folder = find_study(name)
+    with open_results(results_path(folder, given)) as results:
+        require_study(results.lock, folder.header.study)
+        target = output or results.path / f"{folder.name}.crate.zip"
+        pack(results.path, folder, repository_root(), target)
+    size = f"{target.stat().st_size / 1e6:.1f} MB"
+    console.print(f"package: {target} ({size}); upload it to an archive", soft_wrap=True, markup=False, highlight=False)
+    return True
