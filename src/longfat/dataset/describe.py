@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from longfat.dataset.columns import FACTOR_PREFIX, SCHEMAS
+from longfat.traffic import TABLES as OF_TRAFFIC
 
 TABLES: Mapping[str, str] = {
     "runs": "One row for each entry of the lock, whatever became of it, with its factors.",
@@ -24,11 +25,7 @@ TABLES: Mapping[str, str] = {
     "throughput": "Rate by the packet capture (tcptrace): averages of 500 data packets, for captured flows.",
     "counters": "The kernel's counters that metrics read, as differences over the run.",
     "achieved": "One row for each interface: its settings as read back from the kernel.",
-    "web": "One row for each group of web users.",
-    "requests": "One row for each group of users that request data over one connection each time.",
-    "responses": "One row for each complete response to such a request.",
-    "datagrams": "Samples of what has reached the receiver of each UDP stream.",
-    "pings": "One row for each answered ping.",
+    **{table.name: table.what for table in OF_TRAFFIC},
 }
 
 SENTINELS: Mapping[str, int] = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_us": 0xFFFFFFFF, "srtt_us": 0}
@@ -130,29 +127,11 @@ _MEANINGS = {
     "bytes_per_s": "rate of the sent data",
     "counter": "name of the counter, as in /proc/net/snmp and /proc/net/netstat",
     "value": "difference over the run",
-    "web": "name of the web traffic in the study",
-    "requests": "name of the requests in the study",
-    "model": "model of the users",
-    "users": "number of users",
-    "replies": "complete replies",
-    "responses": "complete responses",
-    "errors": "failed requests",
-    "unfinished": "requests without a complete answer at the end",
-    "mean_reply_us": "mean time from a request to its reply's last byte",
-    "mean_response_us": "mean time from the start of a connection to the response's last byte",
-    "user": "number of the user",
-    "response_bytes": "size of the response",
-    "response_us": "time from the start of the connection to the response's last byte",
-    "udp": "name of the UDP stream in the study",
-    "received_packets": "packets received so far",
-    "received_bytes": "bytes received so far, IPv4 headers included",
-    "rtt_us": "round-trip time",
 }
 _OF_TABLE = {
     ("queues", "rate_bps"): "rate of the interface by the study",
-    ("responses", "t_us"): "time of the request",
-    ("pings", "t_us"): "time of the request",
     ("throughput", "t_us"): "time of the last of the packets averaged",
+    **{(table.name, column): text for table in OF_TRAFFIC for column, text in table.meanings.items()},
 }
 
 

@@ -28,6 +28,7 @@ from longfat.files import write_whole
 from longfat.seals import check_seal, seal, seal_of
 
 FOLDER = "figures"
+_TELLTALES = {"svg": ("Date",), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
 COLOURS = 64
 
 
@@ -74,7 +75,7 @@ def _reason(sources: Sources, spec: Spec) -> str:
 
 
 def save(drawing: Drawing, folder: Path) -> None:
-    """Write ``<artifact>.png``, ``.svg`` and ``.csv``; equal drawings give equal bytes.
+    """Write ``<artifact>.png``, ``.svg``, ``.pdf`` and ``.csv``; equal drawings give equal bytes.
 
     Raises RigError when the folder cannot be written.
     """
@@ -84,6 +85,7 @@ def save(drawing: Drawing, folder: Path) -> None:
     files = {
         "png": _image(drawing.figure, "png"),
         "svg": _image(drawing.figure, "svg"),
+        "pdf": _image(drawing.figure, "pdf"),
         "csv": text.getvalue().encode(),
     }
     try:
@@ -121,7 +123,7 @@ def drawn(results: Path) -> list[str]:
 
 def _image(figure: Figure, kind: str) -> bytes:
     """The figure's bytes, without date and version of the program."""
-    nothing: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    nothing: dict[str, Any] = dict.fromkeys(_TELLTALES[kind])
     stream = io.BytesIO()
     with matplotlib.rc_context(style.SETTINGS):
         figure.savefig(stream, format=kind, metadata=nothing)

@@ -23,6 +23,7 @@ from longfat.manifest.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
+TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
 _TABLE = 92  # characters across a table in its usual size; a wider one is set smaller
@@ -79,7 +80,8 @@ def tick(value: Any, unit: str | None = None) -> str:
 
 def title(figure: Figure, text: str) -> None:
     """The figure's title, at its left edge; a long one is wrapped."""
-    figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=style.SETTINGS["axes.titlesize"])
+    size = style.SETTINGS["axes.titlesize"]
+    figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=size).set_gid(TITLE)
 
 
 def empty(figure: Figure, why: str) -> None:

@@ -60,6 +60,10 @@ SETTINGS: Any = {
     "legend.fontsize": 8,
     # Ids in an SVG are random unless they are salted; equal figures shall be equal bytes.
     "svg.hashsalt": "longfat",
+    # Letters stay letters: they can be found, copied and read aloud.
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.sans-serif": ["DejaVu Sans"],
 }
 
 

@@ -10,8 +10,10 @@ from rich.console import Console
 from longfat.crate.pack import pack
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import require_study
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.study import find_study, repository_root
+from longfat.verbs.say import say_place
+from longfat.verbs.study import find_study
 
 
 def package(name: str, given: Path | None, output: Path | None, console: Console) -> bool:
@@ -21,6 +23,5 @@ def package(name: str, given: Path | None, output: Path | None, console: Console
         require_study(results.lock, folder.header.study)
         target = output or results.path / f"{folder.name}.crate.zip"
         pack(results.path, folder, repository_root(), target)
-    size = f"{target.stat().st_size / 1e6:.1f} MB"
-    console.print(f"package: {target} ({size}); upload it to an archive", soft_wrap=True, markup=False, highlight=False)
+    say_place(console, f"package of {target.stat().st_size / 1e6:.1f} MB", target)
     return True
