@@ -151,6 +151,15 @@ PARTS: dict[str, Part] = {
         "plan.model",
         "report.page",
     ),
+    "crate": _part(
+        "a study's results as a package for an archive: its files, their description, the artifact appendix",
+        "studies",
+        "figures.drawing",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan",
+    ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
         "studies",

@@ -294,6 +294,20 @@ def report(study: Study, results: Results = None, opened: Opened = False) -> Non
 
 
 @app.command(rich_help_panel=STUDIES)
+def package(
+    study: Study,
+    results: Results = None,
+    output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+) -> None:
+    """Pack a study's results as one RO-Crate for an archive, with an artifact appendix."""
+    with outcome() as console:
+        require_lock(study, results)
+        from longfat.verbs.package import package
+
+        finish(package(study, results, output, console))
+
+
+@app.command(rich_help_panel=STUDIES)
 def reports(opened: Opened = False) -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
     with outcome() as console:
