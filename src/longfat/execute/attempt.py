@@ -15,6 +15,7 @@ from pathlib import Path
 from longfat.backends.protocol import Backend
 from longfat.errors import RecordError, RigError, SettledError
 from longfat.execute.results import no_room
+from longfat.execute.shards import node_name
 from longfat.gates import Evidence, cpu_sufficed
 from longfat.record.bundle import Bundle, RunFacts, RunStatus
 from longfat.record.verify import read_record
@@ -68,7 +69,7 @@ def attempt_run(backend: Backend, attempt: Attempt, raw: Path) -> Outcome:
         if settled:
             status: RunStatus = "ok" if reason is None else "failed"
             run_id = attempt.spec.run_id
-            facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc)
+            facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc, node_name())
             reason = _commit(bundle, facts)
     return Outcome(reason, seconds, settled)
 
@@ -77,7 +78,7 @@ def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
     """The outcome of an attempt whose worker process died; records it if it was the last."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     reason: str | None = "the worker process died (killed, or out of memory)"
-    facts = RunFacts(attempt.spec.run_id, "failed", reason, attempt.number, backend_name, 0.0, now)
+    facts = RunFacts(attempt.spec.run_id, "failed", reason, attempt.number, backend_name, 0.0, now, node_name())
     if attempt.last:
         with Bundle(raw, attempt.name, attempt.spec) as bundle:
             reason = _commit(bundle, facts)

@@ -30,7 +30,7 @@ RunStatus = Literal["ok", "failed"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The content of ``run.json``; the only facts with wall-clock time in them."""
+    """The content of ``run.json``; the only facts with wall-clock time in them, and the name of the ``node``."""
 
     run_id: str
     status: RunStatus
@@ -39,6 +39,7 @@ class RunFacts:
     backend: str
     wall_seconds: float
     started_utc: str
+    node: str = ""
 
 
 def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
