@@ -27,13 +27,13 @@ from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_evidence import evidence
 from longfat.cli_options import (
     RUNS_NOT_VALID,
-    UNFINISHED,
     BackendName,
     Budget,
     Jobs,
     LabEnvironment,
     LabName,
     OfLab,
+    On,
     Only,
     Profile,
     Results,
@@ -43,6 +43,7 @@ from longfat.cli_options import (
     ShardOption,
     Stack,
     Study,
+    Tasks,
     Until,
     UsedLab,
     Yes,
@@ -50,6 +51,7 @@ from longfat.cli_options import (
     ids,
     outcome,
     say,
+    settle,
     verified,
 )
 
@@ -85,6 +87,8 @@ def reproduce(
     sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     budget: Budget = None,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome() as console:
@@ -97,7 +101,7 @@ def reproduce(
             verified(conclude.reproduce_sample(study, sample, sample_seed, jobs, console))
             return
         choices = Choices(profile, ids(only), stack, seed)
-        machine = Machine(backend, jobs, results, scheduler, lab)
+        machine = Machine(backend, jobs, results, scheduler, lab, on=on, tasks=tasks)
         finish(conclude.reproduce(study, choices, machine, console, seconds_of(budget)))
 
 
@@ -204,22 +208,42 @@ def run(
     lab: UsedLab = None,
     shard: ShardOption = None,
     until: Until = None,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
         from longfat.execute.deadline import seconds_until
         from longfat.execute.shards import read_shard
-        from longfat.verbs.run import Machine, run, unfinished
+        from longfat.verbs.run import Machine, run
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, ids(only), stack, seed)
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        summary = run(study, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
-        if message := unfinished(summary):
-            sys.stderr.write(f"{message}\n")
-            raise typer.Exit(UNFINISHED)
-        finish(summary.failed == 0)
+        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks)
+        settle(run(study, choices, machine, console))
+
+
+@app.command(hidden=True)
+def task(
+    results: Annotated[Path, typer.Argument(help="results folder with the lock")],
+    shard: ShardOption = "auto",
+    jobs: Jobs = None,
+    until: Until = None,
+    kernels: Annotated[str, typer.Option(help="names of the kernels that runs pin")] = "",
+    again: Annotated[str, typer.Option(help="ids of runs to execute once more")] = "",
+    into: Annotated[str, typer.Option(help="folder in the results for these")] = "twice",
+) -> None:
+    """Execute a part of the runs in a lock: what `--on` has a cluster's tasks do."""
+    with outcome() as console:
+        from longfat.execute.deadline import seconds_until
+        from longfat.execute.shards import read_shard
+        from longfat.verbs.task import Task, task
+
+        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
+        part = read_shard(shard or "auto", os.environ)
+        settle(task(results, Task(part, jobs, until_s, ids(kernels), ids(again), into), console))
 
 
 @app.command()

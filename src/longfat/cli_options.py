@@ -23,6 +23,8 @@ from longfat.errors import LongfatError, RigError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longfat.execute.study import Summary
+
 RUNS_NOT_VALID = 4
 UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt is to succeed
 INTERRUPTED = 130
@@ -52,6 +54,8 @@ ShardOption = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
 ]
+On = Annotated[str | None, typer.Option("--on", help="cluster that executes the runs: slurm (docs/cluster.md)")]
+Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
@@ -103,6 +107,14 @@ def finish(valid: bool) -> None:
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
         raise typer.Exit(RUNS_NOT_VALID)
+
+
+def settle(summary: Summary) -> None:
+    """End with the status of an execution: runs that are left for want of time, or failed."""
+    if summary.left:
+        sys.stderr.write(f"the time is up; {summary.left} runs are left, and the same command continues\n")
+        raise typer.Exit(UNFINISHED)
+    finish(summary.failed == 0)
 
 
 def verified(same: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rest of the package knows of a cluster: it takes a number of equal tasks, says what became of them, ends them.
+"""What the rest of the package knows of a cluster: it takes equal tasks, says what becomes of them, ends them.
 
 Must not know runs. A task finds its number in its environment (``execute.shards``).
 """
@@ -33,7 +33,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Standing:
-    """How many tasks wait, for which ``reason`` in the cluster's words, and how many run; neither when all have ended."""
+    """How many tasks wait, for which ``reason`` in the cluster's words, and how many run."""
 
     waiting: int
     running: int
@@ -60,6 +60,9 @@ class Cluster(Protocol):
 
     def cancel(self, name: str) -> None:
         """End the tasks of this name. Raises RigError without an answer."""
+
+    def nodes(self) -> frozenset[str]:
+        """The names of its nodes, as far as this user may know them; none where it does not tell."""
 
     def parts(self, name: str) -> Sequence[Path]:
         """Results folders with records that the tasks have not put into the shared one, brought here."""

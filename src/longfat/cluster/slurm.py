@@ -68,6 +68,10 @@ class Slurm:
         """End all of them, those that run too."""
         _call("scancel", "--user", str(os.geteuid()), "--name", name)
 
+    def nodes(self) -> frozenset[str]:
+        """Those that answer the controller."""
+        return frozenset(_call("sinfo", "--noheader", "--Node", "--responding", "--format=%N").split())
+
     def parts(self, name: str) -> Sequence[Path]:
         """None: the tasks share the results folder."""
         return ()
@@ -88,9 +92,13 @@ def script_of(work: Work) -> str:
         **({"exclude": ",".join(sorted(work.exclude))} if work.exclude else {}),
     }
     # Of a node's own setting and the one here, the node's counts.
-    exports = [f': "${{{name}={shlex.quote(os.environ[name])}}}"; export {name}' for name in PASSED_ON if name in os.environ]
+    exports = [
+        f': "${{{name}={shlex.quote(os.environ[name])}}}"; export {name}' for name in PASSED_ON if name in os.environ
+    ]
     return _SCRIPT.format(
-        options="\n".join(f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()),
+        options="\n".join(
+            f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()
+        ),
         exports="\n".join(exports),
         root=shlex.quote(os.getcwd()),
         command=shlex.join(work.command),

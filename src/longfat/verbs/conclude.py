@@ -33,6 +33,7 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.on import run_on
 from longfat.verbs.run import Machine, listen, results_path, run_study, stage
 from longfat.verbs.study import Choices, every_study, find_study, repository_root
 from longfat.verbs.verdicts import print_evidence
@@ -98,6 +99,9 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console, b
     given = results_path(folder, machine.results, machine.backend)
 
     def runs_of_profile() -> None:
+        if machine.on:
+            run_on(folder, choices, machine, given, console)
+            return
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.backends.protocol import Feature
+from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.kernels import DEFAULT_KERNEL
@@ -42,7 +42,8 @@ from longfat.verbs.study import Choices, find_study, job_count, repository_root,
 class Machine:
     """What the command line says of the machine: none of it can change a run's identity but ``backend``.
 
-    ``until_s`` is the wall time that it gives, of the command as a whole.
+    ``until_s`` is the wall time that it gives, of the command as a whole. ``on`` names a cluster that executes the runs
+    in so many ``tasks``, each with ``jobs`` CPUs.
     """
 
     backend: str = DEFAULT_BACKEND
@@ -52,6 +53,8 @@ class Machine:
     lab: str | None = None
     shard: Shard | None = None
     until_s: float | None = None
+    on: str | None = None
+    tasks: int | None = None
 
     def settings(self) -> dict[str, Any]:
         """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
@@ -88,17 +91,16 @@ def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summ
         raise StudyError(
             "a shard runs on the machine that it is started on", where="--shard", hint="leave out --scheduler"
         )
+    if machine.on:
+        from longfat.verbs.on import run_on  # which has the parts of this module
+
+        return run_on(folder, choices, machine, results_path(folder, machine.results, machine.backend), console)
     sharer = str(machine.shard) if machine.shard else None
     with (
         open_results(results_path(folder, machine.results, machine.backend), sharer) as results,
         listen(results, console) as events,
     ):
         return run_study(folder, choices, machine, results, events, begun)
-
-
-def unfinished(summary: Summary) -> str | None:
-    """What is left to do for the next start, or None."""
-    return f"the time is up; {summary.left} runs are left, and the same command continues" if summary.left else None
 
 
 def run_study(
@@ -113,19 +115,8 @@ def run_study(
 
     A time limit counts from ``begun``, on the clock of ``time.monotonic``.
     """
-    # A fault in the study is found before a kernel is built for it.
-    require_backend(machine.backend)
-    settings = machine.settings()
-    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    backend, plan = prepare(folder, choices, machine, events)
     traits = traits_of(machine.backend)
-    if Feature.KERNELS in traits.can:
-        settings["kernels"] = kernels
-    stage(events, f"preparing backend {machine.backend}")
-    backend = open_backend(machine.backend, settings, say=partial(stage, events))
-    offered = backend.capabilities()
-    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
-    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
-        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     before_runs = not results.lock.exists()
     keep_first(results.path, folder.claims, before_runs)
@@ -150,6 +141,23 @@ def run_study(
             leases=leases,
             deadline=_deadline(machine, begun, cost),
         )
+
+
+def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: EventSink) -> tuple[Backend, Plan]:
+    """Open the backend, with the kernels that the study needs, and make the plan for it."""
+    # A fault in the study is found before a kernel is built for it.
+    require_backend(machine.backend)
+    settings = machine.settings()
+    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    if Feature.KERNELS in traits_of(machine.backend).can:
+        settings["kernels"] = kernels
+    stage(events, f"preparing backend {machine.backend}")
+    backend = open_backend(machine.backend, settings, say=partial(stage, events))
+    offered = backend.capabilities()
+    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
+    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
+        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
+    return backend, plan
 
 
 def _deadline(machine: Machine, begun: float | None, cost: Callable[[RunSpec], float]) -> Deadline | None:
