@@ -92,14 +92,10 @@ def script_of(work: Work) -> str:
         **({"exclude": ",".join(sorted(work.exclude))} if work.exclude else {}),
     }
     # Of a node's own setting and the one here, the node's counts.
-    exports = [
-        f': "${{{name}={shlex.quote(os.environ[name])}}}"; export {name}' for name in PASSED_ON if name in os.environ
-    ]
+    here = {name: shlex.quote(os.environ[name]) for name in PASSED_ON if name in os.environ}
     return _SCRIPT.format(
-        options="\n".join(
-            f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()
-        ),
-        exports="\n".join(exports),
+        options="\n".join(f"#SBATCH --{key}{'' if value is None else f'={value}'}" for key, value in options.items()),
+        exports="\n".join(f': "${{{name}={value}}}"; export {name}' for name, value in here.items()),
         root=shlex.quote(os.getcwd()),
         command=shlex.join(work.command),
         folder=shlex.quote(str(work.folder)),

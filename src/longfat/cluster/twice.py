@@ -23,8 +23,8 @@ TWICE, THRICE = "twice", "thrice"
 """Results folders, inside the first one, of the second and the third execution."""
 DISTRUSTED = ".distrusted"
 
-Again = Callable[[Sequence[str], frozenset[str], str], None]
-"""Executes runs once more, by their ids, on none of some nodes, into a folder of that name in the results folder."""
+Again = Callable[[Mapping[frozenset[str], Sequence[str]], str], None]
+"""Executes runs once more, into a folder of that name in the results folder: by the nodes to avoid, the runs' ids."""
 
 
 def compare_nodes(
@@ -36,16 +36,15 @@ def compare_nodes(
     RigError when that is like neither of them.
     """
     first = {run_id: records[run_id] for run_id in sample(records, nodes)}
-    by_node: dict[str, list[str]] = {}
-    for run_id, record in first.items():
-        by_node.setdefault(record.node, []).append(run_id)
     if not first or len(nodes) < 2:
         _say(events, "no run was executed twice: there is one node only", Level.WARNING)
         return frozenset()
-    second = _records(results, TWICE)
-    for node, ids in by_node.items():
-        if missing := [run_id for run_id in ids if run_id not in second or second[run_id].node == node]:
-            again(missing, frozenset({node}), TWICE)
+    there = _records(results, TWICE)
+    missing: dict[frozenset[str], list[str]] = {}
+    for run_id, record in first.items():
+        if run_id not in there:
+            missing.setdefault(frozenset({record.node}), []).append(run_id)
+    again(missing, TWICE)
     second = _records(results, TWICE)
     pairs = [(one, second[run_id]) for run_id, one in first.items() if run_id in second]
     differing = [(one, two) for one, two in pairs if _measured(one) != _measured(two)]
@@ -55,7 +54,7 @@ def compare_nodes(
         return frozenset()
     _say(events, f"{text}; {len(differing)} differ, and are executed a third time", Level.WARNING)
     involved = frozenset(record.node for pair in differing for record in pair)
-    again([one.run_id for one, _ in differing], involved, THRICE)
+    again({involved: [one.run_id for one, _ in differing]}, THRICE)
     third = _records(results, THRICE)
     at_fault = frozenset(_at_fault(one, two, third.get(one.run_id)) for one, two in differing)
     aside = [record for record in records.values() if record.node in at_fault]
@@ -83,9 +82,7 @@ def _at_fault(one: Record, two: Record, third: Record | None) -> str:
         return two.node
     if third is not None and _measured(third) == _measured(two):
         return one.node
-    others = f"{one.folder} by {one.node}, {two.folder} by {two.node}" + (
-        f", {third.folder} by {third.node}" if third else ""
-    )
+    others = ", ".join(f"{record.folder} by {record.node}" for record in (one, two, third) if record)
     raise RigError(
         f"executions of one run differ, and none is like another: {others}",
         hint="find out which machine is at fault, and start again without it",

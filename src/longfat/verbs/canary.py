@@ -15,7 +15,7 @@ from longfat.execute.study import execute
 from longfat.plan.model import PlannedRun
 from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records
-from longfat.verbs.run import listen
+from longfat.verbs.listening import listen
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
 
 STUDY = "_canary"

@@ -33,8 +33,9 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.listening import listen, stage
 from longfat.verbs.on import run_on
-from longfat.verbs.run import Machine, listen, results_path, run_study, stage
+from longfat.verbs.run import Machine, results_path, run_study
 from longfat.verbs.study import Choices, every_study, find_study, repository_root
 from longfat.verbs.verdicts import print_evidence
 from longfat.verbs.verify import compare_results, tell, verify

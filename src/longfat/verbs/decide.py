@@ -31,7 +31,8 @@ from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for, write_page
-from longfat.verbs.run import listen, results_path
+from longfat.verbs.listening import listen
+from longfat.verbs.run import results_path
 from longfat.verbs.study import find_study, job_count, repository_root
 from longfat.verbs.verdicts import print_evidence
 

@@ -36,7 +36,8 @@ from longfat.record.verify import Record, find_records
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
-from longfat.verbs.run import Machine, listen, named_kernels, prepare
+from longfat.verbs.listening import listen
+from longfat.verbs.run import Machine, named_kernels, prepare
 from longfat.verbs.study import Choices, resolve
 from longfat.verbs.task import Task, command, task
 
@@ -57,7 +58,7 @@ class Site:
 
 
 def site_of(machine: Machine, kernels: Callable[[], tuple[str, ...]]) -> Site:
-    """What the command line says of a cluster. Raises StudyError when its name is wrong or does not go with the rest."""
+    """What the command line says of a cluster. Raises StudyError when that is wrong."""
     if machine.on is None or machine.scheduler or machine.shard or traits_of(machine.backend).lab:
         raise StudyError("a cluster's tasks use neither --scheduler nor --shard nor a lab", where="--on")
     named = kernels() if Feature.KERNELS in traits_of(machine.backend).can else ()
@@ -119,20 +120,21 @@ class _Tasks:
         size = size_of(self.plan.runs, left, self.cost, tasks=self.site.tasks, cpus=self.site.cpus)
         return self._work(self.name, FOLDER, size, excluded)
 
-    def again(self, ids: Sequence[str], excluded: frozenset[str], into: str) -> None:
-        """Have some runs executed once more; here, where all nodes are excluded."""
-        others = self.site.cluster.nodes() - excluded
-        if not others:
-            task(self.results.path, Task(Shard(1, 1), None, None, self.site.kernels, tuple(ids), into), Console())
-            return
-        runs = [run for run in self.plan.runs if run.run_id in ids]
-        size = size_of(runs, runs, self.cost, cpus=self.site.cpus, tasks=1)
-        name = f"{self.name}-{into}"
-        work = self._work(name, f"{FOLDER}/{into}", size, excluded, ids, into)
-        if self.site.cluster.poll(name).ended:
-            self.site.cluster.submit(work)
-        while not self.site.cluster.poll(name).ended:
-            time.sleep(LOOK_S)
+    def again(self, groups: Mapping[frozenset[str], Sequence[str]], into: str) -> None:
+        """Have some runs executed once more, at once, each group without its nodes; here, where there are no others."""
+        cluster, names = self.site.cluster, []
+        for number, (excluded, ids) in enumerate(groups.items(), 1):
+            if not cluster.nodes() - excluded:
+                task(self.results.path, Task(Shard(1, 1), None, None, self.site.kernels, tuple(ids), into), Console())
+                continue
+            runs = [run for run in self.plan.runs if run.run_id in ids]
+            size = size_of(runs, runs, self.cost, cpus=self.site.cpus, tasks=1)
+            names.append(f"{self.name}-{into}-{number}")
+            if cluster.poll(names[-1]).ended:
+                cluster.submit(self._work(names[-1], f"{FOLDER}/{into}-{number}", size, excluded, ids, into))
+        for name in names:
+            while not cluster.poll(name).ended:
+                time.sleep(LOOK_S)
 
     def _work(
         self, name: str, folder: str, size: Size, excluded: frozenset[str], ids: Sequence[str] = (), into: str = ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,10 @@ from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backe
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import StudyError
-from longfat.events import Event, EventSink, Kind, Level, broadcast, log_to
+from longfat.events import Event, EventSink, Kind, Level
 from longfat.execute.deadline import Deadline
 from longfat.execute.leases import Leases
 from longfat.execute.memory import available_bytes
-from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
@@ -35,6 +34,7 @@ from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
+from longfat.verbs.listening import listen, stage
 from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
 
 
@@ -74,13 +74,6 @@ def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_
     """
     suffix = "" if traits_of(backend).own_world else f"-{backend}"
     return given or repository_root() / "results" / f"{study.name}{suffix}"
-
-
-@contextmanager
-def listen(results: Results, console: Console) -> Iterator[EventSink]:
-    """The event stream of a command: to the console and to the results folder."""
-    with Display(console) as display:
-        yield broadcast(log_to(results.events), display)
 
 
 def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summary:
@@ -177,8 +170,3 @@ def named_kernels(plan: Plan) -> tuple[str, ...]:
     """The kernels that the runs of a plan need which was made without digests; the default one first."""
     names = {run.spec.pins.get("kernel", DEFAULT_KERNEL) for run in plan.runs}
     return tuple(sorted(names or {DEFAULT_KERNEL}, key=lambda name: (name != DEFAULT_KERNEL, name)))
-
-
-def stage(events: EventSink, message: str) -> None:
-    """Say what begins now."""
-    events(Event(Kind.STAGE_STARTED, message))

@@ -23,7 +23,7 @@ from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import read_lock
-from longfat.verbs.run import listen, stage
+from longfat.verbs.listening import listen, stage
 from longfat.verbs.study import job_count
 
 
