@@ -35,7 +35,7 @@ ClusterName=longfat
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={port}
 SlurmdParameters=config_overrides
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 SlurmUser={user}
 SlurmdUser={user}
 StateSaveLocation={folder}/state
@@ -124,7 +124,7 @@ class Slurm:
 
 @contextmanager
 def slurm() -> Iterator[Slurm]:
-    """A cluster of two nodes with two CPUs each. Skips the test, or fails it where LONGFAT_REQUIRE lists ``slurm``."""
+    """A cluster of two nodes with one CPU each. Skips the test, or fails it where LONGFAT_REQUIRE lists ``slurm``."""
     if missing := missing_packages(PACKAGES.read_text(encoding="utf-8")):
         refuse(f"missing: {', '.join(missing)} (images/{PACKAGES.name})")
     # Not below pytest's folders: a socket's path has at most 107 characters.
@@ -136,7 +136,7 @@ def slurm() -> Iterator[Slurm]:
         (folder / "state").mkdir()
         ports = _free_ports(1 + len(NODES))
         nodes = "\n".join(
-            f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs=2 "
+            f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs=1 "
             f"RealMemory=100000 State=UNKNOWN"
             for node, port in zip(NODES, ports[1:], strict=True)
         )
