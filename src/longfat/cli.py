@@ -184,14 +184,18 @@ def plan(
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome() as console:
         from longfat.verbs.plan import show_plan
+        from longfat.verbs.run import Machine
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, ids(only), stack, seed)
-        finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
+        machine = Machine(backend, jobs, on=on, tasks=tasks)
+        finish(show_plan(study, choices, machine, console, spelt_out=expanded))
 
 
 @app.command()

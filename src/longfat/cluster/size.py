@@ -53,12 +53,20 @@ def size_of(
     """
     cpus = cpus or CPUS
     specs = {run.run_id: run.spec for run in left}
-    seconds = {run_id: cost(spec) for run_id, spec in specs.items()}
-    wanted = tasks or math.ceil(sum(seconds.values()) / (cpus * TASK_S))
+    wanted = tasks or math.ceil(sum(map(cost, specs.values())) / (cpus * TASK_S))
     count = max(1, min(wanted, len(specs), MOST_TASKS))
-    longest = 0.0
-    for part in divide(runs, count, cost):
-        own = [seconds[run.run_id] for run in part if run.run_id in seconds]
-        longest = max(longest, sum(own) / cpus, *own) if own else longest
     memory = max(map(needed_bytes, specs.values()), default=0) + BASE_BYTES // cpus
-    return Size(count, cpus, memory, math.ceil((longest * SLOWER + START_S) / 60) * 60.0)
+    seconds = longest_part(runs, left, cost, count, cpus)
+    return Size(count, cpus, memory, math.ceil((seconds * SLOWER + START_S) / 60) * 60.0)
+
+
+def longest_part(
+    runs: Sequence[PlannedRun], left: Sequence[PlannedRun], cost: Callable[[RunSpec], float], tasks: int, cpus: int
+) -> float:
+    """Seconds of wall time, by the estimate, of the task that has most to do of what is left."""
+    missing = {run.run_id for run in left}
+    longest = 0.0
+    for part in divide(runs, tasks, cost):
+        own = [cost(run.spec) for run in part if run.run_id in missing]
+        longest = max(longest, sum(own) / cpus, *own) if own else longest
+    return longest

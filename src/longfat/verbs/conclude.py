@@ -122,7 +122,8 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
             raise StudyError(
                 "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
             )
-    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
+    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
+    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, list[Verdict]]:

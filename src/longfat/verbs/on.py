@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class Site:
     cpus: int | None = None
 
 
-def site_of(machine: Machine, kernels: Callable[[], tuple[str, ...]]) -> Site:
+def site_of(machine: Machine, kernels: Callable[[], tuple[str, ...]] = tuple) -> Site:
     """What the command line says of a cluster. Raises StudyError when that is wrong."""
     if machine.on is None or machine.scheduler or machine.shard or traits_of(machine.backend).lab:
         raise StudyError("a cluster's tasks use neither --scheduler nor --shard nor a lab", where="--on")
@@ -103,13 +103,14 @@ def execute_on(site: Site, plan_for: Callable[[EventSink], Plan], place: Path, c
 
 @dataclass(frozen=True)
 class _Tasks:
-    """What the tasks of a results folder are made of."""
+    """What the tasks of a results folder are made of; the nodes that are ``doubted`` get none."""
 
     site: Site
     name: str
     plan: Plan
     results: Results
     events: EventSink
+    doubted: set[str] = field(default_factory=set)
 
     @property
     def cost(self) -> Callable[[RunSpec], float]:
@@ -124,6 +125,7 @@ class _Tasks:
         """Have some runs executed once more, at once, each group without its nodes; here, where there are no others."""
         cluster, names = self.site.cluster, []
         for number, (excluded, ids) in enumerate(groups.items(), 1):
+            excluded |= self.doubted
             if not cluster.nodes() - excluded:
                 task(self.results.path, Task(Shard(1, 1), None, None, self.site.kernels, tuple(ids), into), Console())
                 continue
@@ -147,16 +149,17 @@ class _Tasks:
 def _trusted(tasks: _Tasks) -> dict[str, Record]:
     """The records of all runs, when no node is at fault any more."""
     cluster, results = tasks.site.cluster, tasks.results
-    follower = Follower(cluster, tasks.name, tasks.plan.runs, results, tasks.events, tasks.work, results.path / FOLDER)
+    runs, folder = tasks.plan.runs, results.path / FOLDER
+    follower = Follower(cluster, tasks.name, runs, results, tasks.events, tasks.work, folder, tasks.doubted)
     while True:
         records = follower.all()
-        nodes = cluster.nodes()
+        nodes = cluster.nodes() - tasks.doubted
         at_fault = compare_nodes(results, records, nodes, tasks.again, tasks.events)
         if not at_fault:
             return records
         if at_fault >= nodes:
             raise RigError(f"no node is left that is not at fault: {', '.join(sorted(at_fault))}")
-        follower.excluded |= at_fault
+        tasks.doubted.update(at_fault)
 
 
 @contextmanager
