@@ -49,7 +49,6 @@ class Follower:
     work_for: Submit
     folder: Path
     excluded: set[str] = field(default_factory=set)
-    sleep: Callable[[float], None] = time.sleep
 
     def all(self) -> dict[str, Record]:
         """Return when every run has an ok record, or one that failed wherever it was tried: the records by run_id.
@@ -77,12 +76,12 @@ class Follower:
         if standing.running and not standing.waiting:
             deadline = time.monotonic() + END_S
             while not standing.ended and time.monotonic() < deadline:
-                self.sleep(LOOK_S)
+                time.sleep(LOOK_S)
                 standing = self.cluster.poll(self.name)
         if not standing.ended:
             self.cluster.cancel(self.name)
         while not standing.ended:
-            self.sleep(LOOK_S)
+            time.sleep(LOOK_S)
             standing = self.cluster.poll(self.name)
 
     def _submit(self, left: Sequence[PlannedRun]) -> None:
@@ -122,7 +121,7 @@ class Follower:
                 if (words := _words(standing)) != said:
                     said = words
                     self._say(words)
-            self.sleep(LOOK_S)
+            time.sleep(LOOK_S)
 
     def _judge(self, stamps: Mapping[str, int | None], left: Sequence[PlannedRun]) -> set[str]:
         """Doubt the nodes on which tasks broke or runs failed, if others do well; else give up the failed runs.

@@ -16,7 +16,7 @@ from longfat.plan.model import PlannedRun
 from longfat.runspec import RunSpec
 
 CPUS = 4  # of a task, unless the user says otherwise: fewer find a gap sooner, more share a start
-TASK_S = 1800.0  # a task's wall time by the estimate: a requeued one loses little, and its start costs little
+TASK_S = 600.0  # a task's wall time by the estimate: a requeued one loses little, and its start costs little
 MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 unless a site says otherwise (slurm.conf(5))
 SLOWER = 1.5  # nodes than the machine that the estimate was made on
 START_S = 300.0  # allowed for the start of a task, and for its end
