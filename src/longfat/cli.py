@@ -186,6 +186,8 @@ def plan(
     ] = False,
     on: On = None,
     tasks: Tasks = None,
+    results: Results = None,
+    printed: Annotated[bool, typer.Option("--print", help="print what the cluster of --on would be handed")] = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome() as console:
@@ -194,8 +196,8 @@ def plan(
         from longfat.verbs.study import Choices
 
         choices = Choices(profile, ids(only), stack, seed)
-        machine = Machine(backend, jobs, on=on, tasks=tasks)
-        finish(show_plan(study, choices, machine, console, spelt_out=expanded))
+        machine = Machine(backend, jobs, results, on=on, tasks=tasks)
+        finish(show_plan(study, choices, machine, console, spelt_out=expanded, printed=printed))
 
 
 @app.command()

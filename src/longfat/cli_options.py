@@ -54,7 +54,13 @@ ShardOption = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
 ]
-On = Annotated[str | None, typer.Option("--on", help="cluster that executes the runs: slurm (docs/cluster.md)")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="cluster that executes the runs: slurm, ssh:HOST,... or kubernetes:image=...,claim=... (docs/cluster.md)",
+    ),
+]
 Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 

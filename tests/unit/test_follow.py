@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,10 @@ class Invented:
     cancelled: int = 0
 
     name = "invented"
+    tasks = None
+
+    def text(self, work: Work) -> str:
+        return ""
 
     def submit(self, work: Work) -> None:
         self.works.append(work)
@@ -84,7 +89,7 @@ def follow(cluster: Invented, results: Results) -> tuple[dict[str, Record], list
         said.append(event.message)
 
     def work_for(left: object, excluded: frozenset[str]) -> Work:
-        return Work("name", ("true",), results.path / "cluster", 2, 1, 1 << 30, 600.0, excluded)
+        return Work("name", results.path, (), results.path / "cluster", 2, 1, 1 << 30, 600.0, excluded)
 
     follower = Follower(cluster, "name", RUNS, results, hear, work_for, results.path / "cluster")
     return follower.all(), said
@@ -191,9 +196,12 @@ def test_a_size_has_no_more_tasks_than_runs_and_room_for_the_longest_part() -> N
 
 def test_an_array_is_requeued_warned_before_its_limit_and_kept_from_nodes(tmp_path: Path) -> None:
     folder = tmp_path / "50% full"
-    work = Work("longfat-x", ("python", "a b"), folder, 7, 2, 1 << 30, 600.0, frozenset({"n2", "n1"}))
+    work = Work(
+        "longfat-x", tmp_path / "a b", ("--shard", "auto"), folder, 7, 2, 1 << 30, 600.0, frozenset({"n2", "n1"})
+    )
     lines = script_of(work).splitlines()
     for option in ("array=1-7", "cpus-per-task=2", "mem-per-cpu=1024M", "time=10", "requeue", "signal=B:TERM@60"):
         assert f"#SBATCH --{option}" in lines
-    assert "#SBATCH --exclude=n1,n2" in lines and "python 'a b' &" in lines
+    assert "#SBATCH --exclude=n1,n2" in lines
+    assert f"{sys.executable} -m longfat task '{tmp_path}/a b' --shard auto &" in lines
     assert f"#SBATCH --output={tmp_path}/50%% full/task-%a.log" in lines

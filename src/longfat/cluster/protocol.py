@@ -16,13 +16,14 @@ from typing import Protocol
 class Work:
     """Equal tasks for a cluster, which knows them by ``name``.
 
-    Each has ``cpus`` CPUs, ``memory_bytes`` for each of these, and ``limit_s`` seconds of wall time. ``exclude`` names
-    nodes that get none. ``folder`` takes the tasks' logs, and ``ended/TASK`` when a task ends by itself: a line with
-    its node, its exit status and its seconds.
+    Each executes ``longfat task RESULTS`` with the ``options``, and has ``cpus`` CPUs, ``memory_bytes`` for each of
+    these, and ``limit_s`` seconds of wall time. ``exclude`` names nodes that get none. ``folder`` takes the tasks'
+    logs, and ``ended/TASK`` when a task ends by itself: a line with its node, its exit status and its seconds.
     """
 
     name: str
-    command: tuple[str, ...]
+    results: Path
+    options: tuple[str, ...]
     folder: Path
     tasks: int
     cpus: int
@@ -51,6 +52,13 @@ class Cluster(Protocol):
     @property
     def name(self) -> str:
         """Its name for people."""
+
+    @property
+    def tasks(self) -> int | None:
+        """The number of tasks that suits it; None: as many as the runs need."""
+
+    def text(self, work: Work) -> str:
+        """What ``submit`` would hand over, for people."""
 
     def submit(self, work: Work) -> None:
         """Hand the tasks over. Raises RigError with the cluster's own words when it refuses them."""

@@ -11,12 +11,14 @@ import math
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from longfat.cluster.protocol import Standing, Work
 from longfat.errors import RigError
 
+PROGRAM = (sys.executable, "-m", "longfat")
 NOTICE_S = 60  # between the signal and the limit
 PASSED_ON = ("LONGFAT_ROOT", "LONGFAT_CACHE", "PYTHONPATH")
 _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
@@ -48,6 +50,11 @@ class Slurm:
     """The cluster that sbatch(1) on this machine submits to."""
 
     name = "slurm"
+    tasks = None
+
+    def text(self, work: Work) -> str:
+        """The array's script."""
+        return script_of(work)
 
     def submit(self, work: Work) -> None:
         """Write the array's script into the work's folder and submit it."""
@@ -97,7 +104,7 @@ def script_of(work: Work) -> str:
         options="\n".join(f"#SBATCH --{key}{'' if value is None else f'={value}'}" for key, value in options.items()),
         exports="\n".join(f': "${{{name}={value}}}"; export {name}' for name, value in here.items()),
         root=shlex.quote(os.getcwd()),
-        command=shlex.join(work.command),
+        command=shlex.join((*PROGRAM, "task", str(work.results), *work.options)),
         folder=shlex.quote(str(work.folder)),
     )
 

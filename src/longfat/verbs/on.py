@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import sys
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from longfat.cluster.protocol import Cluster, Work
 from longfat.cluster.size import Size, size_of
 from longfat.cluster.twice import compare_nodes
 from longfat.errors import RigError, StudyError
-from longfat.events import EventSink
+from longfat.events import EventSink, discard
 from longfat.execute.results import Results, open_results
 from longfat.execute.shards import Shard
 from longfat.execute.study import Summary
@@ -32,6 +32,7 @@ from longfat.plan import Plan
 from longfat.plan.estimate import seconds_on
 from longfat.plan.lockfile import share_lock, write_lock
 from longfat.plan.model import PlannedRun
+from longfat.record.merge import merge_records
 from longfat.record.verify import Record, find_records
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
@@ -39,12 +40,11 @@ from longfat.studies import StudyFolder
 from longfat.verbs.listening import listen
 from longfat.verbs.run import Machine, named_kernels, prepare
 from longfat.verbs.study import Choices, resolve
-from longfat.verbs.task import Task, command, task
+from longfat.verbs.task import Task, options, task
 
 FOLDER = "cluster"
 """In a results folder: the script, the logs and the ends of tasks."""
 LOCK = "lock.json"
-PROGRAM = (sys.executable, "-m", "longfat")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def site_of(machine: Machine, kernels: Callable[[], tuple[str, ...]] = tuple) ->
     if machine.on is None or machine.scheduler or machine.shard or traits_of(machine.backend).lab:
         raise StudyError("a cluster's tasks use neither --scheduler nor --shard nor a lab", where="--on")
     named = kernels() if Feature.KERNELS in traits_of(machine.backend).can else ()
-    return Site(open_cluster(machine.on), named, machine.tasks, machine.jobs)
+    cluster = open_cluster(machine.on)
+    return Site(cluster, named, machine.tasks or cluster.tasks, machine.jobs)
 
 
 def run_on(folder: StudyFolder, choices: Choices, machine: Machine, place: Path, console: Console) -> Summary:
@@ -80,13 +81,21 @@ def run_on(folder: StudyFolder, choices: Choices, machine: Machine, place: Path,
     return execute_on(site, plan_for, place, console)
 
 
+def text_for(plan: Plan, machine: Machine, place: Path) -> str:
+    """What a cluster would be handed for all runs of a plan, which was made without digests."""
+    site = site_of(machine, lambda: named_kernels(plan))
+    place = place.absolute()
+    tasks = _Tasks(site, _name(place), plan, Results(place), discard)
+    return site.cluster.text(tasks.work(plan.runs, frozenset()))
+
+
 def execute_on(site: Site, plan_for: Callable[[EventSink], Plan], place: Path, console: Console) -> Summary:
     """Have a cluster execute the missing runs of a plan, into the results folder ``place``, and compare its nodes.
 
     The tasks of an earlier start are followed where there are any.
     """
     place = place.absolute()
-    name = f"longfat-{place.name}-{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
+    name = _name(place)
     with _alone(place):
         ended = site.cluster.poll(name).ended
         with open_results(place, None if ended else FOLDER) as results, listen(results, console) as events:
@@ -137,13 +146,16 @@ class _Tasks:
         for name in names:
             while not cluster.poll(name).ended:
                 time.sleep(LOOK_S)
+            if parts := [part / into / "raw" for part in cluster.parts(name)]:
+                (self.results.path / into / "raw").mkdir(parents=True, exist_ok=True)
+                merge_records(self.results.path / into / "raw", parts)
 
     def _work(
         self, name: str, folder: str, size: Size, excluded: frozenset[str], ids: Sequence[str] = (), into: str = ""
     ) -> Work:
-        line = command(PROGRAM, self.results.path, self.site.kernels, size, ids, into)
-        place = self.results.path / folder
-        return Work(name, line, place, size.tasks, size.cpus, size.memory_bytes, size.limit_s, excluded)
+        line = options(self.site.kernels, size, ids, into)
+        place = self.results.path
+        return Work(name, place, line, place / folder, size.tasks, size.cpus, size.memory_bytes, size.limit_s, excluded)
 
 
 def _trusted(tasks: _Tasks) -> dict[str, Record]:
@@ -160,6 +172,12 @@ def _trusted(tasks: _Tasks) -> dict[str, Record]:
         if at_fault >= nodes:
             raise RigError(f"no node is left that is not at fault: {', '.join(sorted(at_fault))}")
         tasks.doubted.update(at_fault)
+
+
+def _name(place: Path) -> str:
+    """What a cluster knows the tasks of a results folder by: a name that Kubernetes takes too (RFC 1123)."""
+    readable = re.sub(r"[^a-z0-9]+", "-", place.name.lower()).strip("-")[:30]
+    return f"longfat-{readable}-{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
 
 
 @contextmanager

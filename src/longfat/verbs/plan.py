@@ -22,14 +22,20 @@ from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.settings import Setting, expanded, settings
 from longfat.traffic import SECTIONS
-from longfat.verbs.run import Machine
+from longfat.verbs.on import text_for
+from longfat.verbs.run import Machine, results_path
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
 
 
-def show_plan(name: str, choices: Choices, machine: Machine, console: Console, *, spelt_out: bool = False) -> bool:
-    """Print the plan; no kernel or image is needed for it. ``spelt_out`` prints every point in full instead."""
+def show_plan(
+    name: str, choices: Choices, machine: Machine, console: Console, *, spelt_out: bool = False, printed: bool = False
+) -> bool:
+    """Print the plan; no kernel or image is needed for it.
+
+    ``spelt_out`` prints every point in full instead, ``printed`` what the cluster would be handed.
+    """
     backend = machine.backend
     require_backend(backend)
     folder = find_study(name)
@@ -39,6 +45,9 @@ def show_plan(name: str, choices: Choices, machine: Machine, console: Console, *
     if spelt_out:
         for swept, points in planned:
             _print_points(swept, points, study, console)
+        return True
+    if printed:
+        console.out(text_for(plan, machine, results_path(folder, machine.results, backend)), end="", highlight=False)
         return True
     kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
     console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")

@@ -74,16 +74,9 @@ def task(results: Path, wanted: Task, console: Console) -> Summary:
             )
 
 
-def command(
-    program: Sequence[str],
-    results: Path,
-    kernels: Sequence[str],
-    size: Size,
-    again: Sequence[str] = (),
-    into: str = "",
-) -> tuple[str, ...]:
-    """The command line of a task of this size that finds its part in its environment; the rest as ``Task`` has it."""
-    words = ["task", str(results), "--shard", "auto", "--jobs", str(size.cpus), "--until", f"{size.until_s:.0f}s"]
+def options(kernels: Sequence[str], size: Size, again: Sequence[str] = (), into: str = "") -> tuple[str, ...]:
+    """The options of a task of this size that finds its part in its environment; the rest as ``Task`` has it."""
+    words = ["--shard", "auto", "--jobs", str(size.cpus), "--until", f"{size.until_s:.0f}s"]
     words += ["--kernels", ",".join(kernels)] if kernels else []
     words += ["--again", ",".join(again), "--into", into] if again else []
-    return (*program, *words)
+    return tuple(words)
