@@ -9,7 +9,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --budget --sample)
+# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --budget --sample; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
@@ -44,12 +44,12 @@ new NAME:
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results; --shard --until: docs/cluster.md)
+# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results; --shard --until --on --store: docs/cluster.md)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
 
-# Join the records of shards from anywhere into one results folder: RESULTS DIR... (docs/cluster.md)
+# Join the records of shards from anywhere, or from a store, into one results folder: RESULTS DIR... (docs/cluster.md)
 [group('study')]
 merge RESULTS *FOLDERS:
     @longfat merge "$@"

@@ -26,7 +26,7 @@ import pytest
 
 from longfat.builds.packages import missing_packages
 
-PACKAGES = Path(__file__).parents[1] / "images" / "packages-slurm.txt"
+PACKAGES = Path(__file__).parents[1] / "images" / "packages-cluster.txt"
 PATIENCE_S = 30.0
 NODES = ("node1", "node2")
 

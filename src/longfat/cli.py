@@ -42,6 +42,7 @@ from longfat.cli_options import (
     Seed,
     ShardOption,
     Stack,
+    StoreAddress,
     Study,
     Tasks,
     Until,
@@ -216,6 +217,7 @@ def run(
     until: Until = None,
     on: On = None,
     tasks: Tasks = None,
+    store: StoreAddress = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
@@ -227,7 +229,7 @@ def run(
         choices = Choices(profile, ids(only), stack, seed)
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks)
+        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks, store)
         settle(run(study, choices, machine, console))
 
 
@@ -255,7 +257,7 @@ def task(
 @app.command()
 def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
-    folders: Annotated[list[Path], typer.Argument(help="results folders of shards, or folders of records")],
+    folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
 ) -> None:
     """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
     with outcome() as console:

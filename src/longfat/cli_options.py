@@ -61,6 +61,7 @@ On = Annotated[
         help="cluster that executes the runs: slurm, ssh:HOST,... or kubernetes:image=...,claim=... (docs/cluster.md)",
     ),
 ]
+StoreAddress = Annotated[str | None, typer.Option("--store", help="address for a shard's records, s3://bucket/study")]
 Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 

@@ -128,8 +128,8 @@ class Follower:
 
         Raises RigError when nothing was recorded and nothing is to be tried otherwise.
         """
-        if parts := self.cluster.parts(self.name):
-            merge_records(self.results.raw, [part / "raw" for part in parts])
+        if parts := [part / "raw" for part in self.cluster.parts(self.name) if (part / "raw").is_dir()]:
+            merge_records(self.results.raw, parts)
         now = self._records()
         there = [now[run.run_id] for run in left if run.run_id in now]
         new = [record for record in there if _stamp(record.folder) != stamps.get(record.folder.name)]

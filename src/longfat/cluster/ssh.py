@@ -30,7 +30,7 @@ begun=$(date +%s)
         {ssh} {host} {unpack} && {ssh} {host} {start}
 }} >{log} 2>&1
 status=$?
-mkdir -p {part} && {ssh} {host} {pack} | tar --extract --directory {part}
+mkdir -p {part} && {ssh} {host} {pack} 2>>{log} | tar --extract --directory {part} 2>>{log}
 echo {host} $status $(($(date +%s) - begun)) >{ended}.draft && mv {ended}.draft {ended}
 """
 
@@ -97,13 +97,13 @@ class Ssh:
 
     def _script(self, work: Work, number: int, host: Host) -> str:
         count = len(self._of(work))
-        place = f"{BESIDE}/{work.name}"
+        place = f'"$HOME"/{shlex.quote(f"{BESIDE}/{work.name}")}'
         shard = ["env", f"JOB_COMPLETION_INDEX={number - 1}", f"JOB_COMPLETIONS={count}", f"NODE_NAME={host.name}"]
         line = shlex.join([*shard, ".venv/bin/python", "-m", "longfat", "task"])
         options = shlex.join(work.options)
-        fresh = f"mkdir -p {shlex.quote(place)} && tar --extract --directory {shlex.quote(place)}"
-        start = f'place=$HOME/{shlex.quote(place)}; cd {shlex.quote(host.checkout)} && exec {line} "$place" {options}'
-        pack = f"cd {shlex.quote(place)} && tar --create --exclude='.*' $(ls -d raw */raw 2>/dev/null)"
+        fresh = f"mkdir -p {place} && tar --extract --directory {place}"
+        start = f'place={place}; cd {shlex.quote(host.checkout)} && exec {line} "$place" {options}'
+        pack = f"cd {place} && tar --create --exclude='.*' $(ls -d raw */raw 2>/dev/null)"
         return _SCRIPT.format(
             ssh=shlex.join(self.command),
             host=shlex.quote(host.name),

@@ -30,7 +30,7 @@ from longfat.execute.study import Summary
 from longfat.locks import held
 from longfat.plan import Plan
 from longfat.plan.estimate import seconds_on
-from longfat.plan.lockfile import share_lock, write_lock
+from longfat.plan.lockfile import LOCK, share_lock, write_lock
 from longfat.plan.model import PlannedRun
 from longfat.record.merge import merge_records
 from longfat.record.verify import Record, find_records
@@ -44,7 +44,6 @@ from longfat.verbs.task import Task, options, task
 
 FOLDER = "cluster"
 """In a results folder: the script, the logs and the ends of tasks."""
-LOCK = "lock.json"
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,8 @@ class _Tasks:
         for name in names:
             while not cluster.poll(name).ended:
                 time.sleep(LOOK_S)
-            if parts := [part / into / "raw" for part in cluster.parts(name)]:
+            folders = [part / into / "raw" for part in cluster.parts(name)]
+            if parts := [folder for folder in folders if folder.is_dir()]:
                 (self.results.path / into / "raw").mkdir(parents=True, exist_ok=True)
                 merge_records(self.results.path / into / "raw", parts)
 

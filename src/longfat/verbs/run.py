@@ -29,7 +29,8 @@ from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
-from longfat.plan.lockfile import share_lock, write_lock
+from longfat.plan.lockfile import LOCK, require_same, share_lock, write_lock
+from longfat.record.bucket import Bucket
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -43,7 +44,7 @@ class Machine:
     """What the command line says of the machine: none of it can change a run's identity but ``backend``.
 
     ``until_s`` is the wall time that it gives, of the command as a whole. ``on`` names a cluster that executes the runs
-    in so many ``tasks``, each with ``jobs`` CPUs.
+    in so many ``tasks``, each with ``jobs`` CPUs. ``store`` is the address that records go to instead of the folder.
     """
 
     backend: str = DEFAULT_BACKEND
@@ -55,6 +56,7 @@ class Machine:
     until_s: float | None = None
     on: str | None = None
     tasks: int | None = None
+    store: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
@@ -114,12 +116,19 @@ def run_study(
     before_runs = not results.lock.exists()
     keep_first(results.path, folder.claims, before_runs)
     cost = partial(seconds_on, machine.backend)
+    if machine.store and machine.shard is None:
+        raise StudyError("a store takes the records of shards", where="--store", hint="--shard 1/1 is all of them")
+    store = Bucket(machine.store) if machine.store else None
     with ExitStack() as own:
         leases = None
         if machine.shard is None:
             write_lock(plan, results.lock)
         else:
             share_lock(plan, results.lock)
+            if store is not None:
+                require_same(
+                    plan.to_json(), "this command's plan", store.share(LOCK, plan.to_json()), machine.store or ""
+                )
             plan = dataclasses.replace(plan, runs=machine.shard.part_of(plan.runs, cost))
             leases = own.enter_context(Leases(results.path, f"shard {machine.shard}"))
         return execute(
@@ -132,6 +141,7 @@ def run_study(
             disk_bytes=estimate(plan, jobs).disk_bytes,
             memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
             leases=leases,
+            store=store,
             deadline=_deadline(machine, begun, cost),
         )
 
