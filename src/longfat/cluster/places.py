@@ -13,6 +13,7 @@ from longfat.cluster.slurm import Slurm
 from longfat.cluster.ssh import Ssh, read_hosts
 from longfat.errors import StudyError
 
+SSH = "ssh -o BatchMode=yes"
 ALLOWED = "allowed: slurm, ssh:HOST,HOST or kubernetes:image=IMAGE,claim=CLAIM"
 
 
@@ -25,6 +26,5 @@ def open_cluster(text: str) -> Cluster:
         case "kubernetes":
             return Kubernetes(read_pods(rest))
         case "ssh" if rest:
-            command = os.environ.get("LONGFAT_SSH")
-            return Ssh(read_hosts(rest), *([tuple(shlex.split(command))] if command else []))
+            return Ssh(read_hosts(rest), tuple(shlex.split(os.environ.get("LONGFAT_SSH") or SSH)))
     raise StudyError(f"{text!r} is no cluster; {ALLOWED}", where="--on")

@@ -48,7 +48,7 @@ class Ssh:
     """Hosts; ``command`` is how to log in to one."""
 
     hosts: tuple[Host, ...]
-    command: tuple[str, ...] = ("ssh", "-o", "BatchMode=yes")
+    command: tuple[str, ...]
     started: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
     places: dict[str, Path] = field(default_factory=dict)
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fsspec
-
 from longfat.errors import RecordError, RigError
 from longfat.files import write_once
 from longfat.record.bundle import PARTIAL_PREFIX, flush
@@ -167,6 +165,8 @@ def unpack(content: bytes, folder: Path, where: str) -> None:
 
 def _opened(address: str) -> tuple[Any, str]:
     """The file system of an address, and the path in it. Raises RigError where fsspec lacks a package for it."""
+    import fsspec  # every worker imports this module, and few need that one
+
     try:
         files, root = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
