@@ -14,8 +14,8 @@ from pathlib import Path
 
 from longfat.backends.protocol import Backend
 from longfat.errors import RecordError, RigError, SettledError
+from longfat.execute.node import node_name
 from longfat.execute.results import no_room
-from longfat.execute.shards import node_name
 from longfat.gates import Evidence, cpu_sufficed
 from longfat.record.bucket import Bucket
 from longfat.record.bundle import Bundle, RunFacts, RunStatus

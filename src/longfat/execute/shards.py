@@ -7,7 +7,6 @@ Owns the division, which follows from the plan alone: no task needs to know of t
 from __future__ import annotations
 
 import heapq
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ ALLOWED = "allowed: K/N with K from 1 to N, such as 3/20, or auto"
 # Slurm's sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"; Kubernetes, "Jobs", completion mode Indexed. Kubernetes does not
 # tell a pod the number of completions: the manifest has to.
 SLURM = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_COUNT")
-NODE_NAMES = ("SLURMD_NODENAME", "NODE_NAME")  # Slurm sets the first, our manifest of a Job the second
 KUBERNETES = ("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS")
 
 
@@ -57,11 +55,6 @@ def divide(
         heapq.heapreplace(loads, (load + costs[run_id], number))
         parts[number].append(distinct[run_id])
     return tuple(map(tuple, parts))
-
-
-def node_name() -> str:
-    """This machine's name in its cluster, else its host name."""
-    return next((os.environ[name] for name in NODE_NAMES if name in os.environ), os.uname().nodename)
 
 
 def read_shard(text: str, environment: Mapping[str, str]) -> Shard:
