@@ -64,6 +64,7 @@ PARTS: dict[str, Part] = {
         "manifest.algorithm",
         "manifest.closed",
         "manifest.fields",
+        "manifest.files",
         "manifest.names",
     ),
     "catalog": _part("the names that a manifest may use: algorithms, stack profiles, queues, offloads, kernels"),
@@ -113,8 +114,19 @@ PARTS: dict[str, Part] = {
     "convert": _part(
         "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
+    "data": _part(
+        "a study's results opened for notebooks and programs: tidy frames, figures drawn when asked for",
+        "studies",
+        "figures",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan.lockfile",
+        "plan.model",
+    ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "data",
         "evidence",
         "studies",
         "figures",
@@ -123,6 +135,7 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+        "record.bundle",
         "traffic",
     ),
     "evidence": _part(
@@ -171,7 +184,8 @@ PARTS: dict[str, Part] = {
         "whether the declared settings of a run were achieved, and the reasons where not", "network", "runspec"
     ),
     "network": _leaf("ports, addresses, routes and lengths of frames that follow from a RunSpec", "runspec"),
-    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot"),
+    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "plain"),
+    "plain": _leaf("dataclasses as plain data for JSON, and back"),
     "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("the place of the cache folder", "errors"),
     "files": _leaf("files that are complete at every read, and flushed to the disk"),

@@ -10,6 +10,7 @@ import typer
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli_options import (
+    EVIDENCE,
     BackendName,
     Budget,
     EpochName,
@@ -21,23 +22,28 @@ from longfat.cli_options import (
     Stack,
     Study,
     Tasks,
+    checked,
     finish,
     ids,
+    known_studies,
     outcome,
     verified,
 )
+from longfat.verbs.places import study_path
 
 evidence = typer.Typer()
 store = typer.Typer(
     help="Keep the results of runs in the repository, and verify them by running them again (docs/evidence.md).",
     no_args_is_help=True,
 )
-evidence.add_typer(store, name="evidence")
+evidence.add_typer(store, name="evidence", rich_help_panel=EVIDENCE)
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def verdicts(
-    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all)")] = None,
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="studies (default: all)", callback=checked(known_studies))
+    ] = None,
     epoch: EpochName = None,
     stack: Stack = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
@@ -49,7 +55,7 @@ def verdicts(
         finish(verdicts(studies or (), epoch, console, as_json=as_json, stack=stack))
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def decide(
     study: Study,
     budget: Budget = None,
@@ -69,7 +75,7 @@ def decide(
         finish(decide(study, wanted, console))
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def identify(
     study: Study,
     unknown: Annotated[
@@ -108,7 +114,9 @@ def evidence_add(
 
 @store.command("verify")
 def evidence_verify(
-    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="study (default: all that have evidence)", callback=checked(study_path))
+    ] = None,
     sample: Sample = "1%",
     seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     jobs: Jobs = None,

@@ -30,7 +30,8 @@ from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import KernelSource, code_identity
 from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
-from longfat.runspec import Flow, Ping, RunSpec, Udp, Web, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
 TRAITS = {"fake": Traits("#000000", can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
@@ -169,6 +170,7 @@ class FakeBackend:
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
                     **simulated.drawn(spec, port),
+                    **simulated.followed(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}

@@ -30,6 +30,8 @@ class Feature(StrEnum):
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
+    CHANGES = "rates and delays that change"
+    POLICERS = "policers"
     GENTLE = "RED in gentle mode"
     PLAIN_RENO = "plain Reno, without NewReno's partial acknowledgments"
     IMAGES = "hosts made from container images"
@@ -81,6 +83,10 @@ def needed(spec: RunSpec) -> dict[str, str]:
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
         if end.impairment:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
+        if end.changes or end.trace:
+            found[Feature.CHANGES] = "rates and delays that change"
+        if end.policer:
+            found[Feature.POLICERS] = "policers"
         if end.drops:
             found[Feature.DROPS] = "deliberate drops"
         if end.rate_bps is not None and end.queue.kind != "pfifo":

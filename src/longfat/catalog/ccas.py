@@ -206,19 +206,34 @@ CCAS: Mapping[str, Cca] = {
     )
 }
 
+STACK_PARAMETERS: Mapping[str, Parameter] = {
+    "local_congestion": _choice(
+        "net.ipv4.tcp_local_congestion",
+        ("as_loss", "half", "ignored"),
+        "what the window does when the sender's own queue is full",
+    )
+}
+"""What an algorithm's patch may have changed of the stack beside it, by words of which the first changes nothing."""
+
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()
 )
 
 
+def allowed_parameters(cca: str) -> Mapping[str, Parameter]:
+    """All parameters that a manifest may give to an algorithm, by name: its own, then those of the stack."""
+    return {**CCAS[cca].parameters, **STACK_PARAMETERS}
+
+
 def parameter_sysctls(cca: str, given: Mapping[str, Value]) -> dict[str, str]:
-    """The sysctls of an algorithm, with defaults: no run depends on values that an earlier run has left.
+    """The sysctls of an algorithm, its own with defaults: no run depends on values that an earlier run has left.
 
     ``given`` holds values in the manifest's wording; they were checked against the ranges before.
     """
     return {
         parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
-        for name, parameter in CCAS[cca].parameters.items()
+        for name, parameter in allowed_parameters(cca).items()
+        if name not in STACK_PARAMETERS or given.get(name, parameter.words[0]) != parameter.words[0]
     }
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
-from longfat.catalog.ccas import CCAS, Value, plain
+from longfat.catalog.ccas import Value, allowed_parameters, plain
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import nearest, shown, unknown
@@ -41,7 +41,7 @@ class Algorithm(Closed):
 
 def _parameter_fault(cca: str, name: str, value: Value) -> Any:
     """What is wrong with a parameter of a congestion control, or None."""
-    parameters = CCAS[cca].parameters
+    parameters = allowed_parameters(cca)
     if name not in parameters:
         return f.fault(*unknown(f"parameter of {cca}", name, parameters))
     parameter, given = parameters[name], shown(value) if isinstance(value, str) else plain(value)

@@ -100,7 +100,7 @@ class _Check:
         return {**handler(schema), **self.keys}
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> _Check:
+def matching(pattern: re.Pattern[str], what: str) -> _Check:
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
             raise fault(f"{shown(given)} is not {what}")
@@ -171,7 +171,7 @@ def _parameter(given: object) -> float | str:
     return given if isinstance(given, str) else _number(given)
 
 
-Delay = Annotated[Duration, Within("0 us", "600 s")]
+Delay = Annotated[Duration, Within("0 us", "3600 s")]
 Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
@@ -197,12 +197,12 @@ Percent = Annotated[
 # A number or a word: which of them an algorithm's parameter takes is in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
-Name = Annotated[str, _matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
+Name = Annotated[str, matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
 ExperimentId = Annotated[
-    str, _matching(re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}"), "an id; allowed: a-z, 0-9, '_' and '-'")
+    str, matching(re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}"), "an id; allowed: a-z, 0-9, '_' and '-'")
 ]
-FactorName = Annotated[str, _matching(_FACTOR, "a factor name; allowed: a letter, then a-z, 0-9 and '_'")]
-Text = Annotated[str, _matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
+FactorName = Annotated[str, matching(_FACTOR, "a factor name; allowed: a letter, then a-z, 0-9 and '_'")]
+Text = Annotated[str, matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
 FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
 
 CcaName = Annotated[str, _among("congestion control", CCAS)]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given.
+Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -16,8 +17,10 @@ from pydantic import BaseModel, ValidationError
 from longfat.errors import StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
+from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
 from longfat.manifest.formulas import Formula, FormulaError
+from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
@@ -99,7 +102,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     entries, found = inherited(raws, data.get("defaults"))
     findings += found
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
-    around = _Around(data)
+    around = _Around(data, FilePath(file).parent)
     findings += around.findings
     swept = []
     for index, placed in enumerate(entries):
@@ -134,7 +137,8 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 class _Around:
     """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], folder: FilePath) -> None:
+        self.folder = folder
         raw = data.get("algorithms")
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
@@ -150,8 +154,13 @@ class _Around:
         self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The names that the fields of an experiment may refer to; None where they are unknown."""
-        return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
+        """The names that the fields of an experiment may refer to, None where they are unknown; the study's folder."""
+        return {
+            "node": _nodes(raw.get("topology")),
+            "flow": _flow_names(raw.get("flows")),
+            "algorithm": self.names,
+            FOLDER: self.folder,
+        }
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:
@@ -179,10 +188,16 @@ def _nodes(topology: Any) -> list[str] | None:
     """The hosts of a topology given as plain data."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
+    if topology["kind"] == "graph":
+        named = [topology.get(key) for key in ("senders", "receivers")]
+        return [str(name) for names in named if isinstance(names, list) for name in names]
     senders, receivers = topology.get("senders", 1), topology.get("receivers", 1)
+    if topology["kind"] == "parking_lot":
+        receivers = topology.get("bottlenecks")
     if not all(isinstance(count, int) and 1 <= count <= 100 for count in (senders, receivers)):
         return None
-    clients, servers = end_hosts(topology["kind"], senders, receivers)
+    sides = lot_sides if topology["kind"] == "parking_lot" else partial(end_hosts, topology["kind"])
+    clients, servers = sides(senders, receivers)
     return [*clients, *servers]
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longfat.identity import KernelSource
-from longfat.runspec import RunSpec, Scalar, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import RunSpec, Scalar
 
 LOCK_FORMAT = 1
 

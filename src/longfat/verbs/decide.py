@@ -33,8 +33,10 @@ from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for, write_page
 from longfat.verbs.listening import listen
 from longfat.verbs.on import execute_on, site_of
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
@@ -69,7 +71,9 @@ def seconds_of(budget: str | None) -> float | None:
     return seconds
 
 
-def decide(name: str, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None) -> bool:
+def decide(
+    name: str | StudyFolder, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None
+) -> bool:
     """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
 
     ``first_batch`` makes runs into the results folder before; it is done as a whole, and its time is of the budget.
@@ -153,7 +157,7 @@ def _take_results(folder: StudyFolder, given: Path | None, epoch: Epoch, console
     if not (place / "lock.json").exists():
         return
     if combination_of(read_lock(place / "lock.json")).key not in epoch.members:
-        _say(console, f"{place} is of another epoch and left out")
+        say(console, f"{place} is of another epoch and left out")
         return
     with open_results(place):
         build_dataset(place)
@@ -174,7 +178,7 @@ def _say_step(step: Step, chooser: Chooser, jobs: int, console: Console) -> None
     head = (
         f"{len(standing.settled)} claims settled, {len(standing.open)} open, {len(standing.unsettled)} to be confirmed"
     )
-    _say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
+    say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
 
 
 def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, console: Console) -> None:
@@ -186,16 +190,12 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     write_page(folder)
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
-    _say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
+    say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
     for item in found.judged:
         if (name := item.verdict.claim) in standing.open:
             hopeless = standing.hopeless.get(name, "")
             more = "" if hopeless in item.reason else f"; {hopeless}"
-            _say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
+            say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
     if standing.open:
         soon = chooser.within(HOUR * jobs)
-        _say(console, f"another hour would decide: {', '.join(soon) or 'none'}")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+        say(console, f"another hour would decide: {', '.join(soon) or 'none'}")

@@ -17,6 +17,7 @@ from longfat.record.bucket import Bucket
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
+from longfat.verbs.say import WARNING, say
 
 
 def merge(target: Path, places: Sequence[str], console: Console) -> bool:
@@ -69,12 +70,12 @@ def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> bo
                 raise full_disk(results.path, error) from error
             raise RigError(f"the records cannot be joined: {error.strerror}", where=str(error.filename)) from error
         for text in joined.damaged:
-            console.print(f"damaged: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+            say(console, f"damaged: {text}", WARNING)
         text = f"{joined.copied} records copied, {joined.kept} kept"
         if results.lock.exists():
             planned = {run.run_id for run in read_lock(results.lock).runs}
             text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
-        console.print(text, highlight=False)
+        say(console, text)
     return not joined.damaged
 
 

@@ -21,16 +21,24 @@ from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.settings import Setting, expanded, settings
+from longfat.studies import StudyFolder
 from longfat.traffic import SECTIONS
 from longfat.verbs.on import text_for
 from longfat.verbs.run import Machine, results_path
+from longfat.verbs.say import say
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
 
 
 def show_plan(
-    name: str, choices: Choices, machine: Machine, console: Console, *, spelt_out: bool = False, printed: bool = False
+    name: str | StudyFolder,
+    choices: Choices,
+    machine: Machine,
+    console: Console,
+    *,
+    spelt_out: bool = False,
+    printed: bool = False,
 ) -> bool:
     """Print the plan; no kernel or image is needed for it.
 
@@ -194,4 +202,4 @@ def _print_points(swept: SweptExperiment, points: list[Point], study: Study, con
         place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
         lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
         lines += ["---", *emitted(expanded(point.experiment, study)), ""]
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        say(console, "\n".join(lines))

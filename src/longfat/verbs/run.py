@@ -14,8 +14,10 @@ from typing import Any
 
 from rich.console import Console
 
+from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
+from longfat.cache import cache_folder
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import StudyError
@@ -36,7 +38,8 @@ from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
 from longfat.verbs.listening import listen, stage
-from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
+from longfat.verbs.places import repository_root
+from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_
     return given or repository_root() / "results" / f"{study.name}{suffix}"
 
 
-def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summary:
+def run(name: str | StudyFolder, choices: Choices, machine: Machine, console: Console) -> Summary:
     """Execute what is missing of the study, or of a shard of it."""
     begun = time.monotonic()
     folder = find_study(name)
@@ -154,6 +157,7 @@ def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: Eve
     kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
     if Feature.KERNELS in traits_of(machine.backend).can:
         settings["kernels"] = kernels
+    own_files.keep(files_of(folder), cache_folder())
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
     offered = backend.capabilities()
@@ -168,6 +172,13 @@ def _deadline(machine: Machine, begun: float | None, cost: Callable[[RunSpec], f
         return None
     passed = 0.0 if begun is None else time.monotonic() - begun
     return Deadline(max(machine.until_s - passed, 0.0), cost)
+
+
+def files_of(folder: StudyFolder) -> dict[str, Path]:
+    """The files of a study that its runs need, by their digests."""
+    points = (point for experiment in folder.study.experiments for point in experiment.points)
+    files = (file for point in points for entry in point.experiment.sent for file in entry.own_files)
+    return {file.digest: file.path for file in files}
 
 
 def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
