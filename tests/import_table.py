@@ -92,6 +92,12 @@ PARTS: dict[str, Part] = {
         "record",
         "plan.model",
     ),
+    "cluster": _part(
+        "runs on machines that somebody else shares out: their tasks are submitted, followed, compared",
+        "execute",
+        "record",
+        "plan.model",
+    ),
     "record": _part("raw run folders: write once, verify, set aside"),
     "dataset": _part(
         "tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model", "traffic"
