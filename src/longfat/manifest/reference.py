@@ -129,7 +129,8 @@ from the run's seed: repetitions differ, and each is the same on every machine.
 ## Paths that change, and networks of any form
 
 ```yaml
-algorithms: {cubic: {cca: cubic}, dctcp: {cca: dctcp}}
+algorithms: {cubic: {cca: cubic}}
+hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
 defaults: {flow: {from: client1, to: server, duration: 60 s}}
 experiments:
   - id: handover
@@ -160,8 +161,8 @@ experiments:
         - {between: [core, mast], rate: 100 Mbit/s, rtt: 8 ms, queue: {kind: step, threshold: 300 us}}
         - {between: [mast, home], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms, queue: {limit: 1 bdp}}
     flows:
-      - {name: one, from: near, to: home, algorithm: dctcp}
-      - {name: two, from: far, to: home, algorithm: dctcp}
+      - {name: one, from: near, to: home, algorithm: cubic}
+      - {name: two, from: far, to: home, algorithm: cubic}
 ```
 
 **Changes.** Each gives `rate` or `rtt` a new value from its time on, counted from the start of the measurement, or
