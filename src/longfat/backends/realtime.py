@@ -26,7 +26,7 @@ from longfat.locks import held
 from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in
 
-_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS}
+_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES}
 TRAITS = {
     "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),

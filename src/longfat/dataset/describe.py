@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from longfat.dataset.columns import FACTOR_PREFIX, SCHEMAS
+from longfat.traffic import TABLES as OF_TRAFFIC
 
 TABLES: Mapping[str, str] = {
     "runs": "One row for each entry of the lock, whatever became of it, with its factors.",
@@ -24,19 +25,7 @@ TABLES: Mapping[str, str] = {
     "throughput": "Rate by the packet capture (tcptrace): averages of 500 data packets, for captured flows.",
     "counters": "The kernel's counters that metrics read, as differences over the run.",
     "achieved": "One row for each interface: its settings as read back from the kernel.",
-    "web": "One row for each group of web users.",
-    "requests": "One row for each group of users that request data over one connection each time.",
-    "responses": "One row for each complete response to such a request.",
-    "short_flows": "One row for each entry of short flows.",
-    "completions": "One row for each short flow that ended in the run.",
-    "video": "One row for each viewer of a video.",
-    "video_segments": "One row for each complete segment of a video.",
-    "incast": "One row for each receiver of an incast.",
-    "incast_rounds": "One row for each request that all senders of an incast answered.",
-    "programs": "One row for each pair of programs of the study's own, with what was counted on the wire.",
-    "program_packets": "Samples of what has come to the receiver's interface from each program.",
-    "datagrams": "Samples of what has reached the receiver of each UDP stream.",
-    "pings": "One row for each answered ping.",
+    **{table.name: table.what for table in OF_TRAFFIC},
 }
 
 SENTINELS: Mapping[str, int] = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_us": 0xFFFFFFFF, "srtt_us": 0}
@@ -138,52 +127,11 @@ _MEANINGS = {
     "bytes_per_s": "rate of the sent data",
     "counter": "name of the counter, as in /proc/net/snmp and /proc/net/netstat",
     "value": "difference over the run",
-    "web": "name of the web traffic in the study",
-    "requests": "name of the requests in the study",
-    "model": "model of the users",
-    "users": "number of users",
-    "replies": "complete replies",
-    "responses": "complete responses",
-    "errors": "failed requests",
-    "unfinished": "requests without a complete answer at the end",
-    "mean_reply_us": "mean time from a request to its reply's last byte",
-    "mean_response_us": "mean time from the start of a connection to the response's last byte",
-    "user": "number of the user",
-    "response_bytes": "size of the response",
-    "response_us": "time from the start of the connection to the response's last byte",
-    "short_flows": "name of the short flows in the study",
-    "completed": "flows that ended in the run",
-    "size_bytes": "size of the flow or segment",
-    "completion_us": "time until the last byte, from the start of the connection or from the request",
-    "ideal_us": "least time that the path allows: two round trips, and all frames at the rate of the slowest link",
-    "video": "name of the video in the study",
-    "segments": "complete segments of video",
-    "mean_bps": "mean rate of the segments",
-    "switches": "changes of the rate",
-    "stalled_us": "time in which the picture stood still for want of a segment",
-    "startup_us": "time until the first segment was complete",
-    "bitrate_bps": "rate of the segment",
-    "taken_us": "time from the segment's request to its last byte",
-    "buffer_us": "video in the viewer's buffer after it",
-    "incast": "name of the incast in the study",
-    "senders": "how many answer at once",
-    "rounds": "requests that all senders have answered",
-    "mean_completion_us": "mean time from a request to the last byte of the slowest sender",
-    "block_bytes": "what each sender answers",
-    "fastest_us": "time from the request until the first sender's block was complete",
-    "programs": "name of the program in the study",
-    "payload_bytes": "bytes that UDP or TCP carried so far",
-    "uncounted_packets": "packets that came and were not counted; a valid run has none",
-    "udp": "name of the UDP stream in the study",
-    "received_packets": "packets received so far",
-    "received_bytes": "bytes received so far, IPv4 headers included",
-    "rtt_us": "round-trip time",
 }
 _OF_TABLE = {
     ("queues", "rate_bps"): "rate of the interface by the study",
-    ("responses", "t_us"): "time of the request",
-    ("pings", "t_us"): "time of the request",
     ("throughput", "t_us"): "time of the last of the packets averaged",
+    **{(table.name, column): text for table in OF_TRAFFIC for column, text in table.meanings.items()},
 }
 
 
@@ -191,7 +139,7 @@ def meaning(table: str, column: str) -> str:
     """What a column means, in a few words."""
     if column.startswith(FACTOR_PREFIX):
         return f"factor `{column.removeprefix(FACTOR_PREFIX)}` of the study; null where the experiment does not have it"
-    return _OF_TABLE.get((table, column)) or _MEANINGS[column]
+    return _OF_TABLE.get((table, column)) or _MEANINGS.get(column, column)
 
 
 def unit(column: str) -> str:

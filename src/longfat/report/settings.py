@@ -97,6 +97,12 @@ def _port_text(port: Port) -> str:
         parts.append(f"delay {egress.delay_us / 1000:g} ms")
     if egress.impairment:
         parts.append(egress.impairment.words)
+    if egress.policer:
+        parts.append(f"policed to {egress.policer.rate_bps / 1e6:g} Mbit/s, {egress.policer.burst_bytes} B")
+    if egress.trace:
+        parts.append(f"rate of the trace {egress.trace.sha256[:12]}")
+    if egress.changes:
+        parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
     if egress.drops:
         parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
     return ", ".join(parts)

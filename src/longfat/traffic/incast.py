@@ -64,6 +64,13 @@ class IncastTraffic(Section[Incast, Record]):
                 "mean_completion_us": "whole",
             },
             written=lambda spec: bool(spec.incast),
+            what="One row for each receiver that many senders answer at once.",
+            meanings={
+                "incast": "name of the incast in the study",
+                "senders": "number of senders",
+                "rounds": "complete rounds",
+                "mean_completion_us": "mean time from a request to the last byte of the slowest sender",
+            },
         ),
         Table(
             "incast_rounds",
@@ -77,6 +84,15 @@ class IncastTraffic(Section[Incast, Record]):
                 "completion_us": "whole",
             },
             written=lambda spec: bool(spec.incast),
+            what="One row for each complete round.",
+            meanings={
+                "t_us": "time of the request",
+                "incast": "name of the incast in the study",
+                "senders": "number of senders",
+                "block_bytes": "what each sender sends",
+                "fastest_us": "time until the first sender's block was there",
+                "completion_us": "time until the last sender's block was there",
+            },
         ),
     )
 

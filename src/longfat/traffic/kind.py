@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
@@ -95,6 +95,7 @@ class Table:
 
     ``file`` is JSON, a list of objects of which ``row`` makes the columns, ordered by the first column; or CSV with
     the very columns. ``columns`` are those after ``run_id``. ``written`` tells whether a run has the file.
+    ``what`` says what its rows are, ``meanings`` what its columns are that no other table has.
     """
 
     name: str
@@ -102,6 +103,8 @@ class Table:
     columns: Mapping[str, Literal["text", "whole", "real"]]
     written: Callable[[RunSpec], bool]
     row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
+    what: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kind:

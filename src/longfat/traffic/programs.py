@@ -107,6 +107,14 @@ class Programs(Section[Program, Record]):
                 "uncounted_packets": "whole",
             },
             written=lambda spec: bool(spec.programs),
+            what="One row for each pair of a study's own programs.",
+            meanings={
+                "programs": "name of the programs in the study",
+                "received_packets": "packets received",
+                "received_bytes": "bytes received, IPv4 headers included",
+                "payload_bytes": "bytes received, without headers of IPv4 and UDP or TCP",
+                "uncounted_packets": "packets that could not be counted",
+            },
         ),
         Table(
             "program_packets",
@@ -119,6 +127,13 @@ class Programs(Section[Program, Record]):
                 "payload_bytes": "whole",
             },
             written=lambda spec: bool(spec.programs),
+            what="Samples of what has reached the receiving program.",
+            meanings={
+                "programs": "name of the programs in the study",
+                "received_packets": "packets received so far",
+                "received_bytes": "bytes received so far, IPv4 headers included",
+                "payload_bytes": "bytes received so far, without headers of IPv4 and UDP or TCP",
+            },
         ),
     )
 

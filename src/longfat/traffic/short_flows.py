@@ -140,6 +140,13 @@ class ShortFlowTraffic(Section[ShortFlows, Record]):
             },
             written=lambda spec: bool(spec.short_flows),
             row=errors_together,
+            what="One row for each source of short flows.",
+            meanings={
+                "short_flows": "name of the short flows in the study",
+                "completed": "flows whose last byte arrived",
+                "unfinished": "flows that were under way at the end",
+                "errors": "flows that failed",
+            },
         ),
         Table(
             "completions",
@@ -152,6 +159,14 @@ class ShortFlowTraffic(Section[ShortFlows, Record]):
                 "ideal_us": "whole",
             },
             written=lambda spec: bool(spec.short_flows),
+            what="One row for each short flow that was completed.",
+            meanings={
+                "t_us": "time at which the flow began",
+                "short_flows": "name of the short flows in the study",
+                "size_bytes": "size of the flow",
+                "completion_us": "time from the start of the connection to the flow's last byte",
+                "ideal_us": "least time that the path allows",
+            },
         ),
     )
 

@@ -77,6 +77,15 @@ class VideoTraffic(Section[Video, Record]):
                 "startup_us": "whole",
             },
             written=lambda spec: bool(spec.video),
+            what="One row for each viewer of a video.",
+            meanings={
+                "video": "name of the video in the study",
+                "segments": "complete segments",
+                "mean_bps": "mean bit rate of the segments",
+                "switches": "changes of the bit rate",
+                "stalled_us": "time for which the viewer's buffer was empty",
+                "startup_us": "time until the first segment was there",
+            },
         ),
         Table(
             "video_segments",
@@ -91,6 +100,16 @@ class VideoTraffic(Section[Video, Record]):
                 "stalled_us": "whole",
             },
             written=lambda spec: bool(spec.video),
+            what="One row for each complete segment of a video.",
+            meanings={
+                "t_us": "time of the request",
+                "video": "name of the video in the study",
+                "bitrate_bps": "bit rate of the segment",
+                "size_bytes": "size of the segment",
+                "taken_us": "time until its last byte was there",
+                "buffer_us": "what the viewer's buffer then holds",
+                "stalled_us": "time for which the viewer's buffer was empty before it",
+            },
         ),
     )
 

@@ -37,8 +37,10 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.listening import listen, stage
+from longfat.verbs.on import run_on
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import Machine, listen, results_path, run_study, stage
+from longfat.verbs.run import Machine, results_path, run_study
 from longfat.verbs.say import open_page, print_json, say, say_place
 from longfat.verbs.study import Choices, every_study, find_study
 from longfat.verbs.verdicts import print_evidence
@@ -76,7 +78,7 @@ def dataset(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        return _dataset(results.path, events)
+        return tidy(results.path, events)
 
 
 def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
@@ -127,6 +129,9 @@ def reproduce(
     given = results_path(folder, machine.results, machine.backend)
 
     def runs_of_profile() -> None:
+        if machine.on:
+            run_on(folder, choices, machine, given, console)
+            return
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
 
@@ -146,13 +151,14 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
             raise StudyError(
                 "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
             )
-    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
+    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
+    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = _dataset(results.path, events)
+        valid = tidy(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
@@ -292,7 +298,8 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def _dataset(results: Path, events: EventSink) -> bool:
+def tidy(results: Path, events: EventSink) -> bool:
+    """Build the dataset with the gates applied; whether every run is valid."""
     stage(events, "building the dataset")
     counts: DatasetSummary = build_dataset(results)
     stage(

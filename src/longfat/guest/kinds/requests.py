@@ -88,10 +88,10 @@ class Traffic:
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of {self.kind} {name}")
+            finish(process, f"program of the users of {self.kind} {name}", within_s=self.stage.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"server of {self.kind} {name}")
+            finish(process, f"server of {self.kind} {name}", within_s=self.stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that the servers' connections had."""
