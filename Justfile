@@ -72,6 +72,11 @@ analyse STUDY *OPTIONS:
 report STUDY *OPTIONS:
     @longfat report "$@"
 
+# Pack a study's results as one RO-Crate for an archive, with an artifact appendix (--results --output; docs/citing.md)
+[group('study')]
+package STUDY *OPTIONS:
+    @longfat package "$@"
+
 # Store dataset and verdicts as the committed reference that later results are compared with (--results)
 [group('study')]
 reference STUDY *OPTIONS:
@@ -81,6 +86,11 @@ reference STUDY *OPTIONS:
 [group('study')]
 compare A B *OPTIONS:
     @longfat compare "$@"
+
+# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+[group('study')]
+evaluate *ALGORITHMS:
+    @longfat evaluate "$@"
 
 # Reproduce the study that shows the whole chain at work, in a minute or two (--backend mininet: on this machine's kernel)
 [group('study')]
@@ -160,6 +170,17 @@ lint:
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
+[group('check')]
+package-check FILE:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
+        python tests/validate_crate.py "$@"
+
+# Build the documentation as a site, and end at a broken link; needs no network
+[group('build')]
+docs FOLDER="results/documentation":
+    @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
 
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
@@ -248,6 +269,9 @@ lock:
     uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
         --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file analysis/requirements.lock
+    uv pip compile tests/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file tests/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

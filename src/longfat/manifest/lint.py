@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from longfat.catalog.ccas import STACK_PARAMETERS, parameter_sysctls
+from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
@@ -28,6 +28,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
@@ -36,9 +37,10 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
-    if not experiment.traffic:
-        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
+    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
+    if not any(experiment.entries(name) for name in sufficient):
+        *others, last = sufficient
         kinds = f"{', '.join(others)} or {last}"
         yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
     taken: dict[str, str] = {}
@@ -110,7 +112,7 @@ def _parameter_conflicts(
         used = _algorithm(entry.algorithm, algorithms)
         if not used:
             continue
-        sysctls = parameter_sysctls(used.cca, used.parameters)
+        sysctls = used.sysctls
         for parameter, stack in STACK_PARAMETERS.items():
             if parameter in used.parameters and stack.sysctl in own:
                 message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
@@ -124,6 +126,18 @@ def _parameter_conflicts(
                     f"where {other!r} needs {before}; a host has one value for all its flows"
                 )
                 yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
+
+
+def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    taken: dict[str, str] = {}
+    for name, index, entry in _over_tcp(experiment):
+        used = _algorithm(entry.algorithm, algorithms)
+        if used and used.file and (other := taken.setdefault(used.cca, used.file.name)) != used.file.name:
+            message = (
+                f"{entry.name!r} needs {used.file.name}, where another flow needs {other}; a run has one {used.cca}"
+            )
+            yield Finding((name, index, "algorithm"), message, "let them be points of a sweep, or rename one")
 
 
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:

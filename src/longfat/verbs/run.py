@@ -157,6 +157,8 @@ def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: Eve
     kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
     if Feature.KERNELS in traits_of(machine.backend).can:
         settings["kernels"] = kernels
+        if added := folder.study.own_kernels():
+            settings["own"] = added
     own_files.keep(files_of(folder), cache_folder())
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
