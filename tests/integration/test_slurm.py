@@ -62,7 +62,8 @@ class Backend(fake.FakeBackend):
             (folder / "queues.csv").write_text("t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,"
                                                "sent_packets,sent_bytes,marked_total\\n")
 
-fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=float(os.environ.get("NODE_SECONDS", "0.4")), faults=Runs())
+seconds = float(os.environ.get("NODE_SECONDS", "0.4"))
+fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=seconds, faults=Runs())
 """
 
 
