@@ -87,6 +87,11 @@ reference STUDY *OPTIONS:
 compare A B *OPTIONS:
     @longfat compare "$@"
 
+# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+[group('study')]
+evaluate *ALGORITHMS:
+    @longfat evaluate "$@"
+
 # Reproduce the study that shows the whole chain at work, in a minute or two (--backend mininet: on this machine's kernel)
 [group('study')]
 smoke *OPTIONS:

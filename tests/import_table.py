@@ -44,6 +44,15 @@ PARTS: dict[str, Part] = {
     "cli": Part("the command line", free=True),
     "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
     "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
+    "cli_runs": Part("the verbs about one run: to look at it, to run it again, to be in its network", free=True),
+    "cli_machines": Part("the verbs about what runs are made on: kernels, images, labs", free=True),
+    "cli_program": Part("the version, and completion in shells", free=True),
+    "cli_reference": Part("the reference of the commands, docs/commands.md", free=True),
+    "shell": _part(
+        "a shell in a guest with the network of a run up, whose clock stands still between commands",
+        "backends.virtual",
+        "guest",
+    ),
     "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part(
         "the closed schema of study.yaml, with line numbers; it reports every problem at once",
@@ -140,6 +149,16 @@ PARTS: dict[str, Part] = {
         "dataset",
         "manifest",
         "plan",
+    ),
+    "card": _part(
+        "report cards: their rows, their numbers from a dataset, their page, the matrix of several",
+        "studies",
+        "figures.style",
+        "relations",
+        "metrics",
+        "manifest",
+        "plan.model",
+        "report.page",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",

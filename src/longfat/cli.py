@@ -192,13 +192,14 @@ def plan(
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs.plan import show_plan
 
-        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded))
+        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded, as_json=as_json))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -335,6 +336,26 @@ def conformance(jobs: Jobs = None, results: Results = None) -> None:
         if not conformance(Machine(jobs=jobs, results=results), console):
             sys.stderr.write("some law is neither met nor deviates as stated; the report says which\n")
             raise typer.Exit(RUNS_NOT_VALID)
+
+
+@app.command(rich_help_panel=STUDIES)
+def evaluate(
+    algorithms: Annotated[
+        list[str] | None, typer.Argument(help="the kernel's algorithms by name, or C files; none: draw the kept cards")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="the nine algorithms whose cards the study keeps")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,
+    profile: Profile = "quick",
+    jobs: Jobs = None,
+    results: Results = None,
+) -> None:
+    """Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (docs/evaluate.md)."""
+    with outcome() as console:
+        from longfat.verbs.evaluate import SHIPPED, evaluate
+        from longfat.verbs.run import Machine
+
+        names = SHIPPED if every else tuple(algorithms or ())
+        finish(evaluate(names, profile, Machine(jobs=jobs, results=results), console, keep=keep))
 
 
 @app.command(rich_help_panel=TESTBED)

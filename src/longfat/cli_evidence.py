@@ -14,6 +14,7 @@ from longfat.cli_options import (
     BackendName,
     Budget,
     EpochName,
+    Grouped,
     Jobs,
     Profile,
     Results,
@@ -31,6 +32,7 @@ from longfat.verbs.places import study_path
 
 evidence = typer.Typer()
 store = typer.Typer(
+    cls=Grouped,
     help="Keep the results of runs in the repository, and verify them by running them again (docs/evidence.md).",
     no_args_is_help=True,
 )

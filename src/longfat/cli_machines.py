@@ -8,16 +8,18 @@ from typing import Annotated, Literal
 import typer
 
 from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
-from longfat.cli_options import MACHINES, TESTBED, LabEnvironment, LabName, OfLab, Yes, outcome
+from longfat.cli_options import MACHINES, TESTBED, Grouped, LabEnvironment, LabName, OfLab, Yes, outcome
 from longfat.verbs.say import say_place
 
 machines = typer.Typer()
 build = typer.Typer(
-    help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
+    cls=Grouped,
+    help="Build the kernel, the image, a container image or a disk into the cache folder.",
+    no_args_is_help=True,
 )
 machines.add_typer(build, name="build", rich_help_panel=TESTBED)
 lab = typer.Typer(
-    help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
+    cls=Grouped, help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
 )
 machines.add_typer(lab, name="lab", rich_help_panel=MACHINES)
 

@@ -117,9 +117,9 @@ class Grouped(TyperGroup):
             if command is not None and not command.hidden:
                 told = (command.help or "").partition("\n\n")[0].removesuffix(".")
                 heading = getattr(command, "rich_help_panel", None)
-                sections.setdefault(heading if heading in HEADINGS else STUDIES, []).append((name, told))
+                sections.setdefault(heading if heading in HEADINGS else "Commands", []).append((name, told))
         width = max(len(name) for rows in sections.values() for name, _ in rows)
-        for heading in sorted(sections, key=HEADINGS.index):
+        for heading in sorted(sections, key=("Commands", *HEADINGS).index):
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), told) for name, told in sections[heading]])
 

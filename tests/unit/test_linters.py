@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform", ".terraform.lock.hcl"}
 CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
-WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock", "go.sum"}
+WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "MIT-uPlot.txt", "requirements.lock", "go.sum"}
 WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
 PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]

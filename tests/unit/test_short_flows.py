@@ -91,6 +91,14 @@ def test_a_program_is_its_words_and_the_digests_of_its_files(tmp_path: Path) -> 
     assert spec(tmp_path, OWN).run_id != before
 
 
+def test_a_program_suffices_for_an_experiment(tmp_path: Path) -> None:
+    (tmp_path / "send.py").write_text("pass")
+    text = "".join(line for line in MANIFEST.splitlines(keepends=True) if "beside" not in line)
+    (tmp_path / "study.yaml").write_text(text.format(entry=OWN), encoding="utf-8")
+    (run,) = build_plan(load_study(tmp_path / "study.yaml"), profile="paper", pins={}).runs
+    assert [one.name for one in run.spec.sent] == ["own"]
+
+
 def test_a_distribution_in_a_file_becomes_part_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "sizes.cdf").write_text(CDF)
     (one,) = spec(tmp_path, SHORT, ("size: 30 kB", "cdf: sizes.cdf")).short_flows

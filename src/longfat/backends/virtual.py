@@ -233,6 +233,9 @@ class VirtualBackend:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
+                for pipe in (process.stdin, process.stdout):
+                    if pipe is not None:
+                        pipe.close()
 
 
 def _places_for_memory(root: Path) -> list[Path]:

@@ -139,7 +139,7 @@ def meaning(table: str, column: str) -> str:
     """What a column means, in a few words."""
     if column.startswith(FACTOR_PREFIX):
         return f"factor `{column.removeprefix(FACTOR_PREFIX)}` of the study; null where the experiment does not have it"
-    return _OF_TABLE.get((table, column)) or _MEANINGS[column]
+    return _OF_TABLE.get((table, column)) or _MEANINGS.get(column, column)
 
 
 def unit(column: str) -> str:

@@ -42,7 +42,7 @@ def _resource(name: str, path: Path, schema: pa.Schema) -> dict[str, object]:
     return {
         "name": name,
         "path": path.name,
-        "title": describe.TABLES[name],
+        "title": describe.TABLES.get(name, name),
         "type": "table",
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",

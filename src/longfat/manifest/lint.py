@@ -36,9 +36,10 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
-    if not experiment.traffic:
-        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
+    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
+    if not any(experiment.entries(name) for name in sufficient):
+        *others, last = sufficient
         kinds = f"{', '.join(others)} or {last}"
         yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
     taken: dict[str, str] = {}

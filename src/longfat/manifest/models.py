@@ -216,7 +216,9 @@ class Experiment(Closed):
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; some traffic over TCP is required")
+    flows: tuple[Flow, ...] = Field(
+        default=(), description="the bulk traffic; some traffic over TCP or a program is required"
+    )
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     pairs_with: f.ExperimentId | None = Field(

@@ -176,6 +176,8 @@ both are, and how a run is held to them.
 
 **Networks.** Packets take the way with the fewest links. In a `graph` each link has what a `delay` topology has, with
 a queue at each end that is a router. Limits in products count with the longest round-trip time of the graph.
+
+**Traffic.** [Kinds of traffic](traffic.md) says what each section is and how it is measured.
 """
 
 _PARAMETERS = """\

@@ -167,7 +167,7 @@
           spanGaps: true, points: { show: false }, value: (_, value) => value == null ? "-" : String(+value.toPrecision(4)) };
       });
       const box = element("div", { class: "plot", role: "img", "aria-label": PANELS[panel][0] + " of " + found.map((curve) => curve.label).join(", ") });
-      place.append(element("h4", {}, PANELS[panel][0]), box);
+      place.append(element("h3", {}, PANELS[panel][0]), box);
       const plot = new uPlot({
         width: place.clientWidth, height: 170, series: [{ label: "time (s)", value: (_, value) => value == null ? "-" : value.toFixed(2) }, ...series],
         scales: { x: { time: false, range: () => view.t || [0, end || 1] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
@@ -201,16 +201,16 @@
     const place = root.querySelector(".chosen");
     place.replaceChildren(...view.runs.map((number) => {
       const run = entry(number), spec = data.specs[number], folder = "raw/" + encodeURIComponent(spec.folder) + "/";
-      const command = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
+      const whole = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
       const lines = (numbers) => element("ul", {}, ...numbers.map((line) => element("li", {}, data.texts[line])));
       return element("details", { class: "run" },
         element("summary", {}, element("code", {}, spec.id), ` ${run.experiment} ${named(number)}, repetition ${run.repetition}: ${run.status}`),
-        element("p", {}, "Run it again: ", element("code", {}, command)),
+        element("p", {}, "Run it again: ", element("code", {}, `./just again ${spec.id}`), "; with the others of its experiment: ", element("code", {}, whole)),
         element("p", {}, "Raw: ", ...["", "spec.json", "sockets.csv", "queues.csv", "achieved.json"].map((file) => element("a", { href: folder + file }, file || folder)).flatMap((link) => [link, " "])),
         element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${value}`).join(", ") || "none"),
         ...(run.reason ? [element("p", { class: "invalid" }, run.reason)] : []),
-        element("h4", {}, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, told]) => element("li", {}, `${name} (${cca}): ${told}`))),
-        element("h4", {}, "Declared"), lines(spec.set), element("h4", {}, "Achieved, as read back from the kernel"), lines(spec.got));
+        element("p", { class: "label" }, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, told]) => element("li", {}, `${name} (${cca}): ${told}`))),
+        element("p", { class: "label" }, "Declared"), lines(spec.set), element("p", { class: "label" }, "Achieved, as read back from the kernel"), lines(spec.got));
     }));
   }
 

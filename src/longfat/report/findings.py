@@ -47,7 +47,7 @@ def answer(counts: Counts, noun: tuple[str, str], causes: Sequence[Unreproduced]
     failed = [verdict for group in causes for verdict in group.verdicts]
     known = sum(len(group.verdicts) for group in causes if group.cause)
     if failed and known:
-        yield f"Of all {len(failed)} that are not reproduced, a cause is given for {known}."
+        yield f"A cause is given for {known} of the {len(failed)} that are not reproduced, of whatever kind."
 
 
 def unreproduced(

@@ -15,6 +15,7 @@ from longfat.traffic.kind import Around, Cost, Path, Section, Sides, Table, TcpE
 from longfat.units import Duration, Size
 
 SECONDS_PER_BLOCK = 1e-3  # programs, its packets apart
+SECONDS_PER_SENDER = 0.2  # its server's start
 
 
 class Incast(TcpEntry):
@@ -117,7 +118,8 @@ class IncastTraffic(Section[Incast, Record]):
         """As many rounds as pauses and a round trip leave time for, or the path's rate if that is less."""
         rounds = record.duration_us / max(1, record.pause_us + path.round_trip_us)
         rounds = min(rounds, path.slowest_bps * record.duration_us / 8e6 / record.block_bytes)
-        return Cost(rounds * record.block_bytes / path.mtu_bytes, rounds * SECONDS_PER_BLOCK)
+        seconds = SECONDS_PER_SENDER + rounds * SECONDS_PER_BLOCK
+        return Cost(rounds * record.block_bytes / path.mtu_bytes, seconds)
 
     def drawn(self, record: Record) -> str:
         """What it is."""

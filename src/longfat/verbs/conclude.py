@@ -76,7 +76,7 @@ def dataset(name: str, given: Path | None, console: Console) -> bool:
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        return _dataset(results.path, events)
+        return tidy(results.path, events)
 
 
 def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
@@ -152,7 +152,7 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = _dataset(results.path, events)
+        valid = tidy(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
@@ -292,7 +292,8 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def _dataset(results: Path, events: EventSink) -> bool:
+def tidy(results: Path, events: EventSink) -> bool:
+    """Build the dataset with the gates applied; whether every run is valid."""
     stage(events, "building the dataset")
     counts: DatasetSummary = build_dataset(results)
     stage(

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What RFC 9438's rules are read from: what a loss leaves, how the window grows after it, and its average.
+
+Growth is that of an epoch: from the end of a recovery to the next loss. Nothing queues, so that time is RTTs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.metrics.data import Array, Connection, NoValue, Point, Points, Samples
+from longfat.metrics.registry import metric
+from longfat.relations.formulas import CUBIC_BETA, CUBIC_C
+
+RECOVERING = 2  # TCP_CA_CWR, and all above (linux/tcp.h)
+LEAST_SAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Grown:
+    """An epoch after a loss: its samples, the window that the loss met, and whether it was below the one before it."""
+
+    samples: Samples
+    met: float
+    below: bool
+
+    @property
+    def seconds(self) -> Array:
+        """Seconds since its begin."""
+        return (self.samples.t_us - self.samples.t_us[0]) / 1e6
+
+    @property
+    def rtt_s(self) -> float:
+        """The path's round-trip time in seconds."""
+        return float(self.samples.min_rtt_us[-1]) / 1e6
+
+
+def grown(samples: Samples) -> Iterator[Grown]:
+    """The epochs after losses, in order of time."""
+    free = (samples.ca_state < RECOVERING) & (samples.cwnd >= samples.ssthresh)
+    starts = np.flatnonzero(free & ~np.concatenate(([False], free[:-1])))
+    last = 0.0
+    for start in starts:
+        end = start + int(np.argmin(np.append(free[start:], False)))
+        chosen = np.zeros(len(free), dtype=bool)
+        chosen[start:end] = True
+        met = float(samples.ssthresh[start] + 0.5) / (717 / 1024)  # the kernel's beta, net/ipv4/tcp_cubic.c
+        yield Grown(samples.where(chosen), met, below=met < last)
+        last = met
+
+
+@metric("", "share of the window that a loss leaves", over=("window",))
+def cubic_keeps(samples: Connection) -> Points:
+    """ssthresh after each loss in congestion avoidance, of the window just before it.
+
+    That window is known to a segment: one may have come since the last sample.
+    """
+    found = []
+    for before, after in pairwise(grown(samples)):
+        window = float(before.samples.cwnd[-1])
+        found.append(Point(float(after.samples.ssthresh[0]) / window, {"window": window}, 1 / window))
+    return found
+
+
+def _cubics(samples: Samples, below: bool) -> Iterator[tuple[Grown, float, float]]:
+    """Epochs that pass their plateau, with the factor of the cube and the window of the plateau."""
+    for epoch in grown(samples):
+        length = float(epoch.seconds[-1])
+        k_s = float(np.cbrt(epoch.met * ((1 + CUBIC_BETA) / 2 if below else 1) / CUBIC_C))
+        if epoch.below != below or len(epoch.seconds) < LEAST_SAMPLES or length < 0.75 * k_s:
+            continue
+        a, b, c, d = np.polyfit(epoch.seconds, epoch.samples.cwnd, 3)
+        bend = -b / (3 * a)
+        yield epoch, float(a), float(np.polyval((a, b, c, d), bend))
+
+
+@metric("segments/s^3", "factor of the cube", over=("window",))
+def cubic_factor(samples: Connection) -> Points:
+    """C of each epoch that passes its plateau: the cubic polynomial of least squares through the window over time."""
+    return [
+        Point(factor, {"window": epoch.met}) for below in (False, True) for epoch, factor, _ in _cubics(samples, below)
+    ]
+
+
+@metric("", "plateau, of the window at the loss", over=("window",))
+def plateau_of(samples: Connection) -> Points:
+    """Window at which growth is slowest, of the one that the loss met, where that was no lower than the one before."""
+    return [Point(level / epoch.met, {"window": epoch.met}) for epoch, _, level in _cubics(samples, below=False)]
+
+
+@metric("", "plateau after a loss at a lower window", over=("window",))
+def lower_plateau_of(samples: Connection) -> Points:
+    """The same where the loss met a window below the one before: fast convergence."""
+    return [Point(level / epoch.met, {"window": epoch.met}) for epoch, _, level in _cubics(samples, below=True)]
+
+
+@metric("segments", "growth each RTT, up to the window before the loss", over=("window",))
+def growth_up_to(samples: Connection) -> Points:
+    """Segments that the window grows each RTT in an epoch, while it is below the one that the loss met."""
+    return [_growth(epoch, epoch.samples.cwnd < epoch.met - 1) for epoch in grown(samples)]
+
+
+@metric("segments", "growth each RTT, beyond the window before the loss", over=("window",))
+def growth_beyond(samples: Connection) -> Points:
+    """The same while it is above."""
+    return [_growth(epoch, epoch.samples.cwnd > epoch.met + 1) for epoch in grown(samples)]
+
+
+def _growth(epoch: Grown, chosen: npt.NDArray[np.bool_]) -> Point:
+    if chosen.sum() < LEAST_SAMPLES:
+        raise NoValue("an epoch has too few samples there")
+    seconds, window = epoch.seconds[chosen], epoch.samples.cwnd[chosen]
+    slope = float(np.polyfit(seconds, window, 1)[0])
+    return Point(slope * epoch.rtt_s, {"window": epoch.met})
+
+
+@metric("segments", "average window", bounds=(0, np.inf))
+def average_window(samples: Connection, since_us: float) -> float:
+    """Mean of the congestion window over time, in segments."""
+    chosen = samples.since(since_us)
+    if len(chosen.cwnd) < LEAST_SAMPLES:
+        raise NoValue("too few samples")
+    return float(chosen.cwnd.mean())

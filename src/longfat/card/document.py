@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a report card: card.yaml, checked against the study with all problems at once.
+
+Owns the document. Measures nothing: ``longfat.card.measure`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.document import document_of
+from longfat.manifest.names import Finding, unknown
+from longfat.manifest.source import read_source
+from longfat.relations.bind import check_expression
+from longfat.relations.syntax import RelationError, parse_expression
+from longfat.studies import StudyFolder
+
+FILE = "card.yaml"
+WHO = "${who}"
+
+Asks = Literal["MUST", "SHOULD", "should"]
+Section = Annotated[str, Field(pattern=r"^\d+(\.\d+)*(, \d+(\.\d+)*)*$", strict=True)]
+
+
+class Row(Closed):
+    """One requirement: what of it is shown, of the candidate and of each algorithm beside it."""
+
+    row: f.Name = Field(description="name of the row, the same in all cards")
+    section: Section = Field(description="sections of the document")
+    asks: Asks = Field(description="its word")
+    shows: f.Text = Field(description="what is measured, in a few words")
+    of: f.Text = Field(description="the expression of a cell; `${who}` stands for an algorithm")
+    unit: str = Field(description="unit of its value")
+    digits: f.CountFromZero = Field(1, description="decimals that are printed")
+    better: Literal["less", "more"] | None = Field(None, description="which values are better, where that is plain")
+    claim: f.Name | None = Field(None, description="the claim that gives its verdict; without one it has none")
+
+    def expression(self, who: str) -> str:
+        """The expression of a cell."""
+        return self.of.replace(WHO, who)
+
+
+class LeftOut(Closed):
+    """A requirement of which nothing is shown, and why."""
+
+    section: Section
+    asks: Asks
+    what: f.Text
+    reason: f.Text
+
+
+class CardDocument(Closed):
+    """The whole of card.yaml."""
+
+    format: f.Format2 = Field(description="version of this format")
+    study: f.Name = Field(description="name of the study")
+    factor: f.FactorName = Field(description="the factor whose values are the candidate and those beside it")
+    candidate: f.Name = Field(description="its value that is the candidate")
+    beside: dict[f.Name, f.Text] = Field(description="its other values, and what a card calls them")
+    rows: tuple[Row, ...] = Field(description="the rows, in the order of the card")
+    left_out: tuple[LeftOut, ...] = Field((), description="what is not shown")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All values of the factor, the candidate first."""
+        return (self.candidate, *self.beside)
+
+
+def card_document(folder: StudyFolder) -> CardDocument:
+    """The rows of a study's card. Raises StudyError with all problems of card.yaml."""
+    study, claims = folder.study, {claim.id for claim in folder.claims}
+
+    def check(document: CardDocument) -> Iterator[Finding]:
+        if document.study != study.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
+        for index, row in enumerate(document.rows):
+            if row.claim is not None and row.claim not in claims:
+                yield Finding(("rows", index, "claim"), *unknown("claim", row.claim, claims))
+            if WHO not in row.of:
+                yield Finding(("rows", index, "of"), f"does not say where the algorithm belongs; write {WHO}")
+            for who in document.columns if WHO in row.of else ():
+                text = row.expression(who)
+                try:
+                    check_expression(parse_expression(text), study)
+                except RelationError as error:
+                    where = f"column {error.column} of {text!r}: {error.message}"
+                    yield Finding(("rows", index, "of"), where, error.hint)
+                    break
+
+    return document_of(read_source(folder.path / FILE), CardDocument, "rows", "row", check)
+
+
+def by_name(document: CardDocument) -> Mapping[str, Row]:
+    """The rows by name."""
+    return {row.row: row for row in document.rows}
