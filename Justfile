@@ -12,7 +12,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json)
+# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
@@ -47,12 +47,12 @@ new NAME:
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Write the lock and execute the runs that have no valid record, or a shard of them (--only --profile --stack --backend --jobs --seed --results; --shard --until: docs/cluster.md)
+# Write the lock and execute the runs that have no valid record, or a shard of them (--only --profile --stack --backend --jobs --seed --results; --shard --until --on --store: docs/cluster.md)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
 
-# Join the records of shards from anywhere into one results folder, each one checked (RESULTS DIR...; docs/cluster.md)
+# Join the records of shards from anywhere, or from a store, into one results folder, each one checked (RESULTS DIR...; docs/cluster.md)
 [group('study')]
 merge RESULTS *FOLDERS:
     @longfat merge "$@"

@@ -28,11 +28,12 @@ class Finding:
 
 def nearest(given: object, allowed: Iterable[str]) -> str | None:
     """A question that names the nearest allowed name, or None when none is near."""
-    # Another number is not a likely slip of the finger: fig-99 is not meant as fig-39.
-    numberless = _without_numbers(str(given))
-    by_lower = {
-        name.lower(): name for name in allowed if name == _without_numbers(name) or _without_numbers(name) != numberless
-    }
+    names = list(allowed)
+    prefix, number = _numbered(str(given).lower())
+    alike = [name for name in names if _numbered(name.lower())[0] == prefix and _numbered(name)[1] >= 0]
+    # Where there are many numbers, another one is not a likely slip of the finger: fig-99 is not meant as fig-39.
+    unlikely = alike if number >= 0 and len(alike) > 2 else ()
+    by_lower = {name.lower(): name for name in names if name not in unlikely}
     near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=0.5)
     return f"did you mean {by_lower[near[0]]!r}?" if near else None
 
@@ -42,10 +43,6 @@ def unknown(what: str, given: object, allowed: Iterable[str]) -> tuple[str, str 
     names = list(dict.fromkeys(str(name) for name in allowed))
     listing = ", ".join(_ranges(names)) if names else "none"
     return f"unknown {what} {shown(given)}; allowed: {listing}", nearest(given, names)
-
-
-def _without_numbers(name: str) -> str:
-    return re.sub(r"\d+", "", name.lower())
 
 
 def _ranges(names: Iterable[str]) -> Iterator[str]:
