@@ -32,7 +32,7 @@ DOCUMENTS = (
 )
 
 NAV = {
-    "Start": ("README.md", "docs/quickstart.md", "docs/gallery.md", "docs/faq.md", "docs/commands.md"),
+    "Start": ("README.md", "docs/quickstart.md", "docs/findings.md", "docs/faq.md", "docs/commands.md"),
     "Tutorials": ("docs/study-tutorial.md", "docs/own-algorithm.md", "docs/evaluate.md", "docs/extending.md"),
     "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md", "experiments/**/*.md"),
     "Results": ("docs/report.md", "docs/runs.md", "docs/data.md", "docs/evidence.md", "docs/citing.md"),
