@@ -12,7 +12,7 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json)
+# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
@@ -47,12 +47,12 @@ new NAME:
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Write the lock and execute the runs that have no valid record, or a shard of them (--only --profile --stack --backend --jobs --seed --results; --shard --until: docs/cluster.md)
+# Write the lock and execute the runs that have no valid record, or a shard of them (--only --profile --stack --backend --jobs --seed --results; --shard --until --on --store: docs/cluster.md)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
 
-# Join the records of shards from anywhere into one results folder, each one checked (RESULTS DIR...; docs/cluster.md)
+# Join the records of shards from anywhere, or from a store, into one results folder, each one checked (RESULTS DIR...; docs/cluster.md)
 [group('study')]
 merge RESULTS *FOLDERS:
     @longfat merge "$@"
@@ -71,6 +71,11 @@ analyse STUDY *OPTIONS:
 [group('study')]
 report STUDY *OPTIONS:
     @longfat report "$@"
+
+# Pack a study's results as one RO-Crate for an archive, with an artifact appendix (--results --output; docs/citing.md)
+[group('study')]
+package STUDY *OPTIONS:
+    @longfat package "$@"
 
 # Store dataset and verdicts as the committed reference that later results are compared with (--results)
 [group('study')]
@@ -166,6 +171,17 @@ lint:
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
 
+# Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
+[group('check')]
+package-check FILE:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
+        python tests/validate_crate.py "$@"
+
+# Build the documentation as a site, and end at a broken link; needs no network
+[group('build')]
+docs FOLDER="results/documentation":
+    @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
+
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
 infra-check *OPTIONS:
@@ -253,6 +269,9 @@ lock:
     uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
         --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file analysis/requirements.lock
+    uv pip compile tests/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file tests/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -92,6 +92,12 @@ PARTS: dict[str, Part] = {
         "record",
         "plan.model",
     ),
+    "cluster": _part(
+        "runs on machines that somebody else shares out: their tasks are submitted, followed, compared",
+        "execute",
+        "record",
+        "plan.model",
+    ),
     "record": _part("raw run folders: write once, verify, set aside"),
     "dataset": _part(
         "tables from raw runs, validated by the gates", "record", "plan.lockfile", "plan.model", "traffic"
@@ -151,6 +157,15 @@ PARTS: dict[str, Part] = {
         "plan.model",
         "report.page",
     ),
+    "crate": _part(
+        "a study's results as a package for an archive: its files, their description, the artifact appendix",
+        "studies",
+        "figures.drawing",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan",
+    ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
         "studies",
@@ -197,7 +212,8 @@ PARTS: dict[str, Part] = {
         "whether the declared settings of a run were achieved, and the reasons where not", "network", "runspec"
     ),
     "network": _leaf("ports, addresses, routes and lengths of frames that follow from a RunSpec", "runspec"),
-    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "plain"),
+    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "links", "plain"),
+    "links": _leaf("the links of a RunSpec: what an interface does with what it sends", "plain"),
     "plain": _leaf("dataclasses as plain data for JSON, and back"),
     "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("the place of the cache folder", "errors"),

@@ -30,13 +30,13 @@ from longfat.cli_options import (
     RUNS_NOT_VALID,
     STUDIES,
     TESTBED,
-    UNFINISHED,
     BackendName,
     Budget,
     Every,
     Grouped,
     Jobs,
     Json,
+    On,
     Only,
     Opened,
     Profile,
@@ -46,13 +46,16 @@ from longfat.cli_options import (
     Seed,
     ShardOption,
     Stack,
+    StoreAddress,
     Study,
+    Tasks,
     Until,
     UsedLab,
     chosen,
     finish,
     ids,
     outcome,
+    settle,
     shown,
     verified,
 )
@@ -93,6 +96,8 @@ def reproduce(
     opened: Opened = False,
     every: Every = False,
     as_json: Json = False,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome(as_json=as_json) as console:
@@ -104,7 +109,7 @@ def reproduce(
         if sample is not None:
             verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
-        machine = Machine(backend, jobs, results, scheduler, lab)
+        machine = Machine(backend, jobs, results, scheduler, lab, on=on, tasks=tasks)
         finish(
             conclude.reproduce(
                 folder, choices, machine, console, seconds_of(budget), conclude.Show(opened, every, as_json)
@@ -193,13 +198,19 @@ def plan(
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
     as_json: Json = False,
+    on: On = None,
+    tasks: Tasks = None,
+    results: Results = None,
+    printed: Annotated[bool, typer.Option("--print", help="print what the cluster of --on would be handed")] = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs.plan import show_plan
+        from longfat.verbs.run import Machine
 
-        finish(show_plan(folder, choices, backend, jobs, console, spelt_out=expanded, as_json=as_json))
+        machine = Machine(backend, jobs, results, on=on, tasks=tasks)
+        finish(show_plan(folder, choices, machine, console, spelt_out=expanded, printed=printed, as_json=as_json))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -216,27 +227,48 @@ def run(
     lab: UsedLab = None,
     shard: ShardOption = None,
     until: Until = None,
+    on: On = None,
+    tasks: Tasks = None,
+    store: StoreAddress = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.execute.deadline import seconds_until
         from longfat.execute.shards import read_shard
-        from longfat.verbs.run import Machine, run, unfinished
+        from longfat.verbs.run import Machine, run
 
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        summary = run(folder, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
-        if message := unfinished(summary):
-            sys.stderr.write(f"{message}\n")
-            raise typer.Exit(UNFINISHED)
-        finish(summary.failed == 0)
+        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks, store)
+        settle(run(folder, choices, machine, console))
+
+
+@app.command(hidden=True)
+def task(
+    results: Annotated[Path, typer.Argument(help="results folder with the lock")],
+    shard: ShardOption = "auto",
+    jobs: Jobs = None,
+    until: Until = None,
+    kernels: Annotated[str, typer.Option(help="names of the kernels that runs pin")] = "",
+    again: Annotated[str, typer.Option(help="ids of runs to execute once more")] = "",
+    into: Annotated[str, typer.Option(help="folder in the results for these")] = "twice",
+) -> None:
+    """Execute a part of the runs in a lock: what `--on` has a cluster's tasks do."""
+    with outcome() as console:
+        from longfat.execute.deadline import seconds_until
+        from longfat.execute.shards import read_shard
+        from longfat.verbs.task import Task, task
+
+        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
+        part = read_shard(shard or "auto", os.environ)
+        settle(task(results, Task(part, jobs, until_s, ids(kernels), ids(again), into), console))
 
 
 @app.command(rich_help_panel=STUDIES)
 def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
-    folders: Annotated[list[Path], typer.Argument(help="results folders of shards, or folders of records")],
+    folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
 ) -> None:
     """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
     with outcome() as console:
@@ -291,6 +323,20 @@ def report(study: Study, results: Results = None, opened: Opened = False) -> Non
         from longfat.verbs import conclude
 
         finish(conclude.report(study, results, console, conclude.Show(opened)))
+
+
+@app.command(rich_help_panel=STUDIES)
+def package(
+    study: Study,
+    results: Results = None,
+    output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+) -> None:
+    """Pack a study's results as one RO-Crate for an archive, with an artifact appendix."""
+    with outcome() as console:
+        require_lock(study, results)
+        from longfat.verbs.package import package
+
+        finish(package(study, results, output, console))
 
 
 @app.command(rich_help_panel=STUDIES)

@@ -16,11 +16,13 @@ from longfat.cli_options import (
     EpochName,
     Grouped,
     Jobs,
+    On,
     Profile,
     Results,
     Sample,
     Stack,
     Study,
+    Tasks,
     checked,
     finish,
     ids,
@@ -64,12 +66,15 @@ def decide(
     stack: Stack = None,
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
     with outcome() as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
-        finish(decide(study, Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs), console))
+        wanted = Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs, None, on, tasks)
+        finish(decide(study, wanted, console))
 
 
 @evidence.command(rich_help_panel=EVIDENCE)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from typer._click.formatting import HelpFormatter
 
+    from longfat.execute.study import Summary
     from longfat.studies import StudyFolder
     from longfat.verbs.study import Choices
 
@@ -188,6 +189,15 @@ ShardOption = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="cluster that executes the runs: slurm, ssh:HOST,... or kubernetes:image=...,claim=... (docs/cluster.md)",
+    ),
+]
+StoreAddress = Annotated[str | None, typer.Option("--store", help="address for a shard's records, s3://bucket/study")]
+Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
@@ -215,6 +225,14 @@ def finish(valid: bool) -> None:
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
         raise typer.Exit(RUNS_NOT_VALID)
+
+
+def settle(summary: Summary) -> None:
+    """End with the status of an execution: runs that are left for want of time, or failed."""
+    if summary.left:
+        sys.stderr.write(f"the time is up; {summary.left} runs are left, and the same command continues\n")
+        raise typer.Exit(UNFINISHED)
+    finish(summary.failed == 0)
 
 
 def shown(valid: bool) -> None:

@@ -9,6 +9,12 @@ import types
 import typing
 from typing import Any
 
+Scalar = bool | int | float | str
+
+LATER = {"later": True}
+"""Marks a field that format 1 did not have at first: at its default it is left out of the JSON text, so that the runs
+recorded before keep their identity."""
+
 
 def canonical_json(data: object) -> str:
     """The one JSON text of ``data`` that digests are taken of."""

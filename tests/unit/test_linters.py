@@ -14,7 +14,7 @@ PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform"
 CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
 WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "MIT-uPlot.txt", "requirements.lock", "go.sum"}
-WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".pcap"}
+WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
 PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]
 MACHINE_LISTS = ["images/machine/packages.txt", "images/machine/fetched.txt"]
@@ -78,7 +78,7 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/", "analysis/")]
+    "name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/", "analysis/", "tests/")]
 )
 def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()

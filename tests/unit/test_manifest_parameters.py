@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from longfat.catalog.ccas import parameter_sysctls
 from longfat.errors import Problem, StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.load import load_study
@@ -144,7 +143,7 @@ def test_what_a_full_local_queue_does_is_a_parameter_of_every_algorithm_and_set_
 ) -> None:
     sysctl = "net.ipv4.tcp_local_congestion"
     study = load(tmp_path, first="{cca: scalable, local_congestion: half}", second="{cca: reno}")
-    told = {name: parameter_sysctls(one.cca, one.parameters) for name, one in study.header.algorithms.items()}
+    told = {name: one.sysctls for name, one in study.header.algorithms.items()}
     assert told["first"][sysctl] == "1"
     assert sysctl not in told["second"]
     (problem,) = problems(tmp_path, first="{cca: reno, local_congestion: quarter}")

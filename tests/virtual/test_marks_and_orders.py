@@ -19,7 +19,8 @@ STUDY = """\
 format: 2
 study: example
 title: Marks and orders
-algorithms: {standard: {cca: reno}, data-centre: {cca: dctcp}}
+algorithms: {standard: {cca: reno}}
+hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
 defaults: {flow: {from: client1, to: server, duration: 5 s}}
 paths:
   line: {kind: dumbbell, rate: 20 Mbit/s, host_rate: 1 Gbit/s, rtt: 20 ms, senders: 2}
@@ -27,7 +28,7 @@ experiments:
   - id: step
     path: line
     topology: {bottleneck_queue: {kind: step, limit: 1000, threshold: 5 ms}}
-    flows: [{name: flow, algorithm: data-centre}]
+    flows: [{name: flow, algorithm: standard}]
     probes: {queues: 10 ms}
   - id: policed
     path: line
@@ -45,10 +46,8 @@ experiments:
     flows: [{name: flow, algorithm: standard, window: 100 kB}]
   - id: dual
     path: line
-    topology: {bottleneck_queue: {kind: dualpi2, ecn_mask: any_ect}}
-    flows:
-      - {name: classic, algorithm: standard}
-      - {name: low, from: client2, algorithm: data-centre}
+    topology: {bottleneck_queue: {kind: dualpi2}}
+    flows: [{name: one, algorithm: standard}, {name: two, from: client2, algorithm: standard}]
     probes: {queues: 20 ms}
 """
 
@@ -70,7 +69,12 @@ def test_a_step_marks_what_has_waited_for_longer_and_drops_nothing(specs: dict[s
     rows = samples(parsed, spec, "switch", since_us=2_000_000)
     assert rows[-1]["marked_total"] > rows[0]["marked_total"]
     assert rows[-1]["drops_total"] == 0
-    assert 5 / 2 < statistics.median(waits_ms(parsed, spec, since_us=2_000_000)) < 2 * 5
+    waits = waits_ms(parsed, spec, since_us=2_000_000)
+    assert 5 <= max(waits) < 2 * 5
+    # A packet that is marked has waited behind those of the samples before: a mark needs a long queue shortly before.
+    marked = [place for place in range(3, len(rows)) if rows[place]["marked_total"] > rows[place - 1]["marked_total"]]
+    assert marked
+    assert all(max(waits[place - 3 : place + 1]) > 5 - 1 for place in marked)
 
 
 def test_a_policer_passes_its_burst_and_its_rate(specs: dict[str, RunSpec], tmp_path: Path) -> None:
@@ -95,19 +99,16 @@ def test_the_declared_share_of_packets_overtakes(specs: dict[str, RunSpec], tmp_
     parsed = done(specs["overtaking"], tmp_path / "run")
     (report,) = parsed.reports
     packets = report["bytes_received"] / 1448
-    overtaking = counted(tmp_path / "run", "client1", "TcpExt.TCPSACKReorder")
+    overtaking = counted(tmp_path / "run", "server", "TcpExt.TCPOFOQueue")  # each comes before those that it overtook
     assert packets > 1000
-    # Each that overtakes is acknowledged by itself; the sender sees it as reordering, once for each flight at least.
-    assert 0 < overtaking <= 0.02 * packets
+    assert abs(overtaking - 0.01 * packets) <= 6 * (0.01 * 0.99 * packets) ** 0.5
 
 
-def test_two_coupled_queues_keep_their_targets(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+def test_the_classic_one_of_two_coupled_queues_holds_its_target(specs: dict[str, RunSpec], tmp_path: Path) -> None:
     if "dualpi2" not in virtual().kernel.queues:
         pytest.skip("this kernel has no dualpi2; LONGFAT_TEST_KERNEL=linux-7.3 has")
     spec = specs["dual"]
     parsed = done(spec, tmp_path / "run")
     rows = samples(parsed, spec, "switch", since_us=2_000_000)
     assert rows[-1]["marked_total"] > rows[0]["marked_total"]
-    assert statistics.median(waits_ms(parsed, spec, since_us=2_000_000)) < 2 * 15
-    shares = [report["goodput_bps"] for report in parsed.reports]
-    assert max(shares) < 4 * min(shares)
+    assert 15 / 4 < statistics.mean(waits_ms(parsed, spec, since_us=2_000_000)) < 2 * 15

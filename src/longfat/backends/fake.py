@@ -24,7 +24,7 @@ from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS
+from longfat.catalog.kernels import KERNELS, OwnKernel
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
@@ -317,6 +317,8 @@ def _throughput(spec: RunSpec, flow: Flow) -> str:
     return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)
 
 
-def open_backend(name: str, say: Say, kernels: Sequence[str] = (), **settings: Any) -> FakeBackend:
+def open_backend(
+    name: str, say: Say, kernels: Sequence[str] = (), own: Mapping[str, OwnKernel] | None = None, **settings: Any
+) -> FakeBackend:
     """The backend with these settings; it has any kernel."""
     return FakeBackend(**settings)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from longfat.catalog.kernels import KERNELS
+from longfat.catalog.kernels import KERNELS, OWN
 from longfat.identity import KernelSource
 from longfat.runspec import KINDS, Flow, RunSpec
 
@@ -98,8 +98,11 @@ def needed(spec: RunSpec) -> dict[str, str]:
     if images := sorted({node.image for node in spec.nodes if node.image}):
         found[Feature.IMAGES] = f"hosts from the image {', '.join(map(repr, images))}"
     # A run that names its kernel where there was no digest for it pins the name itself.
-    if (kernel := spec.pins.get("kernel")) in KERNELS:
+    kernel = spec.pins.get("kernel", "")
+    if kernel in KERNELS:
         found[Feature.KERNELS] = f"kernel {kernel!r}"
+    elif OWN in kernel:
+        found[Feature.KERNELS] = "kernel that a study adds an algorithm or a patch to"
     return found
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from longfat.backends import landlock, own_files
@@ -28,11 +29,11 @@ from longfat.backends.collect import collect, read_text
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
-from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_recipe import Recipe
+from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
@@ -47,7 +48,7 @@ TRAITS = {
     "virtual": Traits("#0072b2", can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
-GUEST_MODULES = ("__init__.py", "plain.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
+GUEST_MODULES = ("__init__.py", "plain.py", "links.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for this long while its virtual clock stands still has hung
@@ -376,10 +377,15 @@ def scratch_folder(jail: Path) -> Path:
 
 
 def open_virtual(
-    say: Callable[[str], None] = lambda line: None, kernels: Sequence[str] = (DEFAULT_KERNEL,)
+    say: Callable[[str], None] = lambda line: None,
+    kernels: Sequence[str] = (DEFAULT_KERNEL,),
+    own: Mapping[str, OwnKernel] = MappingProxyType({}),
 ) -> VirtualBackend:
-    """The backend with these kernels and its image, built now if they are not there yet. Raises RigError."""
-    opened = {name: _guest_kernel(name, say) for name in kernels}
+    """The backend with these kernels and its image, built now if they are not there yet.
+
+    ``own`` has what a study adds to kernels, by their names. Raises RigError, and StudyError when that cannot be built.
+    """
+    opened = {name: _guest_kernel(own.get(name) or OwnKernel(name), say) for name in kernels}
     image = build_image(say=say)
     unrooted = VirtualBackend(
         kernels=opened,
@@ -394,9 +400,14 @@ def open_virtual(
     return replace(unrooted, root=root)
 
 
-def open_backend(name: str, say: Say, kernels: Sequence[str] = (DEFAULT_KERNEL,)) -> VirtualBackend:
+def open_backend(
+    name: str,
+    say: Say,
+    kernels: Sequence[str] = (DEFAULT_KERNEL,),
+    own: Mapping[str, OwnKernel] = MappingProxyType({}),
+) -> VirtualBackend:
     """As ``open_virtual``, by the name that the registry knows."""
-    return open_virtual(say, kernels)
+    return open_virtual(say, kernels, own)
 
 
 def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
@@ -405,10 +416,11 @@ def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
     return tuple(f"the guest's kernel has no queue {kind!r}, it has {', '.join(sorted(offered))}" for kind in missing)
 
 
-def _guest_kernel(name: str, say: Callable[[str], None]) -> GuestKernel:
-    built, recipe = build_kernel(name=name, say=say), Recipe(name)
-    source = KernelSource(built.version, built.pinned)
-    return GuestKernel(built.path, built.digest, recipe.command_line(), recipe.ccas(), source, recipe.queues())
+def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
+    built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
+    source = KernelSource(built.version, built.pinned, {piece.name: piece.sha256 for piece in own.pieces})
+    ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
+    return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
 
 
 def code_digest() -> str:

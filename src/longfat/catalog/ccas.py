@@ -63,6 +63,22 @@ class Cca:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     draws: bool = False
 
+    @property
+    def allowed(self) -> Mapping[str, Parameter]:
+        """All parameters that a manifest may give, by name: its own, then those of the stack."""
+        return {**self.parameters, **STACK_PARAMETERS}
+
+    def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
+        """The sysctls of parameters, its own with defaults: no run depends on values that an earlier run has left.
+
+        ``given`` holds values in the manifest's wording; they were checked against the ranges before.
+        """
+        return {
+            parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
+            for name, parameter in self.allowed.items()
+            if name not in STACK_PARAMETERS or given.get(name, parameter.words[0]) != parameter.words[0]
+        }
+
 
 _PPM = 1_000_000
 _PPB = 1_000_000_000
@@ -218,23 +234,6 @@ STACK_PARAMETERS: Mapping[str, Parameter] = {
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()
 )
-
-
-def allowed_parameters(cca: str) -> Mapping[str, Parameter]:
-    """All parameters that a manifest may give to an algorithm, by name: its own, then those of the stack."""
-    return {**CCAS[cca].parameters, **STACK_PARAMETERS}
-
-
-def parameter_sysctls(cca: str, given: Mapping[str, Value]) -> dict[str, str]:
-    """The sysctls of an algorithm, its own with defaults: no run depends on values that an earlier run has left.
-
-    ``given`` holds values in the manifest's wording; they were checked against the ranges before.
-    """
-    return {
-        parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
-        for name, parameter in allowed_parameters(cca).items()
-        if name not in STACK_PARAMETERS or given.get(name, parameter.words[0]) != parameter.words[0]
-    }
 
 
 def plain(number: float) -> str:

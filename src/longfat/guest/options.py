@@ -36,7 +36,7 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
 }
 """Settings of a kind, 32 bits each, in the order of its attributes from 1 on; no name where it is never asked for."""
 OF_A_BYTE = frozenset({"coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"})
-STRICT = frozenset({"dualpi2"})
+STRICT = frozenset({"dualpi2", "fq_pie"})
 """Kinds that take their options only from an attribute that says that it holds others."""
 
 SFQ = struct.Struct("=IiIIIII44x")  # tc_sfq_qopt_v1 without its RED

@@ -8,7 +8,7 @@ files or look at other fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -119,11 +119,11 @@ def _among(what: str, allowed: Any) -> _Check:
     return _Check(check, {"enum": [*allowed]})
 
 
-def _surrounding(what: str) -> AfterValidator:
-    """A name that must be among those of ``what`` in the validation context, when the context knows them."""
+def _surrounding(what: str, known: Iterable[str] | None = None) -> AfterValidator:
+    """A name that must be among those of ``what`` in the validation context, or of ``known`` when that knows none."""
 
     def check(given: str, info: ValidationInfo) -> str:
-        allowed = (info.context or {}).get(what)
+        allowed = (info.context or {}).get(what, known)
         if allowed is not None and given not in allowed:
             raise fault(*unknown(what, given, allowed))
         return given
@@ -206,7 +206,8 @@ Text = Annotated[str, matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")
 FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
 
 CcaName = Annotated[str, _among("congestion control", CCAS)]
-KernelName = Annotated[str, _among("kernel", KERNELS)]
+BaseKernelName = Annotated[str, _among("kernel", KERNELS)]
+KernelName = Annotated[str, _surrounding("kernel", KERNELS)]
 StackName = Annotated[str, _among("stack", STACKS)]
 OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]

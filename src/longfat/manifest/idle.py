@@ -45,5 +45,5 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
         or (
             isinstance(topology, Graph | ParkingLot) and any(queue.draws for _, queue, _ in topology.queues(Size(1500)))
         )
-        or any(CCAS[algorithm.cca].draws for algorithm in used)
+        or any(algorithm.definition.draws for algorithm in used)
     )

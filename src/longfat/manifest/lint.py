@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from longfat.catalog.ccas import STACK_PARAMETERS, parameter_sysctls
+from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
@@ -28,6 +28,7 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
         *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
@@ -111,7 +112,7 @@ def _parameter_conflicts(
         used = _algorithm(entry.algorithm, algorithms)
         if not used:
             continue
-        sysctls = parameter_sysctls(used.cca, used.parameters)
+        sysctls = used.sysctls
         for parameter, stack in STACK_PARAMETERS.items():
             if parameter in used.parameters and stack.sysctl in own:
                 message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
@@ -125,6 +126,18 @@ def _parameter_conflicts(
                     f"where {other!r} needs {before}; a host has one value for all its flows"
                 )
                 yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
+
+
+def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    taken: dict[str, str] = {}
+    for name, index, entry in _over_tcp(experiment):
+        used = _algorithm(entry.algorithm, algorithms)
+        if used and used.file and (other := taken.setdefault(used.cca, used.file.name)) != used.file.name:
+            message = (
+                f"{entry.name!r} needs {used.file.name}, where another flow needs {other}; a run has one {used.cca}"
+            )
+            yield Finding((name, index, "algorithm"), message, "let them be points of a sweep, or rename one")
 
 
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:

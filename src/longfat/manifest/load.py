@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
@@ -73,7 +74,8 @@ def header_of(source: Source) -> Header:
     _refuse_format_1(source)
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
-    header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
+    head = {key: value for key, value in given.items() if key != "experiments"}
+    header, findings = _validated(Header, head, _outside(source.file, head))
     if header is None:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
@@ -93,7 +95,9 @@ def _refuse_format_1(source: Source) -> None:
 def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
     """The study, or None with the problems; each part is checked whatever the result of the others."""
     head = {key: value for key, value in data.items() if key != "experiments"}
-    header, findings = _validated(Header, head, {}, within=Document)
+    outside = _outside(file, head)
+    header, findings = _validated(Header, head, outside, within=Document)
+    findings += _kernel_findings(outside, head)
     raws = data.get("experiments")
     if not isinstance(raws, list) or not raws:
         message = "is required here: a list of at least one experiment"
@@ -102,7 +106,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     entries, found = inherited(raws, data.get("defaults"))
     findings += found
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
-    around = _Around(data, FilePath(file).parent)
+    around = _Around(data, outside)
     findings += around.findings
     swept = []
     for index, placed in enumerate(entries):
@@ -137,12 +141,12 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 class _Around:
     """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
-    def __init__(self, data: Mapping[str, Any], folder: FilePath) -> None:
-        self.folder = folder
+    def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
+        self.outside = outside
         raw = data.get("algorithms")
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
-        parts = {name: _validated(Algorithm, entry, {})[0] for name, entry in entries.items()}
+        parts = {name: _validated(Algorithm, entry, outside)[0] for name, entry in entries.items()}
         self.algorithms = {name: part for name, part in parts.items() if part}
         self.hosts = _validated(Hosts, data.get("hosts", {}), {})[0] or Hosts()
         paths, stacks = _records(data, "paths"), _records(data, "stacks")
@@ -154,13 +158,22 @@ class _Around:
         self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The names that the fields of an experiment may refer to, None where they are unknown; the study's folder."""
-        return {
-            "node": _nodes(raw.get("topology")),
-            "flow": _flow_names(raw.get("flows")),
-            "algorithm": self.names,
-            FOLDER: self.folder,
-        }
+        """The names that the fields of an experiment may refer to; None where they are unknown."""
+        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
+        return {**self.outside, "node": nodes, "flow": flows, "algorithm": self.names}
+
+
+def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    """What all models of a study may look at: its folder, and the names of kernels."""
+    own = head.get("kernels")
+    return {FOLDER: FilePath(file).parent, "kernel": [*KERNELS, *(own if isinstance(own, dict) else ())]}
+
+
+def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
+    """Kernels of the study's own that are called like one of ``kernels/``."""
+    for name in KERNELS:
+        if outside["kernel"].count(name) > 1:
+            yield Finding(("kernels", name), "is the name of a kernel that there is", "give it a name of its own")
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:

@@ -18,6 +18,7 @@ from longfat.manifest.changing import Changing
 from longfat.manifest.closed import Closed
 from longfat.manifest.graphs import Graph, HostRate, ParkingLot, Policer
 from longfat.manifest.impairments import Impaired
+from longfat.manifest.kernels import Kernel
 from longfat.manifest.thinning import Profiles
 from longfat.manifest.unknowns import Unknown
 from longfat.queues import AnyQueue
@@ -292,12 +293,15 @@ class Header(Closed):
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
     kernel: f.KernelName | None = Field(
-        default=None, description="kernel under every host, a name of `kernels/` (default linux-6.12)"
+        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default linux-6.12)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(
         default=(),
         description="backends whose runs are compared (`longfat crosscheck`): the factor `backend` of every experiment",
+    )
+    kernels: dict[f.Name, Kernel] = Field(
+        default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"
     )
     algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")

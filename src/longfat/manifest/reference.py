@@ -16,7 +16,7 @@ from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, changing, graphs, impairments, models, thinning, unknowns
+from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
@@ -129,7 +129,8 @@ from the run's seed: repetitions differ, and each is the same on every machine.
 ## Paths that change, and networks of any form
 
 ```yaml
-algorithms: {cubic: {cca: cubic}, dctcp: {cca: dctcp}}
+algorithms: {cubic: {cca: cubic}}
+hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
 defaults: {flow: {from: client1, to: server, duration: 60 s}}
 experiments:
   - id: handover
@@ -160,8 +161,8 @@ experiments:
         - {between: [core, mast], rate: 100 Mbit/s, rtt: 8 ms, queue: {kind: step, threshold: 300 us}}
         - {between: [mast, home], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms, queue: {limit: 1 bdp}}
     flows:
-      - {name: one, from: near, to: home, algorithm: dctcp}
-      - {name: two, from: far, to: home, algorithm: dctcp}
+      - {name: one, from: near, to: home, algorithm: cubic}
+      - {name: two, from: far, to: home, algorithm: cubic}
 ```
 
 **Changes.** Each gives `rate` or `rtt` a new value from its time on, counted from the start of the measurement, or
@@ -200,6 +201,7 @@ experiments:
 _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("study.yaml", models.Document),
     ("paper", models.Paper),
+    ("kernels.NAME", kernels.Kernel),
     ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
     ("unknowns.NAME", unknowns.Unknown),

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from longfat.catalog.ccas import CCAS, Cca, Parameter, allowed_parameters
+from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
@@ -64,6 +64,7 @@ def json_schema() -> dict[str, Any]:
     parts = schema["$defs"]
     parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
     parts["Algorithm"]["additionalProperties"] = True
+    parts["Algorithm"]["oneOf"] = [{"required": [name]} for name in ("cca", "source")]
     for name in _SWEPT:
         parts[name]["properties"] = {key: _swept(value) for key, value in parts[name].get("properties", {}).items()}
     parts["Reference"] = _REFERENCE
@@ -119,7 +120,7 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
 
 def _parameters(cca: Cca) -> dict[str, Any]:
     """The parameters that an algorithm of one congestion control may have."""
-    properties = {name: _swept(_parameter(parameter)) for name, parameter in allowed_parameters(cca.name).items()}
+    properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.allowed.items()}
     allowed = {"properties": {"cca": {}, **properties}, "additionalProperties": False}
     return {"if": {"properties": {"cca": {"const": cca.name}}, "required": ["cca"]}, "then": allowed}
 

@@ -14,6 +14,8 @@ from longfat.plain import canonical_json
 from longfat.plan.model import Plan
 from longfat.seals import seal, seal_of
 
+LOCK = "lock.json"
+
 
 def write_lock(plan: Plan, path: Path) -> None:
     """Write the plan so that a reader sees the old lock or the new one, never a part.

@@ -13,7 +13,6 @@ from typing import Any
 
 from longfat.backends.protocol import Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.catalog.ccas import parameter_sysctls
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
@@ -89,7 +88,7 @@ def _node(
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
             if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
-                sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
+                sysctls.update(algorithm.sysctls)
     if own_kernel and (role == "sender" or any(one.sender == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):

@@ -71,7 +71,9 @@ def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
             seen += 1
             heading = match[1] if seen > 1 else None
             lines.pop(0)
-        if not lines or lines[0].startswith(("|", "```", "![")):
+        if lines and lines[0].startswith(("|", "```", "![")):
+            heading, lines = heading or "", []  # a table ends the text above all headings
+        if not lines:
             continue
         item: list[str] = []
         for line in lines:

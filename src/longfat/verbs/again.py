@@ -31,8 +31,8 @@ from longfat.record.bundle import SUMS, run_folder_name
 from longfat.record.measured import is_measured
 from longfat.runspec import RunSpec
 from longfat.verbs.found import AGAIN, PCAP, Found, find_run
+from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import listen
 from longfat.verbs.say import print_json, say, say_place
 from longfat.verbs.study import find_study
 from longfat.verbs.verify import rows_that_count, run_again, tell

@@ -15,8 +15,8 @@ from longfat.execute.study import execute
 from longfat.plan.model import PlannedRun
 from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records
+from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import listen
 from longfat.verbs.say import say
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 

@@ -37,8 +37,10 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
+from longfat.verbs.listening import listen, stage
+from longfat.verbs.on import run_on
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import Machine, listen, results_path, run_study, stage
+from longfat.verbs.run import Machine, results_path, run_study
 from longfat.verbs.say import open_page, print_json, say, say_place
 from longfat.verbs.study import Choices, every_study, find_study
 from longfat.verbs.verdicts import print_evidence
@@ -127,6 +129,9 @@ def reproduce(
     given = results_path(folder, machine.results, machine.backend)
 
     def runs_of_profile() -> None:
+        if machine.on:
+            run_on(folder, choices, machine, given, console)
+            return
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
 
@@ -146,7 +151,8 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
             raise StudyError(
                 "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
             )
-    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
+    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
+    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:

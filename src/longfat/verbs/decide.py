@@ -31,8 +31,10 @@ from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for, write_page
+from longfat.verbs.listening import listen
+from longfat.verbs.on import execute_on, site_of
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import listen, results_path
+from longfat.verbs.run import Machine, results_path
 from longfat.verbs.say import say
 from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import print_evidence
@@ -44,7 +46,8 @@ HOUR = 3600.0
 class Wanted:
     """What the command line says: seconds of wall time (None: no end), claims (none: all), and how to run.
 
-    ``results`` is where runs of the profile are (None: the study's own folder).
+    ``results`` is where runs of the profile are (None: the study's own folder). Where ``on`` names a cluster, it
+    executes the runs of each step, in so many ``tasks``.
     """
 
     budget: float | None = None
@@ -54,6 +57,8 @@ class Wanted:
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
     results: Path | None = None
+    on: str | None = None
+    tasks: int | None = None
 
 
 def seconds_of(budget: str | None) -> float | None:
@@ -121,16 +126,22 @@ def run_step(
         pins=backend.pins(),
         chosen=_repetitions(folder, epoch, wanted, step.targets),
     )
-    with open_results(repository_root() / "results" / "decide" / folder.name) as results:
+    place = repository_root() / "results" / "decide" / folder.name
+    failed = 0
+    if wanted.on is not None:
+        site = site_of(Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks))
+        failed = execute_on(site, lambda events: plan, place, console).failed
+    with open_results(place) as results:
         write_lock(plan, results.lock)
-        memory = available_bytes() if traits_of(backend.name).guests else None
-        with listen(results, console) as events:
-            done = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory)
+        if wanted.on is None:
+            memory = available_bytes() if traits_of(backend.name).guests else None
+            with listen(results, console) as events:
+                failed = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory).failed
         build_dataset(results.path)
         gained = add_results(results.path, folder, epoch.name, console)
-        if done.failed == 0:
+        if failed == 0:
             shutil.rmtree(results.raw)
-    return gained > 0 and done.failed == 0
+    return gained > 0 and failed == 0
 
 
 def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:

@@ -33,8 +33,9 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
+from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
-from longfat.verbs.run import listen, results_path
+from longfat.verbs.run import results_path
 from longfat.verbs.say import say
 from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import studies_with_evidence
