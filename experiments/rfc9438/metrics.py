@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from longfat.metrics.data import Array, Connection, NoValue, Point, Points, Samples
+from longfat.metrics.data import Array, Connection, FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import CUBIC_BETA, CUBIC_C
 
@@ -126,3 +126,25 @@ def average_window(samples: Connection, since_us: float) -> float:
     if len(chosen.cwnd) < LEAST_SAMPLES:
         raise NoValue("too few samples")
     return float(chosen.cwnd.mean())
+
+
+@metric("", "average window, of Reno's for the same losses", bounds=(0, np.inf))
+def of_reno(rows: FlowRows, samples: Connection, since_us: float) -> float:
+    """Average window over sqrt(3 / (2 p)), RFC 9438's equation 3 for AIMD(1, 0.5); p is the run's own loss rate."""
+    return average_window(samples, since_us) / float(np.sqrt(1.5 / _loss_rate(rows, samples)))
+
+
+@metric("", "average window, of CUBIC's for the same losses", bounds=(0, np.inf))
+def of_cubic(rows: FlowRows, samples: Connection, since_us: float) -> float:
+    """Average window over (C 3.7 / 1.2)^(1/4) (RTT / p)^(3/4), RFC 9438's equation 6; p is the run's own loss rate."""
+    rtt_s = float(samples.min_rtt_us[-1]) / 1e6
+    law = (CUBIC_C * 3.7 / 1.2) ** 0.25 * (rtt_s / _loss_rate(rows, samples)) ** 0.75
+    return average_window(samples, since_us) / law
+
+
+def _loss_rate(rows: FlowRows, samples: Samples) -> float:
+    """Segments that were sent again, of all that arrived. Raises NoValue without a loss."""
+    again = sum(row["retrans_segments"] or 0 for row in rows)
+    if not again:
+        raise NoValue("nothing was lost")
+    return again / float(samples.delivered[-1])

@@ -89,7 +89,7 @@ def test_every_claim_has_its_row(folder: StudyFolder, document: CardDocument) ->
     [
         ("claim: queue,", "claim: quene,", "unknown claim 'quene'"),
         ("bloat, who=${who}", "bloat, who=reno", "does not say where the algorithm belongs"),
-        ('of: "waiting[bloat', 'of: "wating[bloat', "unknown metric 'wating'"),
+        ('of: "waiting[bloat', 'of: "awaiting[bloat', "unknown metric 'awaiting'"),
         ('section: "5.1.2"', "section: 5.1", "section"),
     ],
 )

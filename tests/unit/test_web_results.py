@@ -28,7 +28,7 @@ from longfat.metrics.quantities import Selection, by_repetition
 from longfat.metrics.web import web_gigabytes, web_mbps
 from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
-from longfat.report.report import settings
+from longfat.report.settings import settings
 from longfat.runspec import Node, RunSpec, Web
 from longfat.traffic import misses
 
