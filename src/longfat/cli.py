@@ -270,7 +270,7 @@ def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
     folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
 ) -> None:
-    """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
+    """Join the records of shards from anywhere, or from a store, into one results folder, each one checked."""
     with outcome() as console:
         from longfat.verbs.merge import merge
 
