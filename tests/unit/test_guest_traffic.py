@@ -27,6 +27,10 @@ def test_the_receiver_ends_after_as_many_connections_as_the_flow_has_streams() -
     assert " ".join(server_command(FLOW, 5003)) == "iperf -s -p 5003 -l 1048576 -y C -P 2 -w 16777216"
 
 
+def test_a_listener_has_the_algorithm_that_needs_ecn_at_both_ends() -> None:
+    assert "-Z dctcp" in " ".join(server_command(dataclasses.replace(FLOW, cca="dctcp"), 5003))
+
+
 @pytest.mark.parametrize(("duration_us", "text"), [(10_000_000, "10"), (500_000, "0.5"), (1_234_567, "1.23457")])
 def test_a_duration_is_given_in_seconds_without_trailing_zeros(duration_us: int, text: str) -> None:
     command = client_command(dataclasses.replace(FLOW, duration_us=duration_us), "10.0.1.2", 5001)

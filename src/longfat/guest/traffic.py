@@ -10,6 +10,8 @@ from longfat.runspec import Flow, RunSpec
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
 TIMED_OUT = 124  # timeout(1) had to end its command
 _AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
+# Its SYN is marked as capable of ECN, and only a listener of its kind takes that (tcp_ecn_create_request).
+NEEDING_ECN = frozenset({"dctcp"})
 BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default is 128 KiB
 
 
@@ -23,6 +25,8 @@ def server_command(flow: Flow, port: int) -> list[str]:
     command = ["iperf", "-s", "-p", str(port), "-l", str(BLOCK_BYTES), "-y", "C"]
     if flow.transfer_bytes is None:
         command += ["-P", str(flow.streams)]
+    if flow.cca in NEEDING_ECN:
+        command += ["-Z", flow.cca]
     return command + _window(flow.window_bytes)
 
 
