@@ -87,7 +87,7 @@ reference STUDY *OPTIONS:
 compare A B *OPTIONS:
     @longfat compare "$@"
 
-# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+# Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each (--all --keep --profile --jobs --results; docs/evaluate.md)
 [group('study')]
 evaluate *ALGORITHMS:
     @longfat evaluate "$@"

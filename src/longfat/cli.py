@@ -381,7 +381,7 @@ def evaluate(
     jobs: Jobs = None,
     results: Results = None,
 ) -> None:
-    """Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (docs/evaluate.md)."""
+    """Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each."""
     with outcome() as console:
         from longfat.verbs.evaluate import SHIPPED, evaluate
         from longfat.verbs.run import Machine
