@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The only entry point. `./just` sets the machine up first, then runs these with the programs of .venv.
+# A command of `longfat` is a recipe of the same name, and its line here is what `longfat --help` says of it, with its
+# options behind; a test holds them together.
 
 set positional-arguments
+set no-exit-message
 
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 
@@ -9,12 +12,12 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Reproduce a study and judge its claims (--only --profile --stack --backend --jobs --seed --results --budget --sample)
+# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
 
-# Print every claim's verdict by the committed evidence alone, in seconds (--json --epoch --stack; docs/evidence.md)
+# Print every claim's verdict by the committed evidence alone (--json --epoch --stack; docs/evidence.md)
 [group('study')]
 verdicts *STUDIES:
     @longfat verdicts "$@"
@@ -24,12 +27,12 @@ verdicts *STUDIES:
 decide STUDY *OPTIONS:
     @longfat decide "$@"
 
-# Find the values of a paper's unstated settings for which its claims hold: STUDY [UNKNOWN --on CLAIMS] (docs/evidence.md)
+# Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence (STUDY [UNKNOWN --on CLAIMS])
 [group('study')]
 identify STUDY *OPTIONS:
     @longfat identify "$@"
 
-# Keep the results of runs in the repository, and verify them: add STUDY, verify [STUDY] --sample, merge DIR (docs/evidence.md)
+# Keep the results of runs in the repository, and verify them by running them again (add STUDY, verify [STUDY] --sample, merge DIR; docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:
     @longfat evidence "$@"
@@ -39,62 +42,124 @@ evidence *ARGUMENTS:
 new NAME:
     @longfat new "$@"
 
-# Print a study's factors, fixed settings, exclusions and cost; write nothing (--expanded: in full)
+# Print a study's factors, fixed settings, exclusions and cost; write nothing (--expanded --json)
 [group('study')]
 plan STUDY *OPTIONS:
     @longfat plan "$@"
 
-# Execute a study's missing runs (--only --profile --stack --backend --jobs --seed --results; --shard --until: docs/cluster.md)
+# Write the lock and execute the runs that have no valid record, or a shard of them (--only --profile --stack --backend --jobs --seed --results; --shard --until --on --store: docs/cluster.md)
 [group('study')]
 run STUDY *OPTIONS:
     @longfat run "$@"
 
-# Join the records of shards from anywhere into one results folder: RESULTS DIR... (docs/cluster.md)
+# Join the records of shards from anywhere, or from a store, into one results folder, each one checked (RESULTS DIR...; docs/cluster.md)
 [group('study')]
 merge RESULTS *FOLDERS:
     @longfat merge "$@"
 
-# Build the dataset of a study from its raw runs (--results)
+# Build the dataset from the recorded runs, with the validity gates applied (--results)
 [group('study')]
 dataset STUDY *OPTIONS:
     @longfat dataset "$@"
 
-# Judge a study's claims and draw its figures from the dataset (--results)
+# Judge the claims and draw the figures from the dataset (--results --all --json)
 [group('study')]
 analyse STUDY *OPTIONS:
     @longfat analyse "$@"
 
-# Write a study's report from verdicts and figures (--results)
+# Write report.html from verdicts and figures (--results --open)
 [group('study')]
 report STUDY *OPTIONS:
     @longfat report "$@"
 
-# Hold algorithms against RFC 9743, beside Reno, CUBIC and BBR: report cards (--all --keep --jobs; docs/evaluate.md)
+# Pack a study's results as one RO-Crate for an archive, with an artifact appendix (--results --output; docs/citing.md)
+[group('study')]
+package STUDY *OPTIONS:
+    @longfat package "$@"
+
+# Store dataset and verdicts as the committed reference that later results are compared with (--results)
+[group('study')]
+reference STUDY *OPTIONS:
+    @longfat reference "$@"
+
+# Compare two results folders, or two stacks of a study, claim by claim (DIR or STUDY:STACK; --all --exit-code --json)
+[group('study')]
+compare A B *OPTIONS:
+    @longfat compare "$@"
+
+# Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each (--all --keep --profile --jobs --results; docs/evaluate.md)
 [group('study')]
 evaluate *ALGORITHMS:
     @longfat evaluate "$@"
 
-# Reproduce the one-minute study that shows the whole chain at work (--backend mininet: on this machine's kernel)
+# Reproduce the study that shows the whole chain at work, in a minute or two (--backend mininet: on this machine's kernel)
 [group('study')]
 smoke *OPTIONS:
     @longfat smoke "$@"
 
-# Write results/index.html: every study with its artifacts regenerated and its claims by verdict
+# Write the front page of the reports, results/index.html: every study with its artifacts and claims (--open)
 [group('study')]
-reports:
-    @longfat reports
+reports *OPTIONS:
+    @longfat reports "$@"
+
+# Print one run: settings declared and achieved, gates, metrics and files (--results --json)
+[group('run')]
+show RUN *OPTIONS:
+    @longfat show "$@"
+
+# Run one run once more and compare it to the byte with what is kept (--results --json)
+[group('run')]
+again RUN *OPTIONS:
+    @longfat again "$@"
+
+# Run one run again with a capture of every flow, and open it in Wireshark where there is one (--no-open --json)
+[group('run')]
+pcap RUN *OPTIONS:
+    @longfat pcap "$@"
+
+# Open a shell in the network of one run, where ping, ss, tc and tcpdump work in virtual time (STUDY POINT; -c COMMAND)
+[group('run')]
+shell RUN *OPTIONS:
+    @longfat shell "$@"
+
+# Print the JSON Schema of study.yaml, claims.yaml or figures.yaml, for editors (study, claims or figures)
+[group('study')]
+schema *OPTIONS:
+    @longfat schema "$@"
+
+# Rewrite a study of format 1, its claims and its figures in format 2, with the same runs (--to)
+[group('study')]
+convert FOLDER *OPTIONS:
+    @longfat convert "$@"
+
+# Print a script that completes commands, options, studies and runs: eval "$(longfat completion bash)"
+[group('program')]
+completion SHELL:
+    @longfat completion "$@"
+
+# Start the program itself, with its own commands and options (--help --version)
+[group('program')]
+longfat *ARGUMENTS:
+    @longfat "$@"
+
+# Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
+[group('study')]
+notebook *OPTIONS:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
+        jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
 # Run the tests: unit tests, contract tests, and tests that boot guests
 [group('check')]
 test *OPTIONS:
     @pytest "$@"
 
-# Name every problem in a study's files; without a study, run every linter, the type checker and the tests of the house rules
+# Check a study's manifest and claims, and name every problem (STUDY --json; without a study: ./just lint)
 [group('check')]
 check *STUDY:
     @if [ $# -gt 0 ]; then longfat check "$@"; else just --justfile '{{ justfile() }}' lint; fi
 
-[private]
+# Run every linter, the type checker and the tests of the house rules
+[group('check')]
 lint:
     ruff format --check .
     ruff check .
@@ -105,6 +170,17 @@ lint:
     yamllint --strict .
     codespell
     pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+
+# Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
+[group('check')]
+package-check FILE:
+    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
+        python tests/validate_crate.py "$@"
+
+# Build the documentation as a site, and end at a broken link; needs no network
+[group('build')]
+docs FOLDER="results/documentation":
+    @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
 
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
@@ -123,22 +199,22 @@ fmt:
     ruff check --fix .
     ruff format .
 
-# Reproduce the study _laws: the kernel's congestion controls against their published laws (--jobs --results)
+# Reproduce the study that compares the kernel's congestion controls with their published laws (--jobs --results)
 [group('check')]
 conformance *OPTIONS:
     @longfat conformance "$@"
 
-# Check in a minute whether the kernel behaves like that of the references (--reference: renew kernels/canaries.json)
+# Check in a minute whether the kernel behaves like the kernel of the references (--reference: renew kernels/canaries.json)
 [group('check')]
 canary *OPTIONS:
     @longfat canary "$@"
 
-# Reproduce the study _crosscheck in virtual and in real time, and in ns-3 where it is installed (--backends --results)
+# Reproduce the study that compares backends, on those that work here, and report where they agree (--backends --results)
 [group('check')]
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"
 
-# Measure the speed of the laboratory on this machine (--against COMMIT: as ratios; --cases --peers --study --json)
+# Measure the laboratory's speed on this machine, compared with another commit and with simulators (--against COMMIT --cases --peers --study --json)
 [group('check')]
 bench *OPTIONS:
     @longfat bench "$@"
@@ -154,7 +230,7 @@ lab-test:
     longfat build kernel --target x86-64
     LONGFAT_REQUIRE=infra pytest -m infra tests/integration/test_lab_end_to_end.py
 
-# Make, prepare, list and destroy labs: up ENV, provision ENV, down ENV, list, sweep (--help; docs/infrastructure.md)
+# Make, prepare and destroy the machines of a lab (up ENV, provision ENV, down ENV, list, sweep; docs/infrastructure.md)
 [group('lab')]
 lab *ARGUMENTS:
     @longfat lab "$@"
@@ -190,6 +266,12 @@ lock:
     uv pip compile infra/ansible/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file infra/ansible/requirements.lock
+    uv pip compile analysis/requirements.in --constraint requirements.lock --universal --python-version 3.11 --upgrade \
+        --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file analysis/requirements.lock
+    uv pip compile tests/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file tests/requirements.lock
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]

@@ -44,6 +44,15 @@ PARTS: dict[str, Part] = {
     "cli": Part("the command line", free=True),
     "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
     "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
+    "cli_runs": Part("the verbs about one run: to look at it, to run it again, to be in its network", free=True),
+    "cli_machines": Part("the verbs about what runs are made on: kernels, images, labs", free=True),
+    "cli_program": Part("the version, and completion in shells", free=True),
+    "cli_reference": Part("the reference of the commands, docs/commands.md", free=True),
+    "shell": _part(
+        "a shell in a guest with the network of a run up, whose clock stands still between commands",
+        "backends.virtual",
+        "guest",
+    ),
     "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
     "manifest": _part(
         "the closed schema of study.yaml, with line numbers; it reports every problem at once",
@@ -64,6 +73,7 @@ PARTS: dict[str, Part] = {
         "manifest.algorithm",
         "manifest.closed",
         "manifest.fields",
+        "manifest.files",
         "manifest.names",
     ),
     "catalog": _part("the names that a manifest may use: algorithms, stack profiles, queues, offloads, kernels"),
@@ -79,6 +89,12 @@ PARTS: dict[str, Part] = {
         "the execution of many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
         "guest.pressure",
         "backends.protocol",
+        "record",
+        "plan.model",
+    ),
+    "cluster": _part(
+        "runs on machines that somebody else shares out: their tasks are submitted, followed, compared",
+        "execute",
         "record",
         "plan.model",
     ),
@@ -107,8 +123,19 @@ PARTS: dict[str, Part] = {
     "convert": _part(
         "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
+    "data": _part(
+        "a study's results opened for notebooks and programs: tidy frames, figures drawn when asked for",
+        "studies",
+        "figures",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan.lockfile",
+        "plan.model",
+    ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, results opened for a notebook",
+        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "data",
         "evidence",
         "studies",
         "figures",
@@ -117,6 +144,7 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.lockfile",
         "plan.model",
+        "record.bundle",
         "traffic",
     ),
     "card": _part(
@@ -128,6 +156,15 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan.model",
         "report.page",
+    ),
+    "crate": _part(
+        "a study's results as a package for an archive: its files, their description, the artifact appendix",
+        "studies",
+        "figures.drawing",
+        "relations",
+        "dataset",
+        "manifest",
+        "plan",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
@@ -175,7 +212,9 @@ PARTS: dict[str, Part] = {
         "whether the declared settings of a run were achieved, and the reasons where not", "network", "runspec"
     ),
     "network": _leaf("ports, addresses, routes and lengths of frames that follow from a RunSpec", "runspec"),
-    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot"),
+    "runspec": _leaf("everything that can change the outcome of one run, and nothing that cannot", "links", "plain"),
+    "links": _leaf("the links of a RunSpec: what an interface does with what it sends", "plain"),
+    "plain": _leaf("dataclasses as plain data for JSON, and back"),
     "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("the place of the cache folder", "errors"),
     "files": _leaf("files that are complete at every read, and flushed to the disk"),

@@ -21,20 +21,24 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer._completion_classes import completion_init
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.catalog.kernels import DEFAULT_KERNEL, require_kernel
 from longfat.cli_evidence import evidence
+from longfat.cli_machines import machines
 from longfat.cli_options import (
     RUNS_NOT_VALID,
-    UNFINISHED,
+    STUDIES,
+    TESTBED,
     BackendName,
     Budget,
+    Every,
+    Grouped,
     Jobs,
-    LabEnvironment,
-    LabName,
-    OfLab,
+    Json,
+    On,
     Only,
+    Opened,
     Profile,
     Results,
     SampleOnly,
@@ -42,35 +46,39 @@ from longfat.cli_options import (
     Seed,
     ShardOption,
     Stack,
+    StoreAddress,
     Study,
+    Tasks,
     Until,
     UsedLab,
-    Yes,
+    chosen,
     finish,
     ids,
     outcome,
-    say,
+    settle,
+    shown,
     verified,
 )
+from longfat.cli_program import COMPLETE, NAME, options, program
+from longfat.cli_runs import runs
+from longfat.errors import StudyError
+from longfat.verbs.places import require_lock
 
 app = typer.Typer(
-    help="Reproduce published TCP congestion-control studies with real Linux TCP.",
+    cls=Grouped,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text, in a third of the time
 )
-build = typer.Typer(
-    help="Build the kernel, the image, a container image or a disk into the cache folder.", no_args_is_help=True
-)
-app.add_typer(build, name="build")
+app.callback()(options)
+app.add_typer(machines)
+app.add_typer(runs)
 app.add_typer(evidence)
-lab = typer.Typer(
-    help="Make, prepare and destroy the machines of a lab (docs/infrastructure.md).", no_args_is_help=True
-)
-app.add_typer(lab, name="lab")
+app.add_typer(program)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def reproduce(
     study: Study,
     only: Only = "",
@@ -85,23 +93,31 @@ def reproduce(
     sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     budget: Budget = None,
+    opened: Opened = False,
+    every: Every = False,
+    as_json: Json = False,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs import conclude
         from longfat.verbs.decide import seconds_of
         from longfat.verbs.run import Machine
-        from longfat.verbs.study import Choices
 
         if sample is not None:
-            verified(conclude.reproduce_sample(study, sample, sample_seed, jobs, console))
+            verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
-        choices = Choices(profile, ids(only), stack, seed)
-        machine = Machine(backend, jobs, results, scheduler, lab)
-        finish(conclude.reproduce(study, choices, machine, console, seconds_of(budget)))
+        machine = Machine(backend, jobs, results, scheduler, lab, on=on, tasks=tasks)
+        finish(
+            conclude.reproduce(
+                folder, choices, machine, console, seconds_of(budget), conclude.Show(opened, every, as_json)
+            )
+        )
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def smoke(
     backend: BackendName = DEFAULT_BACKEND, jobs: Jobs = None, results: Results = None, lab: UsedLab = None
 ) -> None:
@@ -113,7 +129,7 @@ def smoke(
         finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None) -> None:
     """Reproduce the study that compares backends, on those that work here, and report where they agree."""
     with outcome() as console:
@@ -126,16 +142,17 @@ def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", 
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
-def check(study: Study) -> None:
+@app.command(rich_help_panel=STUDIES)
+def check(study: Study, as_json: Json = False) -> None:
     """Check a study's manifest and claims, and name every problem."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.study import check
 
-        finish(check(study, console))
+        if not check(study, console, as_json=as_json):
+            raise typer.Exit(StudyError.exit_status)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
     """Create the folder of a new study that runs without changes."""
     with outcome() as console:
@@ -144,7 +161,7 @@ def new(name: Annotated[str, typer.Argument(help="name of the study, and of its 
         new(name, console)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def convert(
     folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
     to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
@@ -156,7 +173,7 @@ def convert(
         convert(folder, to, console)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def schema(
     file: Annotated[
         Literal["study", "claims", "figures"], typer.Argument(help="the study's file that the schema describes")
@@ -168,7 +185,7 @@ def schema(
     typer.echo(json.dumps(schema_of(file), indent=2))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def plan(
     study: Study,
     only: Only = "",
@@ -180,17 +197,23 @@ def plan(
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
+    as_json: Json = False,
+    on: On = None,
+    tasks: Tasks = None,
+    results: Results = None,
+    printed: Annotated[bool, typer.Option("--print", help="print what the cluster of --on would be handed")] = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs.plan import show_plan
-        from longfat.verbs.study import Choices
+        from longfat.verbs.run import Machine
 
-        choices = Choices(profile, ids(only), stack, seed)
-        finish(show_plan(study, choices, backend, jobs, console, spelt_out=expanded))
+        machine = Machine(backend, jobs, results, on=on, tasks=tasks)
+        finish(show_plan(folder, choices, machine, console, spelt_out=expanded, printed=printed, as_json=as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def run(
     study: Study,
     only: Only = "",
@@ -204,28 +227,48 @@ def run(
     lab: UsedLab = None,
     shard: ShardOption = None,
     until: Until = None,
+    on: On = None,
+    tasks: Tasks = None,
+    store: StoreAddress = None,
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
     with outcome() as console:
+        choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.execute.deadline import seconds_until
         from longfat.execute.shards import read_shard
-        from longfat.verbs.run import Machine, run, unfinished
-        from longfat.verbs.study import Choices
+        from longfat.verbs.run import Machine, run
 
-        choices = Choices(profile, ids(only), stack, seed)
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        summary = run(study, choices, Machine(backend, jobs, results, scheduler, lab, part, until_s), console)
-        if message := unfinished(summary):
-            sys.stderr.write(f"{message}\n")
-            raise typer.Exit(UNFINISHED)
-        finish(summary.failed == 0)
+        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks, store)
+        settle(run(folder, choices, machine, console))
 
 
-@app.command()
+@app.command(hidden=True)
+def task(
+    results: Annotated[Path, typer.Argument(help="results folder with the lock")],
+    shard: ShardOption = "auto",
+    jobs: Jobs = None,
+    until: Until = None,
+    kernels: Annotated[str, typer.Option(help="names of the kernels that runs pin")] = "",
+    again: Annotated[str, typer.Option(help="ids of runs to execute once more")] = "",
+    into: Annotated[str, typer.Option(help="folder in the results for these")] = "twice",
+) -> None:
+    """Execute a part of the runs in a lock: what `--on` has a cluster's tasks do."""
+    with outcome() as console:
+        from longfat.execute.deadline import seconds_until
+        from longfat.execute.shards import read_shard
+        from longfat.verbs.task import Task, task
+
+        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
+        part = read_shard(shard or "auto", os.environ)
+        settle(task(results, Task(part, jobs, until_s, ids(kernels), ids(again), into), console))
+
+
+@app.command(rich_help_panel=STUDIES)
 def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
-    folders: Annotated[list[Path], typer.Argument(help="results folders of shards, or folders of records")],
+    folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
 ) -> None:
     """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
     with outcome() as console:
@@ -236,165 +279,86 @@ def merge(
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def dataset(study: Study, results: Results = None) -> None:
     """Build the dataset from the recorded runs, with the validity gates applied."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.dataset(study, results, console))
 
 
-@app.command()
-def analyse(study: Study, results: Results = None) -> None:
+@app.command(rich_help_panel=STUDIES)
+def analyse(study: Study, results: Results = None, every: Every = False, as_json: Json = False) -> None:
     """Judge the claims and draw the figures from the dataset."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.analyse(study, results, console))
+        finish(conclude.analyse(study, results, console, conclude.Show(every=every, as_json=as_json)))
 
 
-@app.command()
-def report(study: Study, results: Results = None) -> None:
+@app.command(rich_help_panel=STUDIES)
+def compare(
+    one: Annotated[str, typer.Argument(metavar="A", help="results folder, or STUDY:STACK by the evidence")],
+    other: Annotated[str, typer.Argument(metavar="B", help="the same")],
+    every: Annotated[bool, typer.Option("--all", help="print claims with the same verdict too")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="end with status 4 where a verdict differs")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare two results folders, or two stacks of a study, claim by claim."""
+    with outcome(as_json=as_json) as console:
+        from longfat.verbs.compare import compare
+
+        same = compare(one, other, console, every=every, as_json=as_json)
+        shown(same or not exit_code)
+
+
+@app.command(rich_help_panel=STUDIES)
+def report(study: Study, results: Results = None, opened: Opened = False) -> None:
     """Write report.html from verdicts and figures."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.report(study, results, console))
+        finish(conclude.report(study, results, console, conclude.Show(opened)))
 
 
-@app.command()
-def reports() -> None:
+@app.command(rich_help_panel=STUDIES)
+def package(
+    study: Study,
+    results: Results = None,
+    output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+) -> None:
+    """Pack a study's results as one RO-Crate for an archive, with an artifact appendix."""
+    with outcome() as console:
+        require_lock(study, results)
+        from longfat.verbs.package import package
+
+        finish(package(study, results, output, console))
+
+
+@app.command(rich_help_panel=STUDIES)
+def reports(opened: Opened = False) -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
     with outcome() as console:
         from longfat.verbs import conclude
 
-        finish(conclude.reports(console))
+        finish(conclude.reports(console, conclude.Show(opened)))
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def reference(study: Study, results: Results = None) -> None:
     """Store dataset and verdicts as the committed reference that later results are compared with."""
     with outcome() as console:
+        require_lock(study, results)
         from longfat.verbs import conclude
 
         finish(conclude.reference(study, results, console))
 
 
-@build.command()
-def kernel(
-    target: Annotated[
-        Literal["um", "x86-64"], typer.Option(help="the guest's kernel, or a Debian package for x86-64 machines")
-    ] = "um",
-    name: Annotated[str, typer.Option("--kernel", help="name of a folder in kernels/")] = DEFAULT_KERNEL,
-) -> None:
-    """Build a kernel, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.builds.kernel import build_kernel
-        from longfat.builds.kernel_targets import TARGETS
-
-        require_kernel(name)
-        say(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
-
-
-@build.command()
-def image(
-    verify: Annotated[bool, typer.Option(help="compare every byte, including those of the composed roots")] = False,
-) -> None:
-    """Build the userland image, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.builds.image import build_image
-        from longfat.builds.roots import remove_damaged_roots
-
-        built = build_image(verify=verify, say=console.print)
-        if verify:
-            remove_damaged_roots(built, console.print)
-        say(console, "image", built.path)
-
-
-@build.command()
-def disk() -> None:
-    """Build the disk of virtual machines, unless it is in the cache folder; needs root."""
-    with outcome() as console:
-        from longfat.builds.disk import build_disk
-
-        say(console, "disk", build_disk(say=console.print))
-
-
-@build.command()
-def oci() -> None:
-    """Build the whole testbed as a container image, unless it is in the cache folder."""
-    with outcome() as console:
-        from longfat.verbs.oci import build
-
-        built = build(console)
-        say(console, built.tag, built.path)
-
-
-@build.command("all")
-def build_both() -> None:
-    """Build the kernel and the image."""
-    kernel()
-    image()
-
-
-@lab.command("up")
-def lab_up(
-    environment: LabEnvironment,
-    name: LabName = None,
-    yes: Yes = False,
-    hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
-    currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
-) -> None:
-    """Show the planned machines and their cost, ask, make them, and write the lab's inventory."""
-    with outcome() as console:
-        from longfat.testbed.provision.changes import Price
-        from longfat.verbs import lab as verbs
-
-        verbs.up(environment, name, Price(hourly_price, currency), console, yes=yes)
-
-
-@lab.command("provision")
-def lab_provision(
-    environment: OfLab = None,
-    options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
-    name: LabName = None,
-) -> None:
-    """Prepare the machines of a lab with the roles of infra/ansible."""
-    with outcome() as console:
-        from longfat.verbs import lab as verbs
-
-        given = [word for word in (environment, *(options or ())) if word]
-        first = given.pop(0) if given and not given[0].startswith("-") else None
-        verbs.provision(first, name, given, console)
-
-
-@lab.command("down")
-def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) -> None:
-    """Show the machines to destroy, ask, destroy them, and remove the files that were made in the lab's folder."""
-    with outcome() as console:
-        from longfat.verbs import lab as verbs
-
-        verbs.down(environment, name, console, yes=yes)
-
-
-@lab.command("list")
-def lab_list() -> None:
-    """List the labs of this account, and how long each has left."""
-    from longfat.verbs import lab as verbs
-
-    raise typer.Exit(verbs.sweep(["--list"]))
-
-
-@lab.command("sweep")
-def lab_sweep(yes: Yes = False) -> None:
-    """List the labs of this account, and destroy those past their expiry, after a confirmation for each."""
-    from longfat.verbs import lab as verbs
-
-    raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
-
-
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def conformance(jobs: Jobs = None, results: Results = None) -> None:
     """Reproduce the study that compares the kernel's congestion controls with their published laws."""
     with outcome() as console:
@@ -406,7 +370,7 @@ def conformance(jobs: Jobs = None, results: Results = None) -> None:
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=STUDIES)
 def evaluate(
     algorithms: Annotated[
         list[str] | None, typer.Argument(help="the kernel's algorithms by name, or C files; none: draw the kept cards")
@@ -417,7 +381,7 @@ def evaluate(
     jobs: Jobs = None,
     results: Results = None,
 ) -> None:
-    """Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (docs/evaluate.md)."""
+    """Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each."""
     with outcome() as console:
         from longfat.verbs.evaluate import SHIPPED, evaluate
         from longfat.verbs.run import Machine
@@ -426,7 +390,7 @@ def evaluate(
         finish(evaluate(names, profile, Machine(jobs=jobs, results=results), console, keep=keep))
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def canary(
     jobs: Jobs = None,
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
@@ -443,7 +407,7 @@ def canary(
             raise typer.Exit(RUNS_NOT_VALID)
 
 
-@app.command()
+@app.command(rich_help_panel=TESTBED)
 def bench(
     against: Annotated[str | None, typer.Option(help="commit to compare with, built and run by its own code")] = None,
     cases: Annotated[
@@ -471,7 +435,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
         signal.signal(signal.SIGHUP, _interrupt)
-    app()
+    if COMPLETE in os.environ:
+        completion_init()
+    app(prog_name=NAME)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -10,32 +10,42 @@ import typer
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli_options import (
+    EVIDENCE,
     BackendName,
     Budget,
     EpochName,
+    Grouped,
     Jobs,
+    On,
     Profile,
     Results,
     Sample,
     Stack,
     Study,
+    Tasks,
+    checked,
     finish,
     ids,
+    known_studies,
     outcome,
     verified,
 )
+from longfat.verbs.places import study_path
 
 evidence = typer.Typer()
 store = typer.Typer(
+    cls=Grouped,
     help="Keep the results of runs in the repository, and verify them by running them again (docs/evidence.md).",
     no_args_is_help=True,
 )
-evidence.add_typer(store, name="evidence")
+evidence.add_typer(store, name="evidence", rich_help_panel=EVIDENCE)
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def verdicts(
-    studies: Annotated[list[str] | None, typer.Argument(help="studies (default: all)")] = None,
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="studies (default: all)", callback=checked(known_studies))
+    ] = None,
     epoch: EpochName = None,
     stack: Stack = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
@@ -47,7 +57,7 @@ def verdicts(
         finish(verdicts(studies or (), epoch, console, as_json=as_json, stack=stack))
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def decide(
     study: Study,
     budget: Budget = None,
@@ -56,15 +66,18 @@ def decide(
     stack: Stack = None,
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
+    on: On = None,
+    tasks: Tasks = None,
 ) -> None:
     """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
     with outcome() as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
-        finish(decide(study, Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs), console))
+        wanted = Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs, None, on, tasks)
+        finish(decide(study, wanted, console))
 
 
-@evidence.command()
+@evidence.command(rich_help_panel=EVIDENCE)
 def identify(
     study: Study,
     unknown: Annotated[
@@ -103,7 +116,9 @@ def evidence_add(
 
 @store.command("verify")
 def evidence_verify(
-    study: Annotated[str | None, typer.Argument(help="study (default: all that have evidence)")] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="study (default: all that have evidence)", callback=checked(study_path))
+    ] = None,
     sample: Sample = "1%",
     seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     jobs: Jobs = None,

@@ -10,29 +10,166 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
-from longfat.backends.registry import backend_names
-from longfat.errors import LongfatError, RigError
+from longfat.backends.registry import backend_names, require_backend
+from longfat.catalog.stacks import STACKS
+from longfat.errors import LongfatError, RigError, StudyError
+from longfat.manifest.names import unknown
+from longfat.verbs.places import study_names, study_path
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from typer._click.formatting import HelpFormatter
+
+    from longfat.execute.study import Summary
+    from longfat.studies import StudyFolder
+    from longfat.verbs.study import Choices
 
 RUNS_NOT_VALID = 4
 UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt is to succeed
 INTERRUPTED = 130
+CLOSED_PIPE = 141  # as a shell says of a program that SIGPIPE has ended
 
-Study = Annotated[str, typer.Argument(help="name under experiments/, or path of a folder with study.yaml")]
-Profile = Annotated[str, typer.Option(help="smoke, quick or paper")]
+# The headings of the commands, in their order.
+STUDIES, RUNS, EVIDENCE, MACHINES = "Studies", "One run", "Evidence", "Machines"
+TESTBED, PROGRAM = "The testbed itself", "This program"
+PROFILES = ("smoke", "quick", "paper")  # as longfat.manifest.profiles has them, which takes longer to import
+HEADINGS = (STUDIES, RUNS, EVIDENCE, MACHINES, TESTBED, PROGRAM)
+
+Given = TypeVar("Given")
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """Turn an error or an interrupt into its message and exit status."""
+    try:
+        yield
+    except LongfatError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(error.exit_status) from error
+    except KeyboardInterrupt as error:
+        sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
+        raise typer.Exit(INTERRUPTED) from error
+    except (typer.Exit, typer.Abort):
+        raise
+    except BrokenPipeError as error:  # as in `longfat show RUN | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(CLOSED_PIPE) from error
+    except OSError as error:
+        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
+        sys.stderr.write(f"error: {refused}\n")
+        raise typer.Exit(refused.exit_status) from error
+    except Exception as error:
+        sys.stderr.write(_fault(error))
+        raise typer.Exit(LongfatError.exit_status) from error
+
+
+@contextmanager
+def outcome(*, as_json: bool = False) -> Iterator[Console]:
+    """Give a console, and turn an error or an interrupt into its message and exit status.
+
+    Where a verb prints JSON, nothing else goes to standard output: the console is that of standard error.
+    """
+    with errors_told():
+        from rich.console import Console
+
+        yield Console(stderr=as_json)
+
+
+def checked(check: Callable[[Given], object]) -> Callable[[Given | None], Given | None]:
+    """A callback of an option or argument that is checked before the verb imports anything."""
+
+    def callback(given: Given | None) -> Given | None:
+        if given is not None:
+            with errors_told():
+                check(given)
+        return given
+
+    return callback
+
+
+def _require_profile(name: str) -> None:
+    if name not in PROFILES:
+        message, hint = unknown("profile", name, PROFILES)
+        raise StudyError(message, where="--profile", hint=hint)
+
+
+def _require_stack(name: str) -> None:
+    if name not in STACKS:
+        message, hint = unknown("stack", name, STACKS)
+        raise StudyError(message, where="--stack", hint=hint)
+
+
+class Grouped(TyperGroup):
+    """Lists the commands under the headings of their ``rich_help_panel``, as `./just` lists its recipes."""
+
+    def format_commands(self, ctx: Any, formatter: HelpFormatter) -> None:
+        """Write a section for each heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                told = (command.help or "").partition("\n\n")[0].removesuffix(".")
+                heading = getattr(command, "rich_help_panel", None)
+                sections.setdefault(heading if heading in HEADINGS else "Commands", []).append((name, told))
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for heading in sorted(sections, key=("Commands", *HEADINGS).index):
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), told) for name, told in sections[heading]])
+
+
+def known_studies(names: Sequence[str]) -> None:
+    """Raise StudyError unless there are studies of all these names."""
+    for name in names:
+        study_path(name)
+
+
+def _studies(incomplete: str) -> list[str]:
+    return [name for name in study_names() if name.startswith(incomplete)]
+
+
+Study = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="name under experiments/, or path of a folder with study.yaml",
+        callback=checked(study_path),
+        autocompletion=_studies,
+    ),
+]
+Profile = Annotated[
+    str,
+    typer.Option(help="smoke, quick or paper", callback=checked(_require_profile), autocompletion=lambda: [*PROFILES]),
+]
+Every = Annotated[bool, typer.Option("--all", help="print every verdict, not only those that are not as stated")]
+Opened = Annotated[bool, typer.Option("--open", help="open the page in the browser")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
 Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
-Stack = Annotated[str | None, typer.Option(help="stack profile instead of the study's own")]
+Stack = Annotated[
+    str | None,
+    typer.Option(
+        help="stack profile instead of the study's own",
+        callback=checked(_require_stack),
+        autocompletion=lambda incomplete: [name for name in STACKS if name.startswith(incomplete)],
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-BackendName = Annotated[str, typer.Option("--backend", help=f"where runs happen: {', '.join(backend_names())}")]
+BackendName = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        help=f"where runs happen: {', '.join(backend_names())}",
+        callback=checked(require_backend),
+        autocompletion=lambda incomplete: [name for name in backend_names() if name.startswith(incomplete)],
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one for each CPU)")]
 Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
 UsedLab = Annotated[str | None, typer.Option("--lab", help="lab that the backend uses, as `lab up` named it")]
@@ -52,31 +189,16 @@ ShardOption = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="cluster that executes the runs: slurm, ssh:HOST,... or kubernetes:image=...,claim=... (docs/cluster.md)",
+    ),
+]
+StoreAddress = Annotated[str | None, typer.Option("--store", help="address for a shard's records, s3://bucket/study")]
+Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
 Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
-
-
-@contextmanager
-def outcome() -> Iterator[Console]:
-    """Give a console, and turn an error or an interrupt into its message and exit status."""
-    try:
-        from rich.console import Console
-
-        yield Console()
-    except LongfatError as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise typer.Exit(error.exit_status) from error
-    except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from error
-    except (typer.Exit, typer.Abort):
-        raise
-    except OSError as error:
-        refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
-        sys.stderr.write(f"error: {refused}\n")
-        raise typer.Exit(refused.exit_status) from error
-    except Exception as error:
-        sys.stderr.write(_fault(error))
-        raise typer.Exit(LongfatError.exit_status) from error
 
 
 def _file_of(error: OSError) -> str | None:
@@ -105,6 +227,20 @@ def finish(valid: bool) -> None:
         raise typer.Exit(RUNS_NOT_VALID)
 
 
+def settle(summary: Summary) -> None:
+    """End with the status of an execution: runs that are left for want of time, or failed."""
+    if summary.left:
+        sys.stderr.write(f"the time is up; {summary.left} runs are left, and the same command continues\n")
+        raise typer.Exit(UNFINISHED)
+    finish(summary.failed == 0)
+
+
+def shown(valid: bool) -> None:
+    """End with the same exit status where the one run that was looked at is not valid; what was printed says why."""
+    if not valid:
+        raise typer.Exit(RUNS_NOT_VALID)
+
+
 def verified(same: bool) -> None:
     """End with the same exit status where some run differs from the evidence."""
     if not same:
@@ -112,11 +248,18 @@ def verified(same: bool) -> None:
         raise typer.Exit(RUNS_NOT_VALID)
 
 
+def chosen(study: str, profile: str, only: str, stack: str | None, seed: int | None) -> tuple[Choices, StudyFolder]:
+    """What is chosen of a study, checked, and the study: before what runs and judges is imported, which takes longer.
+
+    Raises StudyError.
+    """
+    from longfat.verbs.study import Choices, find_study
+
+    folder, choices = find_study(study), Choices(profile, ids(only), stack, seed)
+    folder.experiments_named(choices.only)
+    return choices, folder
+
+
 def ids(text: str) -> tuple[str, ...]:
     """The items between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def say(console: Console, what: str, path: Path) -> None:
-    """Print where something is."""
-    console.print(f"{what}: {path}", soft_wrap=True, markup=False, highlight=False)

@@ -11,9 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from longfat.network import IP_AND_TCP_HEADER_BYTES, Port, base_rtt_us, impairment_seed, ports, route
+from longfat.network import (
+    IP_AND_TCP_HEADER_BYTES,
+    Port,
+    base_rtt_us,
+    capacity_bits,
+    impairment_seed,
+    ports,
+    route,
+    steps,
+)
 from longfat.runspec import Flow, RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
@@ -103,9 +113,11 @@ READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
     """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
     for port, found in evidence.present_ports():
+        ways = steps(port.egress, evidence.spec.end_us)
+        rate_bps, delay_us = (ways[-1].rate_bps, ways[-1].delay_us) if ways else (None, port.egress.delay_us)
         for key, unit, declared in (
-            ("rate_bps", "bit/s", port.egress.rate_bps),
-            ("delay_us", "us", port.egress.delay_us),
+            ("rate_bps", "bit/s", rate_bps or port.egress.rate_bps),
+            ("delay_us", "us", delay_us),
         ):
             if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
                 yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
@@ -121,12 +133,39 @@ def busy_wires_carry_their_rate(evidence: Evidence) -> Iterator[str]:
     """
     for port, found in evidence.present_ports():
         rate_bps = port.egress.rate_bps
-        if rate_bps is None or "busy_ns" not in found:
+        if rate_bps is None or "busy_ns" not in found or steps(port.egress, evidence.spec.end_us):
             continue
         needed_ns = found["sent_bytes"] * 8e9 / rate_bps
         if abs(found["busy_ns"] - needed_ns) > CARRIED_SLACK * needed_ns + 1000 * _serialization_us(port):
             carried_bps = found["sent_bytes"] * 8e9 / max(found["busy_ns"], 1)
             yield f"{port.name} carried {carried_bps:.0f} bit/s while it was busy, declared {rate_bps} bit/s"
+
+
+LATEST_STEP_NS = 1000
+
+
+def changing_wires_follow_their_steps(evidence: Evidence) -> Iterator[str]:
+    """Each step of a wire was done in its microsecond, and what left is what could leave while there were frames.
+
+    That is to half a percent and a frame, and no more than the steps, added up, let leave in the whole measurement.
+    """
+    end_us = evidence.spec.end_us
+    for port, found in evidence.present_ports():
+        ways = steps(port.egress, end_us)
+        if not ways:
+            continue
+        if found["steps"] != len(ways):
+            yield f"{port.name} did {found['steps']} steps, declared {len(ways)}"
+        if found["late_ns"] > LATEST_STEP_NS:
+            yield f"a step of {port.name} was {found['late_ns']} ns late, allowed {LATEST_STEP_NS} ns"
+        if not all(way.rate_bps for way in ways):
+            continue  # a wire without a rate has nothing to count
+        taken, offered, frame = 8 * found["taken_bytes"], found["offered_bits"], 8 * port.frame_bytes
+        if abs(taken - offered) > CARRIED_SLACK * offered + frame:
+            yield f"{port.name} carried {taken} bits, its steps offered {offered} while it was busy"
+        most = capacity_bits(ways, end_us) + frame
+        if taken > most:
+            yield f"{port.name} carried {taken} bits, its steps let {most} leave at most"
 
 
 def queue_holds(evidence: Evidence) -> Iterator[str]:
@@ -141,6 +180,20 @@ def queue_holds(evidence: Evidence) -> Iterator[str]:
         for limit, declared in (("limit_packets", queue.limit_packets), ("limit_bytes", queue.limit_bytes)):
             if declared is not None and found.get(limit) != declared:
                 yield f"{limit} of {port.name} is {found.get(limit)}, declared {declared}"
+
+
+def policers_hold(evidence: Evidence) -> Iterator[str]:
+    """Rate and burst of each policer read back equal, but for the tick of 64 ns in which the kernel keeps a burst."""
+    for port, found in evidence.present_ports():
+        policer = port.egress.policer
+        if policer is None:
+            continue
+        read = found.get("policer") or {}
+        slack = 1 + policer.rate_bps * 64 // 8_000_000_000
+        for key, unit, allowed in (("rate_bps", "bit/s", 7), ("burst_bytes", "bytes", slack)):
+            value, declared = read.get(key), getattr(policer, key)
+            if value is None or abs(value - declared) > allowed:
+                yield f"{key} of the policer of {port.name} is {value} {unit}, declared {declared} {unit}"
 
 
 LOSS_DEVIATIONS = 6
@@ -181,12 +234,15 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         there = route(evidence.spec, flow.sender, flow.receiver)
         back = route(evidence.spec, flow.receiver, flow.sender)
         declared = base_rtt_us(evidence.spec, flow)
+        shortest = sum(_shortest_delay_us(port, evidence.spec) for port in (*there, *back))
+        longer = sum(_longest_delay_us(port, evidence.spec) for port in (*there, *back)) - declared
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
         varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
-        longest = declared * (1 + RTT_TOLERANCE) + varied + sending + standing + RTT_ALLOWANCE_US
+        spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
+        longest = declared * (1 + RTT_TOLERANCE) + longer + varied + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
-        if found is None or not declared - varied <= found <= longest:
+        if found is None or not shortest - varied - spared <= found <= longest:
             yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
 
 
@@ -267,7 +323,7 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
         span_us = until_us - min(report["start_us"] for report in told)
         found = sum(report["bytes_received"] for report in told) * 8e6 / max(span_us, 1)
-        limit = _payload_bps(port)
+        limit = _payload_bps(port, evidence.spec.end_us)
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
 
@@ -286,7 +342,9 @@ GATES: tuple[Gate, ...] = (
     mtu_holds,
     rate_and_delay_hold,
     busy_wires_carry_their_rate,
+    changing_wires_follow_their_steps,
     queue_holds,
+    policers_hold,
     impairment_holds,
     base_rtt_holds,
     algorithm_holds,
@@ -313,6 +371,23 @@ def _serialization_us(port: Port) -> float:
     return port.frame_bytes * 8e6 / port.egress.rate_bps if port.egress.rate_bps else 0.0
 
 
+def _overtakes(port: Port) -> bool:
+    return bool(port.egress.impairment and port.egress.impairment.overtaking_ppm)
+
+
+def _shortest_delay_us(port: Port, spec: RunSpec) -> int:
+    return min((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+
+
+def _longest_delay_us(port: Port, spec: RunSpec) -> int:
+    """The longest delay of a port; bits may leave slower than at the rate that it began with, or wait for that."""
+    ways = steps(port.egress, spec.end_us)
+    slowest = min((step.rate_bps for step in ways if step.rate_bps), default=0)
+    held_us = max((then.at_us - step.at_us for step, then in pairwise(ways) if step.held), default=0)
+    slower = port.frame_bytes * 8e6 / slowest if slowest else 0.0
+    return round(max((step.delay_us for step in ways), default=port.egress.delay_us) + held_us + slower)
+
+
 def _queue_us(port: Port) -> float:
     """How long a packet waits at most in the full queue of a shaped interface."""
     queue = port.egress.queue
@@ -330,6 +405,7 @@ def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     )
 
 
-def _payload_bps(port: Port) -> float:
+def _payload_bps(port: Port, end_us: int) -> float:
     """The most payload a shaped interface can carry: full segments without TCP options, which would only lower it."""
-    return (port.egress.rate_bps or 0) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes
+    fastest = max((step.rate_bps for step in steps(port.egress, end_us)), default=port.egress.rate_bps or 0)
+    return fastest * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,19 @@ WORDS = ("kind", "type_comment", "type_ignores")
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The release that a kernel was built from, and whether it is the pinned one, that of the references."""
+    """The release that a kernel was built from, and whether it is the pinned one, that of the references.
+
+    ``own`` has the files that the study adds to it, with their SHA-256 (hex).
+    """
 
     version: str
     pinned: bool
+    own: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"Linux {self.version}, {'the pinned release' if self.pinned else 'not the pinned release'}"
+        release = f"Linux {self.version}, {'the pinned release' if self.pinned else 'not the pinned release'}"
+        own = ", ".join(f"{name} ({digest[:12]})" for name, digest in self.own.items())
+        return f"{release}, with {own} of the study" if own else release
 
 
 def code_identity(root: Path, paths: Iterable[Path]) -> str:

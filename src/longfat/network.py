@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from longfat.runspec import Egress, Flow, RunSpec
+from longfat.runspec import Egress, Flow, RunSpec, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 PREFIX_BITS = 30  # a link has two addresses
+TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,16 @@ class Port:
     def frame_bytes(self) -> int:
         """Length of a full packet as the port's rate counts it."""
         return frame_bytes(self.mtu_bytes, self.egress)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a wire is from ``at_us`` on: rate in bit/s (0: takes no time), delay, whether no bit leaves it."""
+
+    at_us: int
+    rate_bps: int
+    delay_us: int
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,9 +139,63 @@ def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
     return sum(port.egress.delay_us for port in (*there, *back))
 
 
+def longest_rtt_us(spec: RunSpec) -> int:
+    """The longest base RTT of all traffic, in microseconds, whatever changes while the run lasts."""
+    delay_us = {
+        port.name: max((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+        for port in ports(spec)
+    }
+    ends = {(one.sender, one.receiver) for one in spec.sent}
+    ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
+    return max(sum(delay_us[port.name] for port in way) for way in ways)
+
+
 def impairment_seed(spec: RunSpec, port: Port) -> int:
     """The seed, 64 bits, of what is drawn for the packets that leave an interface."""
     return int.from_bytes(hashlib.sha256(f"{spec.seed} impairment {port.name}".encode()).digest()[:8], "big")
+
+
+def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
+    """What the wire of an interface is, and when, from 0 to before ``end_us``; empty for one that never changes."""
+    if not egress.changes and not egress.trace:
+        return ()
+    traced = {} if egress.trace is None else dict(_traced(egress.trace, end_us))
+    changed = {change.at_us: change for change in egress.changes if change.at_us < end_us}
+    now, held, paused = Step(0, egress.rate_bps or 0, egress.delay_us), False, False
+    found: list[Step] = []
+    for at_us in sorted({0, *traced, *changed}):
+        rate_bps, delay_us = now.rate_bps, now.delay_us
+        if at_us in traced:
+            paused = not traced[at_us]
+            rate_bps = traced[at_us] or rate_bps
+        if change := changed.get(at_us):
+            rate_bps = rate_bps if change.rate_bps is None else change.rate_bps
+            delay_us = delay_us if change.delay_us is None else change.delay_us
+            held = held if change.held is None else change.held
+        now = Step(at_us, rate_bps, delay_us, held or paused)
+        if not found or replace(now, at_us=found[-1].at_us) != found[-1]:
+            found.append(now)
+    return tuple(found)
+
+
+def _traced(trace: Trace, end_us: int) -> Iterator[tuple[int, int]]:
+    """When the rate of a trace changes, in microseconds, and what it is then, in bit/s."""
+    at_us = 0
+    while True:
+        for count, times in trace.milliseconds():
+            if at_us >= end_us:
+                return
+            yield at_us, 1000 * count * TRACED_BITS
+            at_us += 1000 * times
+
+
+def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> int:
+    """Bits that could leave a wire of these steps in a time, cut to whole ones."""
+    ends = [*(step.at_us for step in found[1:]), until_us]
+    spans = (
+        (max(0, min(end, until_us) - max(step.at_us, since_us)), step) for step, end in zip(found, ends, strict=True)
+    )
+    return sum(span * step.rate_bps for span, step in spans if not step.held) // 1_000_000
 
 
 def lay_out(spec: RunSpec) -> Topology:

@@ -3,8 +3,8 @@
 
 Standard library only: the same module is read on the planning host and inside the guest.
 Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
-Names of studies, scenarios and figures are not part of it: two figures that need the same run share it. The experiment
-is in its seed, which all its scenarios have in common (longfat.plan.resolve).
+Names of studies, scenarios and figures are not part of it: figures that need the same run share it. The experiment is
+in its seed, which all its scenarios have in common (longfat.plan.resolve).
 """
 
 from __future__ import annotations
@@ -12,145 +12,56 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import types
-import typing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-Scalar = bool | int | float | str
+from longfat.links import (
+    Bursts,
+    Change,
+    DeliberateDrop,
+    Egress,
+    Impairment,
+    Interface,
+    Link,
+    Policer,
+    Queue,
+    Trace,
+)
+from longfat.plain import LATER, Scalar, build, canonical_json, plain
+
+__all__ = [
+    "KINDS",
+    "Bursts",
+    "Called",
+    "Change",
+    "DeliberateDrop",
+    "Egress",
+    "Flow",
+    "Impairment",
+    "Incast",
+    "Interface",
+    "Link",
+    "Node",
+    "Ping",
+    "Policer",
+    "Probes",
+    "Program",
+    "Queue",
+    "Requests",
+    "Role",
+    "RunSpec",
+    "Scalar",
+    "Sent",
+    "SentOverTcp",
+    "ShortFlows",
+    "Trace",
+    "Udp",
+    "Video",
+    "Web",
+    "canonical_json",
+]
+
 Role = Literal["sender", "receiver", "router"]
-
-LATER = {"later": True}
-"""Marks a field that format 1 did not have at first: at its default it is left out of the JSON text, so that the runs
-recorded before keep their identity."""
-
-
-@dataclass(frozen=True)
-class Queue:
-    """The packet queue of an interface: a qdisc kind of ``tc`` with its limit.
-
-    ``limit_bytes`` is used by ``bfifo`` and ``red``, ``limit_packets`` by the others, and neither by ``cake``, which
-    limits memory; ``parameters`` holds further options of the qdisc: those of ``red`` by their ``tc`` names, of others
-    whole numbers by the names of ``longfat.guest.options``.
-    """
-
-    kind: str = "pfifo"
-    limit_packets: int | None = 1000
-    limit_bytes: int | None = None
-    parameters: dict[str, Scalar] = field(default_factory=dict)
-
-    @property
-    def marks(self) -> bool:
-        """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
-        return bool(self.parameters.get("ecn")) or self.kind == "cake"
-
-    @property
-    def red_weight_log(self) -> int:
-        """W such that each arrival moves the average of a queue of kind ``red`` by 2^-W of the way, as tc finds it.
-
-        The least W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)).
-        Raises ValueError where there is none.
-        """
-        burst, size = int(self.parameters["burst"]), int(self.parameters["avpkt"])
-        wanted = burst + 1 - int(self.parameters["min"]) / size
-        for exponent in range(1, 32):
-            weight = 0.5**exponent
-            if 1 <= wanted <= (1 - (1 - weight) ** burst) / weight:
-                return exponent
-        raise ValueError(f"a burst of {burst} packets of {size} bytes has no weight")
-
-
-@dataclass(frozen=True)
-class DeliberateDrop:
-    """Drop exactly one data packet that leaves the interface: the first after ``at_us`` plus a fixed count."""
-
-    at_us: int
-
-
-@dataclass(frozen=True)
-class Bursts:
-    """Losses by the chain of Gilbert and Elliott, which is in one of two states; probabilities in millionths.
-
-    ``enter_ppm`` and ``leave_ppm`` are those of a change of state before each packet; ``in_burst_ppm`` and
-    ``between_ppm`` those of its loss in the state of a burst and in the other one.
-    """
-
-    enter_ppm: int
-    leave_ppm: int
-    in_burst_ppm: int = 1_000_000
-    between_ppm: int = 0
-
-
-@dataclass(frozen=True)
-class Impairment:
-    """What a path does to packets without a queue, drawn from the run's seed and the interface's name.
-
-    Of all packets ``loss_ppm`` millionths are lost, each by itself, or losses come in ``bursts``. A delay is uniform
-    between ``jitter_us`` less and ``jitter_us`` more than that of the interface: packets may overtake each other.
-    """
-
-    loss_ppm: int = 0
-    bursts: Bursts | None = None
-    jitter_us: int = 0
-
-    @property
-    def words(self) -> str:
-        """What it is, for people."""
-        loss = f"loses {self.loss_ppm / 1e4:g} %" if self.loss_ppm else ""
-        bursts = "loses bursts" if self.bursts else ""
-        jitter = f"jitter {self.jitter_us / 1000:g} ms" if self.jitter_us else ""
-        return ", ".join(part for part in (loss, bursts, jitter) if part)
-
-    def settings(self) -> dict[str, int]:
-        """What netem is told: probabilities in parts of 2^32, jitter in nanoseconds (names of guest.options)."""
-        found = {"loss": _of_32_bits(self.loss_ppm), "jitter": 1000 * self.jitter_us}
-        if not self.bursts:
-            return found
-        return found | {
-            "enter": _of_32_bits(self.bursts.enter_ppm),
-            "leave": _of_32_bits(self.bursts.leave_ppm),
-            "pass_in_burst": _of_32_bits(1_000_000 - self.bursts.in_burst_ppm),
-            "lose_between": _of_32_bits(self.bursts.between_ppm),
-        }
-
-
-def _of_32_bits(ppm: int) -> int:
-    return min((ppm << 32) // 1_000_000, 2**32 - 1)
-
-
-@dataclass(frozen=True)
-class Egress:
-    """What an interface does with the packets it sends: queue, then rate, then delay.
-
-    ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
-    24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
-    A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
-    Only an unshaped interface may have an ``impairment``.
-    """
-
-    rate_bps: int | None = None
-    framing_bytes: int = 24
-    queue: Queue = field(default_factory=Queue)
-    delay_us: int = 0
-    drops: tuple[DeliberateDrop, ...] = ()
-    impairment: Impairment | None = field(default=None, metadata=LATER)
-
-
-@dataclass(frozen=True)
-class Interface:
-    """One end of a link: the node that holds it and what it does on egress."""
-
-    node: str
-    egress: Egress = field(default_factory=Egress)
-
-
-@dataclass(frozen=True)
-class Link:
-    """A cable between two interfaces with one MTU."""
-
-    a: Interface
-    b: Interface
-    mtu_bytes: int = 1500
 
 
 @dataclass(frozen=True)
@@ -159,9 +70,8 @@ class Node:
 
     ``offloads`` lists the ethtool feature names that are on (``tso gso gro``); all others are turned off.
     ``initial_cwnd_segments`` goes into the routes (``ip route ... initcwnd``); None leaves the kernel's own.
-    ``image`` names the container image that the host is made from; None is the project's own userland.
-    ``recovery`` is how a sender recovers from losses (``sack newreno reno``); None leaves it to the sysctls, which say
-    the first two to a kernel.
+    ``image`` names the container image that the host is made from; None is the project's own userland. ``recovery`` is
+    how a sender recovers from losses (``sack newreno reno``); None leaves it to sysctls, which say the first two.
     """
 
     name: str
@@ -196,7 +106,7 @@ class Sent(Called, Protocol):
 
 @runtime_checkable
 class SentOverTcp(Sent, Protocol):
-    """Traffic whose data are sent with a congestion control, by the kernel's name of it."""
+    """Traffic that has a congestion control, by the kernel's name of it."""
 
     @property
     def cca(self) -> str: ...
@@ -207,9 +117,8 @@ class Flow:
     """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
-    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. ``start_us`` counts
-    from the start of the measurement. With ``transfer_bytes`` a connection carries so much and another follows it,
-    until the duration is over; each of the streams does so by itself.
+    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. With ``transfer_bytes`` a
+    connection carries so much and another follows it, until the duration is over; each of the streams does so.
     """
 
     what: ClassVar[str] = "flows"
@@ -251,7 +160,7 @@ class Web:
 class Udp:
     """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
 
-    Rates count whole IPv4 packets. ``start_us`` counts from the start of the measurement, ``t`` from ``start_us``.
+    Rates count whole IPv4 packets; ``t`` counts from ``start_us``.
     """
 
     what: ClassVar[str] = "UDP traffic"
@@ -272,7 +181,6 @@ class Requests:
 
     A user sends ``request_bytes``, takes in a response and thinks. Responses are of ``response_bytes`` on average by
     the law ``sizes``, a Pareto law of the given ``shape``; thinking takes ``think_us`` on average by ``thinking``.
-    ``start_us`` counts from the start of the measurement.
     """
 
     what: ClassVar[str] = "requests"
@@ -293,6 +201,94 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class ShortFlows:
+    """Flows of a size of their own each, which begin whether others have ended or not: a TCP connection for each.
+
+    They begin every ``every_us`` on average. Sizes are of ``size_bytes`` on average by the law ``sizes``; ``shape`` is
+    that of a Pareto law, or the deviation of a lognormal law's logarithm; ``table`` has points (bytes, millionths that
+    are no larger) of a distribution, with straight lines between.
+    """
+
+    what: ClassVar[str] = "short flows"
+
+    name: str
+    sender: str
+    receiver: str
+    cca: str
+    duration_us: int
+    every_us: int
+    size_bytes: int
+    arrivals: Literal["poisson", "fixed"] = "poisson"
+    sizes: Literal["fixed", "exponential", "pareto", "lognormal", "table"] = "fixed"
+    shape: float = 1.5
+    table: tuple[tuple[int, int], ...] = ()
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
+class Video:
+    """A viewer at one node of a video that a server at another sends segment by segment, over one TCP connection.
+
+    Each segment of ``segment_us`` has a rate of ``ladder_bps``, ascending; ``choice`` takes it by what the buffer
+    holds or by the rate of the segments before. A segment waits until ``buffer_us`` has room for it.
+    """
+
+    what: ClassVar[str] = "video"
+
+    name: str
+    sender: str
+    receiver: str
+    cca: str
+    duration_us: int
+    ladder_bps: tuple[int, ...]
+    segment_us: int = 4_000_000
+    buffer_us: int = 30_000_000
+    choice: Literal["buffer", "rate"] = "buffer"
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
+class Incast:
+    """One of the senders that answer a receiver's request at once; those of one ``group`` answer the same one.
+
+    Each sends ``block_bytes`` over a connection that lasts. ``pause_us`` after all blocks it is asked again.
+    """
+
+    what: ClassVar[str] = "incast"
+
+    name: str
+    group: str
+    sender: str
+    receiver: str
+    cca: str
+    duration_us: int
+    block_bytes: int
+    pause_us: int = 0
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """Programs of the user's: one that sends, at one node, and one that receives, at another.
+
+    ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
+    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. What the sender sends to ``port`` is counted.
+    """
+
+    what: ClassVar[str] = "programs"
+
+    name: str
+    sender: str
+    receiver: str
+    send: tuple[str, ...]
+    receive: tuple[str, ...]
+    duration_us: int
+    port: int = 4433
+    files: dict[str, str] = field(default_factory=dict)
+    start_us: int = 0
+
+
+@dataclass(frozen=True)
 class Ping:
     """Pings from one node to another, as long as the run lasts."""
 
@@ -303,7 +299,17 @@ class Ping:
     interval_us: int
 
 
-KINDS: dict[str, type[Called]] = {"flows": Flow, "web": Web, "udp": Udp, "requests": Requests, "pings": Ping}
+KINDS: dict[str, type[Called]] = {
+    "flows": Flow,
+    "web": Web,
+    "udp": Udp,
+    "requests": Requests,
+    "short_flows": ShortFlows,
+    "video": Video,
+    "incast": Incast,
+    "programs": Program,
+    "pings": Ping,
+}
 """Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
 ``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
 
@@ -327,8 +333,8 @@ class Probes:
 class RunSpec:
     """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
 
-    All that is random in the run is drawn from ``seed``, each from it and the name of what it is drawn for; in a guest
-    the kernel's random numbers too (hash keys, ports, RED), of which all of the kernel takes in turn.
+    All that is random in it is drawn from ``seed`` and the name of what it is drawn for; in a guest the kernel's random
+    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn.
     """
 
     nodes: tuple[Node, ...]
@@ -342,6 +348,10 @@ class RunSpec:
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
     requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
+    short_flows: tuple[ShortFlows, ...] = field(default=(), metadata=LATER)
+    video: tuple[Video, ...] = field(default=(), metadata=LATER)
+    incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
+    programs: tuple[Program, ...] = field(default=(), metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -387,52 +397,16 @@ class RunSpec:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII."""
-        return canonical_json(_plain(self))
+        return canonical_json(plain(self))
 
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
         """Read what ``to_json`` wrote. Raises ValueError or TypeError on a text of another shape."""
-        spec: RunSpec = _build(cls, json.loads(text))
+        spec: RunSpec = build(cls, json.loads(text))
         return spec
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RunSpec:
         """Build from the plain dictionaries and lists of a lock. Raises TypeError on another shape."""
-        spec: RunSpec = _build(cls, data)
+        spec: RunSpec = build(cls, data)
         return spec
-
-
-def canonical_json(data: object) -> str:
-    """The one JSON text of ``data`` that digests are taken of."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _plain(value: Any) -> Any:
-    """The plain JSON data of dataclasses, tuples and scalars."""
-    if dataclasses.is_dataclass(value):
-        fields = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {f.name: _plain(item) for f, item in fields if not (f.metadata.get("later") and item == f.default)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
-
-
-def _build(kind: Any, value: Any) -> Any:
-    """Turn plain JSON data into the dataclass, tuple or scalar that ``kind`` names."""
-    origin = typing.get_origin(kind)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        if not isinstance(value, dict):
-            raise TypeError(f"{kind.__name__} needs an object, not {value!r}")
-        hints = typing.get_type_hints(kind)
-        unknown = set(value) - set(hints)
-        if unknown:
-            raise TypeError(f"{kind.__name__} has no field {sorted(unknown)[0]!r}")
-        return kind(**{key: _build(hints[key], item) for key, item in value.items()})
-    if origin is tuple:
-        return tuple(_build(typing.get_args(kind)[0], item) for item in value)
-    if origin in (typing.Union, types.UnionType):
-        options = [option for option in typing.get_args(kind) if option is not type(None)]
-        return value if value is None or len(options) > 1 else _build(options[0], value)
-    return value

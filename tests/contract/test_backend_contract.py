@@ -18,7 +18,24 @@ from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
 from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
-from longfat.runspec import DeliberateDrop, Interface, Link, Ping, Queue, Requests, RunSpec, Scalar, Udp, Web
+from longfat.runspec import (
+    DeliberateDrop,
+    Egress,
+    Impairment,
+    Incast,
+    Interface,
+    Link,
+    Ping,
+    Program,
+    Queue,
+    Requests,
+    RunSpec,
+    Scalar,
+    ShortFlows,
+    Udp,
+    Video,
+    Web,
+)
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -84,26 +101,39 @@ def without_drops(end: Interface) -> Interface:
 def asking_for(feature: str, spec: RunSpec) -> RunSpec:
     """The run with the feature in it."""
     link, flow, probes = spec.links[0], spec.flows[0], spec.probes
+    own = link.a.egress
+
+    def sending(egress: Egress) -> RunSpec:
+        changed = dataclasses.replace(link, a=dataclasses.replace(link.a, egress=egress))
+        return dataclasses.replace(spec, links=(changed, *spec.links[1:]))
 
     def queued(kind: str, **parameters: Scalar) -> RunSpec:
-        queue = Queue(kind, None, 100_000, parameters)
-        shaped = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, rate_bps=10**8, queue=queue))
-        return dataclasses.replace(spec, links=(dataclasses.replace(link, a=shaped), *spec.links[1:]))
+        return sending(dataclasses.replace(own, rate_bps=10**8, queue=Queue(kind, None, 100_000, parameters)))
 
     def sender(**changes: str) -> RunSpec:
         return dataclasses.replace(spec, nodes=(dataclasses.replace(spec.nodes[0], **changes), *spec.nodes[1:]))
 
-    dropping = dataclasses.replace(link.a, egress=dataclasses.replace(link.a.egress, drops=(DeliberateDrop(500_000),)))
     asked = {
         Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
         Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
         Requests.what: dataclasses.replace(
             spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
         ),
+        ShortFlows.what: dataclasses.replace(
+            spec, short_flows=(ShortFlows("s", "client1", "server", "reno", 1_000_000, 10_000, 1000),)
+        ),
+        Video.what: dataclasses.replace(spec, video=(Video("v", "client1", "server", "reno", 1_000_000, (10**6,)),)),
+        Incast.what: dataclasses.replace(
+            spec, incast=(Incast("i.1", "i", "client1", "server", "reno", 1_000_000, 1000),)
+        ),
+        Program.what: dataclasses.replace(
+            spec, programs=(Program("p", "client1", "server", ("true",), ("true",), 1_000_000),)
+        ),
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
-        Feature.DROPS: dataclasses.replace(spec, links=(dataclasses.replace(link, a=dropping), *spec.links[1:])),
+        Feature.DROPS: sending(dataclasses.replace(own, drops=(DeliberateDrop(500_000),))),
+        Feature.IMPAIRMENTS: sending(Egress(delay_us=1000, impairment=Impairment(loss_ppm=1000))),
         Feature.RED: queued("red", **RED),
         Feature.QUEUES: queued("bfifo"),
         Feature.GENTLE: queued("red", **RED, gentle=True),

@@ -3,12 +3,12 @@
 
 import re
 
-from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS, parameter_sysctls
+from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 
 
 def test_scalable_parameters_become_parts_per_million() -> None:
-    assert parameter_sysctls("scalable", {"a": 0.02, "b": 0.125, "lwnd": 16}) == {
+    assert CCAS["scalable"].sysctls({"a": 0.02, "b": 0.125, "lwnd": 16}) == {
         "net.ipv4.tcp_scalable.a_ppm": "20000",
         "net.ipv4.tcp_scalable.b_ppm": "125000",
         "net.ipv4.tcp_scalable.lwnd": "16",
@@ -16,7 +16,7 @@ def test_scalable_parameters_become_parts_per_million() -> None:
 
 
 def test_parameters_left_out_are_set_to_the_kernels_default() -> None:
-    assert parameter_sysctls("scalable", {}) == {
+    assert CCAS["scalable"].sysctls({}) == {
         "net.ipv4.tcp_scalable.a_ppm": "10000",
         "net.ipv4.tcp_scalable.b_ppm": "125000",
         "net.ipv4.tcp_scalable.lwnd": "0",
@@ -25,7 +25,7 @@ def test_parameters_left_out_are_set_to_the_kernels_default() -> None:
 
 def test_each_unit_of_highspeed_keeps_its_last_digit() -> None:
     given = {"low_window": 8, "high_window": 8.3, "high_p": 1e-7, "high_decrease": 0.1}
-    assert list(parameter_sysctls("highspeed", given).items()) == [
+    assert list(CCAS["highspeed"].sysctls(given).items()) == [
         ("net.ipv4.tcp_highspeed.low_window", "8"),
         ("net.ipv4.tcp_highspeed.high_window_milli", "8300"),
         ("net.ipv4.tcp_highspeed.high_p_ppb", "100"),
@@ -36,13 +36,13 @@ def test_each_unit_of_highspeed_keeps_its_last_digit() -> None:
 
 
 def test_a_word_becomes_its_place_in_the_list() -> None:
-    sysctls = parameter_sysctls("compound", {"burst": "partial", "autotune": "diffwnd"})
+    sysctls = CCAS["compound"].sysctls({"burst": "partial", "autotune": "diffwnd"})
     assert sysctls["net.ipv4.tcp_compound.burst"] == "2"
     assert sysctls["net.ipv4.tcp_compound.autotune"] == "1"
 
 
 def test_an_algorithm_without_parameters_sets_nothing() -> None:
-    assert parameter_sysctls("cubic", {}) == {}
+    assert CCAS["cubic"].sysctls({}) == {}
 
 
 def test_ranges_are_worded_in_the_manifests_units() -> None:
@@ -66,7 +66,7 @@ def test_every_sysctl_is_below_the_name_of_its_algorithm_and_belongs_to_one_para
 def test_giving_every_default_is_the_same_as_giving_nothing() -> None:
     for cca in CCAS.values():
         given = {n: p.default_text if p.words else float(p.default_text) for n, p in cca.parameters.items()}
-        assert parameter_sysctls(cca.name, given) == parameter_sysctls(cca.name, {})
+        assert cca.sysctls(given) == cca.sysctls({})
 
 
 def test_defaults_lie_within_their_ranges() -> None:

@@ -16,6 +16,7 @@ from longfat.backends.fake import FakeBackend
 from longfat.errors import RigError, StudyError
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, read_epochs, united, write_epoch
 from longfat.evidence.judged import evidence_of
+from longfat.evidence.store import read_rows
 from longfat.plan.lockfile import read_lock
 from longfat.studies import StudyFolder
 from longfat.verbs import evidence
@@ -84,6 +85,24 @@ def test_one_whose_canaries_differ_is_refused_and_may_begin_a_new_epoch_while_th
     assert newest is not None and dated is not None
     assert (newest.epoch, dated.epoch) == (old.name, older.name)
     assert newest.runs == dated.runs == 9
+
+
+@pytest.mark.parametrize(("differing", "carried"), [("cca.algorithm-vegas", 9), ("era", 0)])
+def test_a_new_epoch_takes_over_what_no_differing_canary_speaks_for(root: Path, differing: str, carried: int) -> None:
+    (path,) = (root / FOLDER).iterdir()
+    old, study = the_epoch(root), root / "experiments" / "small"
+    path.unlink()
+    write_epoch(Epoch("2000-01-01-000000", {**old.canaries, differing: "0"}, old.members), root / FOLDER)
+    (study / "evidence" / old.name).rename(study / "evidence" / "2000-01-01-000000")
+    for file in (study / "evidence").rglob("*.jsonl"):
+        change(file, old.name, "2000-01-01-000000")
+    told = add(root / "results" / "small", new_epoch=True)
+    assert f"small: {carried} runs carried over, {9 - carried} stay in 2000-01-01-000000" in told
+    assert f"{9 - carried} runs added, {carried} were there" in told
+    first, second = read_epochs(root / FOLDER)
+    assert sum(map(len, read_rows(study, "small", first.name).values())) == 9 - carried
+    assert sum(map(len, read_rows(study, "small", second.name).values())) == 9
+    assert set(second.members) == {*first.members, Combination.of(ANOTHER.pins()).key}
 
 
 def test_results_of_an_unknown_combination_that_this_machine_does_not_have_are_refused(

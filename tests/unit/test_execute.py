@@ -281,7 +281,7 @@ def test_run_json_says_how_the_run_was_executed(tmp_path: Path) -> None:
     (record,) = find_records(tmp_path / "raw").values()
     run = json.loads((record.folder / "run.json").read_text())
     assert set(run) == {
-        "format", "run_id", "status", "reason", "attempt", "backend", "wall_seconds", "started_utc"
+        "format", "run_id", "status", "reason", "attempt", "backend", "wall_seconds", "started_utc", "node"
     }  # fmt: skip
     assert (run["backend"], run["attempt"], run["status"]) == ("fake", 1, "ok")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
+from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures import style
 from longfat.figures.drawing import Drawing, draw
 from longfat.plan import PlannedRun
-from longfat.report.opened import OpenedStudy, draw_all
 from longfat.studies import StudyFolder
 
 MANIFEST = """\

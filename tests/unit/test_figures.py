@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from fabricated_results import FIGURES, bytes_of, judge_study, write_results, write_study
 
+from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.errors import RigError, StudyError
@@ -22,7 +23,6 @@ from longfat.figures.parts import label_side
 from longfat.figures.style import look, order
 from longfat.figures.timeseries import TimeSeries, curve_data, envelope
 from longfat.report.notebook import run_notebook
-from longfat.report.opened import OpenedStudy, draw_all
 from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
@@ -243,7 +243,7 @@ def notebook(folder: Path, *code: str) -> Path:
 
 
 def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
+    opening = 'from longfat.data import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
     before = source.read_bytes()
     done = run_notebook(source, opened.results, opened.folder.path)
@@ -256,12 +256,13 @@ def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened:
 
 
 def test_what_no_cell_shows_is_shown_in_one(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.report.opened import open_study\nstudy = open_study("small")'
+    opening = 'from longfat.data import open_study\nstudy = open_study("small")'
     source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.show_others()")
     done = run_notebook(source, opened.results, opened.folder.path)
     (output,) = json.loads(done.read_text(encoding="utf-8"))["cells"][2]["outputs"]
     assert "".join(output["data"]["text/plain"]) == "fig-2"
-    assert "".join(output["data"]["text/html"]).count("data:image/png;base64,") == 1
+    assert 'src="figures/fig-2.png"' in "".join(output["data"]["text/html"])
+    assert (done.parent / "figures" / "fig-2.png").exists()
 
 
 def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 from evidenced import change, file_of, with_evidence
 from fabricated_results import change_json, judge_study, write_results, write_study
 
+from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
 from longfat.evidence.epochs import FOLDER, Epoch, read_epochs
 from longfat.figures.drawing import seal_figures
 from longfat.report.front import write_front
-from longfat.report.opened import draw_all
 from longfat.report.reference import write_reference
 from longfat.report.report import coverage, write_report
 from longfat.studies import StudyFolder, studies_in

@@ -61,7 +61,13 @@ def test_losses_in_bursts_are_a_chain_of_two_states(tmp_path: Path) -> None:
     assert Impairment(1_000_000).settings()["loss"] == 2**32 - 1
 
 
-@pytest.mark.parametrize("keys", ["loss: 1 %", "jitter: 3 ms", f"loss: {BURSTS}"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        *("loss: 1 %", "jitter: 3 ms", f"loss: {BURSTS}", "overtaking: 1 %"),
+        *("jitter: 3 ms\n      jitter_order: kept", "jitter: 3 ms\n      overtaking: 0.1 %"),
+    ],
+)
 def test_an_impairment_comes_back_as_the_kernel_was_told(tmp_path: Path, keys: str) -> None:
     spec = planned(tmp_path, keys)
     port = port_of(spec, "delay", "server")
@@ -70,6 +76,15 @@ def test_an_impairment_comes_back_as_the_kernel_was_told(tmp_path: Path, keys: s
     assert found["impairment"] == port.egress.impairment.settings() | {"seed": 2**63 + 5}
     assert (found["delay_us"], found["drops"], found["queue_kind"]) == (50_000, 7, None)
     assert Wire.of(port.egress) is None
+
+
+def test_both_ways_may_jitter_and_overtake(tmp_path: Path) -> None:
+    spec = planned(tmp_path, "reverse_jitter: 2 ms\n      jitter_order: kept\n      jitter: 1 ms")
+    assert port_of(spec, "delay", "server").egress.impairment == Impairment(jitter_us=1_000, in_order=True)
+    assert port_of(spec, "delay", "switch").egress.impairment == Impairment(jitter_us=2_000, in_order=True)
+    spec = planned(tmp_path, "reverse_overtaking: 0.5 %")
+    assert port_of(spec, "delay", "server").egress.impairment is None
+    assert port_of(spec, "delay", "switch").egress.impairment == Impairment(overtaking_ppm=5_000)
 
 
 def test_each_interface_and_each_repetition_draws_for_itself(tmp_path: Path) -> None:
@@ -92,6 +107,16 @@ def test_repetitions_of_an_impaired_path_differ(tmp_path: Path, keys: str, draws
     [
         ("jitter: 51 ms", "topology.jitter: 51 ms is more than the delay of 50 ms towards the receivers"),
         ("jitter: 1 ms\n      delay_placement: reverse", "topology.jitter: 1 ms is more than the delay of 0 us"),
+        ("reverse_jitter: 51 ms", "topology.reverse_jitter: 51 ms is more than the delay of 50 ms towards the senders"),
+        ("jitter_order: kept", "topology.jitter_order: is the order of packets under jitter, and there is none"),
+        (
+            "jitter: 1 ms\n      jitter_order: kept\n      overtaking: 1 %",
+            "topology.overtaking: cannot be combined with jitter_order: kept",
+        ),
+        (
+            "overtaking: 1 %\n      delay_placement: reverse",
+            "topology.overtaking: there is no delay towards the receivers that packets could be spared",
+        ),
         ("loss: 0.01", "topology.loss: 0.01 has no unit"),
         ("loss: 101 %", "topology.loss: '101 %' is out of range; allowed: 0 % to 100 %"),
         ("loss: {enter: 1 %}", "topology.loss.leave: is required here but missing"),

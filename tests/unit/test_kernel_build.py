@@ -54,7 +54,7 @@ def test_a_kernel_is_patched_configured_and_built_once(kernels: Path, tmp_path: 
 
 def test_a_build_leaves_the_kernel_and_its_facts_only(kernels: Path) -> None:
     kernel = build_kernel(kernels_folder=kernels)
-    assert sorted(path.name for path in kernel.path.parent.iterdir()) == ["kernel.json", "linux"]
+    assert sorted(path.name for path in kernel.path.parent.iterdir()) == ["kernel.json", "kit.tar.gz", "linux"]
     assert sorted(path.name for path in kernel.path.parents[1].iterdir()) == [
         *sorted([kernel.digest[:32], "lock", "sources.json", "um.lock"])
     ]

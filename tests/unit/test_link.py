@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from fabricated_results import judge_study, write_results
 
+from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures.drawing import draw
 from longfat.metrics import bottleneck, cuts, goodput
 from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
 from longfat.metrics.quantities import Selection, measure
-from longfat.report.opened import OpenedStudy
 from longfat.studies import StudyFolder
 
 TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms

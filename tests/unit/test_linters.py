@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform", ".terraform.lock.hcl"}
 CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
-WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "requirements.lock", "go.sum"}
-WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".pcap"}
+WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "MIT-uPlot.txt", "requirements.lock", "go.sum"}
+WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
 PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]
 MACHINE_LISTS = ["images/machine/packages.txt", "images/machine/fetched.txt"]
@@ -77,7 +77,9 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     assert names(found) == []
 
 
-@pytest.mark.parametrize("name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/")])
+@pytest.mark.parametrize(
+    "name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/", "analysis/", "tests/")]
+)
 def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text

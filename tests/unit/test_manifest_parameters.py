@@ -60,13 +60,13 @@ def test_parameters_are_numbers_and_words(tmp_path: Path, given: str, parameters
     [
         ("{cca: reno, a: 0}", "a", "0 is out of range; allowed: 0.000001 to 1000", None),
         ("{cca: reno, b: 1}", "b", "1 is out of range; allowed: 0.000001 to 0.999999", None),
-        ("{cca: reno, lwnd: 16}", "lwnd", "unknown parameter of reno 'lwnd'; allowed: a, b", None),
-        ("{cca: cubic, a: 1}", "a", "unknown parameter of cubic 'a'; allowed: none", None),
+        ("{cca: reno, lwnd: 16}", "lwnd", "unknown parameter of reno 'lwnd'; allowed: a, b, local_congestion", None),
+        ("{cca: cubic, a: 1}", "a", "unknown parameter of cubic 'a'; allowed: local_congestion", None),
         (
             "{cca: highspeed, hi_window: 9}",
             "hi_window",
             "unknown parameter of highspeed 'hi_window'; allowed: low_window, high_window, high_p, high_decrease, "
-            "current_window, count_segments",
+            "current_window, count_segments, local_congestion",
             "did you mean 'high_window'?",
         ),
         (
@@ -136,3 +136,26 @@ def test_a_wrong_word_of_the_sweep_is_reported_where_the_sweep_lists_it(tmp_path
     (problem,) = problems(tmp_path, first="{cca: reno}", used=used, sweep=sweep)
     assert (problem.line, problem.key) == (12, "experiments[0].sweep.product.burst[1]")
     assert problem.message == ("as flows[0].algorithm.burst: 'loud' is not allowed; allowed: plain, muted, partial")
+
+
+def test_what_a_full_local_queue_does_is_a_parameter_of_every_algorithm_and_set_only_where_it_is_given(
+    tmp_path: Path,
+) -> None:
+    sysctl = "net.ipv4.tcp_local_congestion"
+    study = load(tmp_path, first="{cca: scalable, local_congestion: half}", second="{cca: reno}")
+    told = {name: one.sysctls for name, one in study.header.algorithms.items()}
+    assert told["first"][sysctl] == "1"
+    assert sysctl not in told["second"]
+    (problem,) = problems(tmp_path, first="{cca: reno, local_congestion: quarter}")
+    assert problem.message == "'quarter' is not allowed; allowed: as_loss, half, ignored"
+
+
+def test_it_is_given_by_the_algorithm_or_by_the_hosts_and_alike_for_all_that_leaves_a_host(tmp_path: Path) -> None:
+    half = "{cca: scalable, local_congestion: half}"
+    (problem,) = problems(tmp_path, first=half, sweep="hosts: {sysctls: {net.ipv4.tcp_local_congestion: 2}}")
+    assert "which the hosts' sysctls set to 2" in problem.message
+    further = (
+        "requests: [{name: ask, from: client1, to: server, algorithm: second, users: 1, response: 1 kB, duration: 1 s}]"
+    )
+    (problem,) = problems(tmp_path, first=half, second="{cca: scalable}", sweep=further)
+    assert "needs net.ipv4.tcp_local_congestion = the stack's own on 'client1', where 'f1' needs 1" in problem.message

@@ -10,9 +10,10 @@ from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
 from longfat.manifest.study import Study
-from longfat.network import lay_out
+from longfat.network import base_rtt_us, lay_out
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
+from longfat.runspec import Change
 
 STUDY = """\
 format: 2
@@ -341,6 +342,17 @@ def test_the_documented_example_of_queues_is_planned_as_it_says(tmp_path: Path) 
     impairments = {port.egress.impairment for port in ports} - {None}
     assert {one.loss_ppm for one in impairments if one and not one.bursts} == {0, 1_000, 10_000}
     assert {one.bursts.enter_ppm for one in impairments if one and one.bursts} == {1_000}
+
+
+def test_the_documented_example_of_changing_paths_and_networks_is_planned_as_it_says(tmp_path: Path) -> None:
+    runs = {run.experiment: run.spec for run in build_plan(documented(tmp_path, "changes:"), pins={}).runs}
+    (port,) = (port for port in lay_out(runs["handover"]).ports["switch"] if port.egress.rate_bps)
+    assert port.egress.changes == (
+        Change(20_000_000, held=True),
+        Change(20_300_000, 5_000_000, 40_000, held=False),
+    )
+    assert len([port for port in lay_out(runs["lot"]).all_ports() if port.egress.rate_bps]) == 3
+    assert [base_rtt_us(runs["two-ways"], flow) for flow in runs["two-ways"].flows] == [40_000, 238_000]
 
 
 def test_hosts_of_one_run_may_differ_in_the_parameters_of_one_algorithm(tmp_path: Path) -> None:

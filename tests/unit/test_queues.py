@@ -25,7 +25,8 @@ from longfat.runspec import Egress, Queue, RunSpec
 from longfat.traffic import misses
 
 FRAME = 1500 + 14 + 24
-TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"})
+MADE_OF_OTHERS = {"step"}
+TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"} - MADE_OF_OTHERS)
 WITHOUT_LIMIT = {"cake"}
 
 
@@ -40,7 +41,7 @@ def told(tmp_path: Path, queue: str) -> Queue:
 
 def test_every_kind_of_the_catalogue_has_a_class_and_the_guest_can_read_it() -> None:
     assert set(KINDS) == set(QDISCS)
-    assert set(KINDS) - {"red"} <= set(FORMS)
+    assert set(KINDS) - {"red"} - MADE_OF_OTHERS <= set(FORMS)
 
 
 @pytest.mark.parametrize("kind", TOLD_BY_NUMBERS)
@@ -83,6 +84,27 @@ def test_settings_are_told_in_the_units_of_the_kernel(tmp_path: Path) -> None:
         1,
         0,
     ]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "us"),
+    [("300 us", 300), ("20", 20 * FRAME * 8 // 100), ("30 kB", 2_400), ("0.2 bdp", 20_000)],
+)
+def test_a_step_is_a_codel_that_marks_what_has_waited_for_its_threshold(
+    tmp_path: Path, threshold: str, us: int
+) -> None:
+    queue = told(tmp_path, f"{{kind: step, limit: 250, threshold: {threshold}}}")
+    assert (queue.kind, queue.limit_packets, queue.parameters["ce_threshold"]) == ("codel", 250, us)
+    assert queue.parameters["target"] == queue.parameters["interval"] == 60_000_000
+    assert queue.marks
+    (line,) = queue_commands("a-eth0", Egress(10**9, queue=queue))
+    assert achieved_egress([shown(line)], "a-eth0")["queue_parameters"] == queue.parameters
+
+
+def test_a_dual_queue_is_told_the_step_of_one_and_the_target_of_the_other(tmp_path: Path) -> None:
+    queue = told(tmp_path, "{kind: dualpi2, step_thresh: 500 us, c_protection: 5 %, ecn_mask: any_ect}")
+    names = ("target", "step_thresh", "c_protection", "ecn_mask", "coupling")
+    assert [queue.parameters[name] for name in names] == [15_000, 500, 5, 3, 2]
 
 
 @pytest.mark.parametrize(
@@ -162,8 +184,10 @@ def test_a_setting_that_reads_back_otherwise_is_a_miss(
 
 @pytest.mark.parametrize("kind", sorted(MARKED))
 def test_marks_are_read_from_a_kinds_own_statistics(kind: str) -> None:
-    statistics = bytes(MARKED[kind]) + struct.pack("=I", 42) + bytes(40)
-    assert marked(kind, statistics) == 42
+    statistics = bytearray(80)
+    for number, offset in enumerate(MARKED[kind]):
+        struct.pack_into("=I", statistics, offset, 42 - number)
+    assert marked(kind, bytes(statistics)) == sum(42 - number for number in range(len(MARKED[kind])))
 
 
 def test_the_marks_of_cake_are_those_of_its_classes() -> None:

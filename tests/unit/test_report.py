@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from fabricated_results import FIGURES, change_json, judge_study, write_results, write_study
 
+from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
-from longfat.report.opened import draw_all
+from longfat.report.numbers import allowed, measured, shown
 from longfat.report.reference import compare, other_stack, write_reference
-from longfat.report.report import measured, write_report
+from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 
 
@@ -46,29 +47,29 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def text_of(page: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[1]))
+    body = re.sub(r"(?s)<script.*?</script>", " ", page.split("</style>")[1])
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
 
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:
-    links = re.findall(r'(?:src|href)="([^"]{0,30})', page)
-    assert links
-    assert all(link.startswith(("#", "data:image/svg+xml;base64,")) for link in links)
-    assert "<script" not in page
-    assert "http://" not in page
+    assert " src=" not in page
+    beside = re.findall(r'href="([^"#][^"]*)"', page.split("<script>")[0])
+    assert "figures/fig-1.csv" in beside and "lock.json" in beside
+    assert [link for link in beside if ":" in link or link.startswith("/")] == []
+    assert re.findall(r"http://|@import|url\((?!#)", page) == []
 
 
 def test_the_page_begins_with_the_counts_and_the_setting(page: str) -> None:
     text = text_of(page)
-    counts = "0 claims reproduced 0 claims in agreement 0 claims not reproduced 0 claims inconclusive"
-    assert f"{counts} 2 claims not measured 0 claims not testable" in text
-    assert "4 runs ok 1 run invalid 0 runs failed 4 runs missing" in text
-    assert "paper profile modern stack fake backend" in text
+    assert "Of 2 claims that only runs can decide, 2 are not measured." in text
+    assert "4 runs ok , 1 run invalid , 4 runs missing , profile paper, stack modern, backend fake" in text
+    assert text.index("Findings") < text.index("Trust") < text.index("Claims and verdicts") < text.index("Coverage")
 
 
 def test_verdicts_are_worded_and_have_their_reasons(page: str) -> None:
     text = text_of(page)
     assert "0 of 1 repetitions are valid, at least 2 are needed: run invalid (1 x)" in text
-    assert 'class="verdict not_measured">not measured<' in page
+    assert 'class="verdict not_measured"><span aria-hidden="true">\N{EN DASH}</span> not measured<' in page
     # Of the four scenarios there is one run each, of the drop's scenario the one that is not valid.
     assert "; lacks 8 runs of profile paper, about 0.1 min of CPU" in text
     assert "; lacks 2 runs of profile paper, about 0.1 min of CPU" in text
@@ -82,10 +83,13 @@ def test_text_of_the_study_is_escaped(page: str) -> None:
 
 
 def test_each_figure_stands_beside_what_the_paper_states(page: str) -> None:
-    assert page.count("data:image/svg+xml;base64,") == 2
-    text = text_of(page)
-    assert "fig-1: goodput The paper states About 940 &amp; no more. 940 Mb/s" in text
-    assert "fig-2: one drop The paper states no number stated" in text
+    between = r'(?s)<section class="panel figure.*?(?=<section class="panel figure|</section>\n</div>)'
+    first, second = re.findall(between, page)
+    assert '<svg viewBox="0 14 ' in first and 'role="img" aria-label="fig-1: goodput"' in first
+    assert "window (MiB)</text>" in first, "letters of a figure are letters"
+    assert "The paper states About 940 &amp; no more. 940 Mb/s" in text_of("</style>" + first)
+    assert "fig-2: one drop" in second and "The paper states No number stated" in text_of("</style>" + second)
+    assert 'href="#explore=delay">Runs of delay<' in first
 
 
 def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> None:
@@ -96,6 +100,7 @@ def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> Non
     assert "TCP came under memory pressure 3 times, allowed 0" in text
     assert re.search(r"lock [0-9a-f]{64}", text)
     assert re.search(r"dataset, flows [0-9a-f]{64}", text)
+    assert "4 of 9 valid; 1 invalid, 4 missing" in text
 
 
 def test_what_was_achieved_is_summed_up_by_interface_and_algorithm(page: str) -> None:
@@ -114,8 +119,8 @@ def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any
 
     pinned, newer = told("6.12.117", pinned=True), told("6.12.999", pinned=False)
     assert "source of kernel none Linux 6.12.117, the pinned release" in pinned
-    assert "kernel, not the pinned release" not in pinned
-    assert "6.12.999 kernel, not the pinned release" in newer
+    assert "kernel that is not the pinned release" not in pinned
+    assert "6.12.999, kernel that is not the pinned release" in newer
     assert "source of kernel none Linux 6.12.999, not the pinned release" in newer
 
 
@@ -133,12 +138,23 @@ def test_a_report_without_verdicts_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_measurement_is_shown_with_spread_and_n() -> None:
     full = Evidence("goodput", "Mb/s", "", "holds", 948.25, 1.5, 3, 944.5, 951.97)
-    assert measured(full) == "948.2 Mb/s (95 %: 944.5 to 952.0; sd 1.500; n = 3)"
-    assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3,655,000 bytes (n = 1)"
-    assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.750 (computed)"
+    assert measured(full) == "948 Mb/s (95 %: 944 to 952 Mb/s; n = 3)"
+    assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3.66 MB (n = 1)"
+    assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.75 (computed)"
     once = Evidence("x", "s", "", "holds", 2.5, None, 1, 2.5, 2.5, repeats=2)
-    assert measured(once) == "2.500 s (n = 1; 2 more the same to the byte, which count once)"
+    assert measured(once) == "2.50 s (n = 1; 2 more the same to the byte, which count once)"
     assert measured(Evidence("x", "", "", "no_data", reason="run missing")) == "run missing"
+
+
+def test_a_number_has_three_digits_unless_a_limit_is_nearer_than_that() -> None:
+    assert [shown(number) for number in (0, 0.0004, -0.0004, 0.512345, 78125, 1.2345)] == [
+        *("0", "< 0.001", "> -0.001", "0.512", "78,100", "1.23")
+    ]
+    near = Evidence("x", "Mb/s", "852.15 to 955.4 Mb/s", "fails", 955.48, None, 1, limit_low=852.15, limit_high=955.4)
+    assert measured(near) == "955.5 Mb/s (n = 1)"
+    assert allowed(near) == "852 to 955 Mb/s"
+    assert allowed(Evidence("x", "s", "at least 2.375 s", "holds", 3, limit_low=2.375)) == "at least 2.38 s"
+    assert allowed(Evidence("x", "s", "5 ± 1 s", "holds", 5, agreement=True, limit_low=3, limit_high=7)) == "5 ± 1 s"
 
 
 def other_reference(results: Path, study: Path, **changes: object) -> Path:
@@ -156,11 +172,10 @@ def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
     assert "Today&#39;s stack beside the era&#39;s" in text
     assert "under stack linux-2.4 (the same profile). Of 1 claims that were judged under both stacks 0 have" in text
     assert text.index("0 only under linux-2.4") < text.index("1 only under modern: halves")
-    rows = {
-        claim: text_of("</style>" + row) for claim, row in re.findall(r'(?s)<tr id="claim-([^"]+)"(.*?)</tr>', page)
-    }
-    assert rows["halves"].rstrip().endswith("reproduced not reproduced")
-    assert rows["window-limits"].rstrip().endswith("not judged")
+    articles = re.findall(r'(?s)(<article[^>]*id="claim-([^"]+)".*?</article>)', page)
+    rows = {claim: text_of("</style>" + row) for row, claim in articles}
+    assert "Other stack linux-2.4: \N{BALLOT X} not reproduced" in rows["halves"]
+    assert "Other stack linux-2.4: not judged" in rows["window-limits"]
 
 
 def test_claims_of_a_kernel_stand_beside_those_of_a_simulator(tmp_path: Path) -> None:
@@ -209,10 +224,10 @@ def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: P
 
 
 def test_verdicts_of_one_word_can_be_shown_alone_without_a_script(page: str) -> None:
-    assert '<a href="#only-not_measured">2 not measured</a>' in page
-    assert page.count('class="is-not_measured"') == 2
-    assert "#only-not_measured:target tbody tr:not(.is-not_measured)" in page
-    assert '<a href="#fig-1">fig-1 0/1</a>' in page
+    assert 'href="#only-not_measured">\N{EN DASH} 2 not measured</a>' in page
+    assert page.count('class="claim is-not_measured"') == 2
+    assert "#only-not_measured:target .claim:not(.is-not_measured)" in page
+    assert 'href="#fig-1" class="inconclusive">fig-1 0/1</a>' in page
 
 
 def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(tmp_path: Path) -> None:

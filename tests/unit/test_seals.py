@@ -16,8 +16,8 @@ from fabricated_results import CLAIMS, FIGURES, MANIFEST, judge_study, write_res
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
+from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
-from longfat.report.opened import draw_all
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 

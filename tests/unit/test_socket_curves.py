@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results, write_study
 
+from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures.drawing import Drawing
-from longfat.report.opened import OpenedStudy
 from longfat.studies import StudyFolder
 
 MANIFEST = """\

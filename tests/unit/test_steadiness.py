@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from fabricated_results import write_results
 
+from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures.timeseries import TimeSeries, curve_data
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
-from longfat.report.opened import OpenedStudy
 from longfat.studies import StudyFolder
 
 MANIFEST = """\

@@ -28,7 +28,7 @@ ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}
 PAPER = Choices("paper")
 VERBS: dict[str, tuple[Callable[[Console], object], dict[str, int]]] = {
     "check": (lambda console: check("small", console), ALL),
-    "plan": (lambda console: show_plan("small", PAPER, "fake", 1, console), {"study.yaml": 1}),
+    "plan": (lambda console: show_plan("small", PAPER, Machine("fake", 1), console), {"study.yaml": 1}),
     "reproduce": (lambda console: reproduce("small", PAPER, Machine("fake", 1), console), ALL),
     "analyse": (lambda console: analyse("small", None, console), ALL),
     "report": (lambda console: report("small", None, console), ALL),

@@ -9,13 +9,13 @@ import pytest
 from fabricated_results import write_results
 
 from longfat.backends.ns3 import Ns3Backend
+from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.metrics.quantities import Selection, measure
 from longfat.plan import build_plan
-from longfat.report.opened import OpenedStudy
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 

@@ -30,12 +30,17 @@ echo "$@" >>{log}
 for word; do case $word in
 all*config) grep -v "${{LOST:-nothing is lost}}" "$KCONFIG_ALLCONFIG" >.config ;;
 linux) file=linux ;;
+longfat-flags) touch flags ;;
 bindeb-pkg) file=../linux-image-$KDEB_PKGVERSION.deb ;;
 esac; done
 test -n "$file" || exit 0
 echo "error: no such thing" >&2
 mkdir -p include/config
 echo "release$LOCALVERSION" >include/config/kernel.release
+cp tcp.c vmlinux.o
+mkdir -p init include arch/um/include arch/um/kernel arch/x86/include arch/x86/um net/ipv4
+touch init/version-timestamp.o arch/um/kernel/vmlinux.lds
+echo 'savedcmd_net/ipv4/tcp_cong.o := gcc -c net/ipv4/tcp_cong.c' >net/ipv4/.tcp_cong.o.cmd
 test -z "$BROKEN" && cat tcp.c >$file
 """
 

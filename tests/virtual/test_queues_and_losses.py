@@ -7,15 +7,10 @@ import statistics
 from pathlib import Path
 
 import pytest
-from guests import run, virtual
+from guests import run
+from studies import done, planned, waits_ms
 
-from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.gates import Evidence
-from longfat.manifest.load import load_study
-from longfat.network import lay_out
-from longfat.plan import build_plan
 from longfat.runspec import RunSpec
-from longfat.traffic import misses
 
 pytestmark = pytest.mark.virtual
 
@@ -32,10 +27,10 @@ experiments:
       host_rate: 1 Gbit/s
       rtt: 40 ms
       senders: 1
-      bottleneck_queue: {kind: "${queue}", limit: 1000}
+      bottleneck_queue: {kind: "${queue}", limit: 4 MiB}
     flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 15 s}]
     probes: {sockets: 100 ms, queues: 20 ms}
-    sweep: {product: {queue: [codel, fq_codel, fq]}}
+    sweep: {product: {queue: [codel, fq_codel, fq, pie, fq_pie, cake, sfq]}}
   - id: path
     topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: "${loss}", reverse_loss: 1 %, jitter: 1 ms}
     flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 10 s}]
@@ -48,24 +43,8 @@ experiments:
 
 @pytest.fixture(scope="module")
 def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
-    path = tmp_path_factory.mktemp("study") / "study.yaml"
-    path.write_text(STUDY, encoding="utf-8")
-    plan = build_plan(load_study(path), pins=virtual().pins())
-    return {str(entry.factors.get("queue", entry.experiment)): entry.spec for entry in plan.runs}
-
-
-def done(spec: RunSpec, folder: Path) -> ParsedRun:
-    """A run that is valid by every gate: what was declared was read back."""
-    parsed = parse_run(run(spec, folder), "id", spec)
-    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
-    return parsed
-
-
-def waits_ms(parsed: ParsedRun, spec: RunSpec, since_us: int) -> list[float]:
-    """How long what is in the bottleneck's queue takes to leave it, at each sample."""
-    (port,) = (port for port in lay_out(spec).ports["switch"] if port.egress.rate_bps)
-    rows = [row for row in parsed.queues.to_pylist() if row["interface"] == port.name and row["t_us"] >= since_us]
-    return [row["backlog_bytes"] * 8e3 / row["rate_bps"] for row in rows]
+    found = planned(tmp_path_factory.mktemp("study") / "study.yaml", STUDY)
+    return {name.removeprefix("queues ").split()[0]: spec for name, spec in found.items()}
 
 
 @pytest.mark.parametrize("kind", ["codel", "fq_codel"])
@@ -74,6 +53,25 @@ def test_codel_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_pat
     waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
     assert statistics.median(waits) <= 2 * 5
     assert max(waits) <= 10 * 5
+
+
+def test_pie_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["pie"]
+    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
+    assert 15 / 4 < statistics.mean(waits) < 2 * 15
+
+
+@pytest.mark.parametrize("kind", ["fq_pie", "cake"])
+def test_their_kin_hold_it_too(specs: dict[str, RunSpec], tmp_path: Path, kind: str) -> None:
+    spec = specs[kind]
+    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
+    assert 0 < statistics.median(waits) < 2 * 15
+
+
+def test_sfq_holds_so_many_packets_of_a_flow(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["sfq"]
+    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=0)
+    assert 120 < max(waits) * 20e6 / 8e3 / 1538 <= 127
 
 
 def test_fair_queueing_alone_lets_a_flow_wait_up_to_its_limit(specs: dict[str, RunSpec], tmp_path: Path) -> None:

@@ -24,13 +24,14 @@ from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS
+from longfat.catalog.kernels import KERNELS, OwnKernel
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import KernelSource, code_identity
 from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
-from longfat.runspec import Flow, Ping, RunSpec, Udp, Web, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
 TRAITS = {"fake": Traits("#000000", can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
@@ -169,6 +170,7 @@ class FakeBackend:
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
                     **simulated.drawn(spec, port),
+                    **simulated.followed(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
@@ -315,6 +317,8 @@ def _throughput(spec: RunSpec, flow: Flow) -> str:
     return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)
 
 
-def open_backend(name: str, say: Say, kernels: Sequence[str] = (), **settings: Any) -> FakeBackend:
+def open_backend(
+    name: str, say: Say, kernels: Sequence[str] = (), own: Mapping[str, OwnKernel] | None = None, **settings: Any
+) -> FakeBackend:
     """The backend with these settings; it has any kernel."""
     return FakeBackend(**settings)

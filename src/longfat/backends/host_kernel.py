@@ -36,8 +36,13 @@ FEATURES = {
             f"CONFIG_NET_SCH_{kind.upper()}",
             f"a queue of kind {kind}",
         )
-        for kind in ("codel", "fq_codel", "fq", "pie", "fq_pie", "cake", "sfq")
+        for kind in ("codel", "fq_codel", "fq", "pie", "fq_pie", "cake", "sfq", "dualpi2")
     },
+    "police": (
+        ("tc", "qdisc add dev lo clsact\nfilter add dev lo egress matchall action police rate 8mbit burst 3000 drop"),
+        "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_POLICE",
+        "a policer",
+    ),
     "matchall": (
         ("tc", "qdisc add dev lo clsact\nfilter add dev lo egress matchall action pass random determ drop 100"),
         "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_GACT with CONFIG_GACT_PROB",
@@ -94,6 +99,7 @@ def needed_features(spec: RunSpec) -> set[str]:
             needed |= {"tbf", egress.queue.kind} if egress.rate_bps is not None else set()
             needed |= {"netem"} if egress.delay_us else set()
             needed |= {"matchall"} if egress.drops else set()
+            needed |= {"police"} if egress.policer else set()
     return needed & FEATURES.keys()
 
 

@@ -24,7 +24,8 @@ from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import code_identity
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
-from longfat.runspec import Egress, Flow, Node, Queue, RunSpec, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import Egress, Flow, Node, Queue, RunSpec
 from longfat.scratch import scratch_in
 
 TRAITS = {"ns2": Traits("#e69f00", kernel="none", can=frozenset({Feature.RED}) | BEYOND_KERNELS)}

@@ -23,7 +23,8 @@ from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import code_identity
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
-from longfat.runspec import Egress, Flow, RunSpec, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import Egress, Flow, RunSpec
 from longfat.store import keep
 
 TRAITS = {"ns3": Traits("#cc79a7", kernel="none", can=frozenset())}

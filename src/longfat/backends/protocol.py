@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from longfat.catalog.kernels import KERNELS
+from longfat.catalog.kernels import KERNELS, OWN
 from longfat.identity import KernelSource
 from longfat.runspec import KINDS, Flow, RunSpec
 
@@ -30,6 +30,8 @@ class Feature(StrEnum):
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
+    CHANGES = "rates and delays that change"
+    POLICERS = "policers"
     GENTLE = "RED in gentle mode"
     PLAIN_RENO = "plain Reno, without NewReno's partial acknowledgments"
     IMAGES = "hosts made from container images"
@@ -81,6 +83,10 @@ def needed(spec: RunSpec) -> dict[str, str]:
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
         if end.impairment:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
+        if end.changes or end.trace:
+            found[Feature.CHANGES] = "rates and delays that change"
+        if end.policer:
+            found[Feature.POLICERS] = "policers"
         if end.drops:
             found[Feature.DROPS] = "deliberate drops"
         if end.rate_bps is not None and end.queue.kind != "pfifo":
@@ -92,8 +98,11 @@ def needed(spec: RunSpec) -> dict[str, str]:
     if images := sorted({node.image for node in spec.nodes if node.image}):
         found[Feature.IMAGES] = f"hosts from the image {', '.join(map(repr, images))}"
     # A run that names its kernel where there was no digest for it pins the name itself.
-    if (kernel := spec.pins.get("kernel")) in KERNELS:
+    kernel = spec.pins.get("kernel", "")
+    if kernel in KERNELS:
         found[Feature.KERNELS] = f"kernel {kernel!r}"
+    elif OWN in kernel:
+        found[Feature.KERNELS] = "kernel that a study adds an algorithm or a patch to"
     return found
 
 

@@ -23,10 +23,10 @@ from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
 from longfat.locks import held
-from longfat.runspec import RunSpec, Web
+from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in
 
-_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Feature.IMAGES, Feature.KERNELS}
+_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES}
 TRAITS = {
     "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),

@@ -8,10 +8,11 @@ contradict them. Its measurements are written by the backends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longfat.network import Port, base_rtt_us, impairment_seed, lay_out
+from longfat.network import Port, base_rtt_us, impairment_seed, lay_out, steps
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
@@ -64,6 +65,16 @@ def further(queue: Queue) -> dict[str, Any]:
         key: queue.parameters[key] for key in ("min", "max", "probability", "ecn", "gentle") if key in queue.parameters
     }
     return {"limit_bytes": queue.limit_bytes, "queue_parameters": {**asked, "ewma": queue.red_weight_log}}
+
+
+def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """What is read back from a policer, and a wire that has followed its steps, while nothing crossed them."""
+    ways = steps(port.egress, spec.end_us)
+    policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
+    if not ways:
+        return policed
+    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_us}
+    return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
 
 
 def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:

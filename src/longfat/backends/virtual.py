@@ -21,17 +21,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO
 
-from longfat.backends import landlock
+from longfat.backends import landlock, own_files
 from longfat.backends.collect import collect, read_text
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
-from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_recipe import Recipe
+from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
@@ -46,7 +48,7 @@ TRAITS = {
     "virtual": Traits("#0072b2", can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
-GUEST_MODULES = ("__init__.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
+GUEST_MODULES = ("__init__.py", "plain.py", "links.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, the same for every run
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for this long while its virtual clock stands still has hung
@@ -58,6 +60,10 @@ NO_MEMORY = "Out of memory: "  # prefix of the kernel's message about each progr
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 
 _libc = ctypes.CDLL(None)
+
+
+class StoppedClock(RigError):
+    """The virtual clock of a guest stands still."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ class VirtualBackend:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Algorithms that the kernel lacks, hosts that must be containers, and settings that no kernel can provide."""
-        kernel = self._kernel_of(spec)
+        kernel = self.kernel_of(spec)
         if kernel is None:
             return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
         return (
@@ -121,6 +127,7 @@ class VirtualBackend:
             *refused_features(self.name, spec),
             *_refused_queues(spec, kernel.queues),
             *self._refused_sysctls(spec, kernel),
+            *own_files.absent(spec, self.jail),
         )
 
     def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
@@ -130,7 +137,7 @@ class VirtualBackend:
             if any_interface(name) not in SYSCTLS:
                 yield f"the kernel has no sysctl {name}"
 
-    def _kernel_of(self, spec: RunSpec) -> GuestKernel | None:
+    def kernel_of(self, spec: RunSpec) -> GuestKernel | None:
         """The kernel that a run pins, or None; the first for a run without pins."""
         pinned = spec.pins.get("kernel", self.kernel.digest)
         return next((kernel for kernel in self.kernels.values() if kernel.digest == pinned), None)
@@ -140,7 +147,11 @@ class VirtualBackend:
         with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
-            self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self._kernel_of(spec))
+            own_files.lay_out(spec, self.jail, task)
+            try:
+                self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=self.kernel_of(spec))
+            except StoppedClock as stopped:
+                raise own_files.explained(stopped, spec) from stopped
             if not (task / "raw" / "outcome.json").is_file():
                 error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
                 raise _with_memory(error, spec.memory_bytes, task / "console.log")
@@ -162,19 +173,48 @@ class VirtualBackend:
         Without ``kernel`` it is the kernel of runs that name none. Raises RigError when the guest crashes or its
         virtual clock stands still.
         """
-        kernel = kernel or self.kernel
         console = task / "console.log"
-        (task / "root").symlink_to(self.root)
-        argv = guest_command(kernel, memory_bytes, seed, program, writable=writable)
         with (
             console.open("wb") as output,
+            self.started(task, memory_bytes, seed, program, writable=writable, kernel=kernel, output=output) as process,
+        ):
+            try:
+                watch(process, task / "raw", console)
+            except RigError as error:
+                raise _with_memory(error, memory_bytes, console) from error
+        if process.returncode:
+            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
+            raise _with_memory(ending, memory_bytes, console)
+
+    @contextmanager
+    def started(
+        self,
+        task: Path,
+        memory_bytes: int,
+        seed: int,
+        program: list[str],
+        *,
+        output: IO[bytes] | int,
+        writable: bool = False,
+        kernel: GuestKernel | None = None,
+        keys: bool = False,
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """The process of a guest that is being booted as ``boot`` does; it ends with the block, whatever happens.
+
+        What its console shows goes to ``output``; with ``keys`` that reads what is written to the process. Raises
+        RigError when it cannot be started.
+        """
+        kernel = kernel or self.kernel
+        (task / "root").symlink_to(self.root)
+        argv = guest_command(kernel, memory_bytes, seed, program, writable=writable, keys=keys)
+        with (
             one_cpu(scratch_folder(self.jail)) as cpu,
             landlock.rules([task, *_places_for_memory(self.root), *([self.root] if writable else [])]) as rules,
         ):
             try:
                 process = subprocess.Popen(
                     argv,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE if keys else subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     cwd=task,
@@ -189,16 +229,14 @@ class VirtualBackend:
                     hint="./just kernel",
                 ) from error
             try:
-                watch(process, task / "raw", console)
-            except RigError as error:
-                raise _with_memory(error, memory_bytes, console) from error
+                yield process
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-        if process.returncode:
-            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(console)}")
-            raise _with_memory(ending, memory_bytes, console)
+                for pipe in (process.stdin, process.stdout):
+                    if pipe is not None:
+                        pipe.close()
 
 
 def _places_for_memory(root: Path) -> list[Path]:
@@ -212,7 +250,13 @@ def _places_for_memory(root: Path) -> list[Path]:
 
 
 def guest_command(
-    kernel: GuestKernel, memory_bytes: int, seed: int, program: list[str], *, writable: bool = False
+    kernel: GuestKernel,
+    memory_bytes: int,
+    seed: int,
+    program: list[str],
+    *,
+    writable: bool = False,
+    keys: bool = False,
 ) -> list[str]:
     """The command line of a guest that is started in its task folder, which has a link to the composed root.
 
@@ -227,7 +271,7 @@ def guest_command(
         f"entropy_seed={int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], 'big')}",
         *("root=/dev/root", "rootfstype=hostfs", "hostfs=/proc/self/cwd", "rootflags=/root"),
         "rw" if writable else "ro",
-        *("con=null", "con0=null,fd:1", "quiet", "panic=-1", "uml_dir=./", "umid=guest"),
+        *("con=null", "con0=fd:0,fd:1" if keys else "con0=null,fd:1", "quiet", "panic=-1", "uml_dir=./", "umid=guest"),
         *("init=/usr/bin/python3", "PYTHONHASHSEED=0", "--", "-I", "-S", "-X", "frozen_modules=on", *program),
     ]
 
@@ -246,7 +290,7 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
         if mark != last_mark:
             last_mark, last_cpu, last_wall = mark, cpu, wall
         elif cpu - last_cpu > STILL_CPU_S or wall - last_wall > STILL_WALL_S:
-            raise RigError(
+            raise StoppedClock(
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
                 f"\n{tail(console)}"
             )
@@ -333,10 +377,15 @@ def scratch_folder(jail: Path) -> Path:
 
 
 def open_virtual(
-    say: Callable[[str], None] = lambda line: None, kernels: Sequence[str] = (DEFAULT_KERNEL,)
+    say: Callable[[str], None] = lambda line: None,
+    kernels: Sequence[str] = (DEFAULT_KERNEL,),
+    own: Mapping[str, OwnKernel] = MappingProxyType({}),
 ) -> VirtualBackend:
-    """The backend with these kernels and its image, built now if they are not there yet. Raises RigError."""
-    opened = {name: _guest_kernel(name, say) for name in kernels}
+    """The backend with these kernels and its image, built now if they are not there yet.
+
+    ``own`` has what a study adds to kernels, by their names. Raises RigError, and StudyError when that cannot be built.
+    """
+    opened = {name: _guest_kernel(own.get(name) or OwnKernel(name), say) for name in kernels}
     image = build_image(say=say)
     unrooted = VirtualBackend(
         kernels=opened,
@@ -351,9 +400,14 @@ def open_virtual(
     return replace(unrooted, root=root)
 
 
-def open_backend(name: str, say: Say, kernels: Sequence[str] = (DEFAULT_KERNEL,)) -> VirtualBackend:
+def open_backend(
+    name: str,
+    say: Say,
+    kernels: Sequence[str] = (DEFAULT_KERNEL,),
+    own: Mapping[str, OwnKernel] = MappingProxyType({}),
+) -> VirtualBackend:
     """As ``open_virtual``, by the name that the registry knows."""
-    return open_virtual(say, kernels)
+    return open_virtual(say, kernels, own)
 
 
 def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
@@ -362,10 +416,11 @@ def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
     return tuple(f"the guest's kernel has no queue {kind!r}, it has {', '.join(sorted(offered))}" for kind in missing)
 
 
-def _guest_kernel(name: str, say: Callable[[str], None]) -> GuestKernel:
-    built, recipe = build_kernel(name=name, say=say), Recipe(name)
-    source = KernelSource(built.version, built.pinned)
-    return GuestKernel(built.path, built.digest, recipe.command_line(), recipe.ccas(), source, recipe.queues())
+def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
+    built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
+    source = KernelSource(built.version, built.pinned, {piece.name: piece.sha256 for piece in own.pieces})
+    ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
+    return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
 
 
 def code_digest() -> str:

@@ -2,7 +2,7 @@
 """The kernels in the cache folder: built once for each target, source, patch series and configuration.
 
 Owns the layout of ``<cache>/kernels/<key>/``: the product (the executable ``linux`` for the guest, a Debian package for
-x86-64) and ``kernel.json``, written last. Must not decide a kernel's content: its recipe does.
+x86-64), the guest's kit, and ``kernel.json``, written last. Must not decide a kernel's content: its recipe does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from longfat.builds.kernel_kit import KIT, pack_kit
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source, find_source, has_source, known_source
 from longfat.builds.kernel_targets import GUEST, Target
@@ -54,16 +55,19 @@ def build_kernel(
     target: Target = GUEST,
     name: str = DEFAULT_KERNEL,
     *,
+    patches: Sequence[Path] = (),
     kernels_folder: Path = KERNELS_FOLDER,
+    copy: str = "",
     say: Callable[[str], None] = lambda line: None,
 ) -> KernelBuild:
     """The kernel ``name`` of ``kernels_folder`` for ``target``: from the cache folder, or built now.
 
-    A kernel that is there is used without writing to the cache folder, which may be another user's.
+    ``patches`` follow those of its series. A kernel that is there is used without writing to the cache folder, which
+    may be another user's. ``copy`` is an ending of the folder of one that is built once more.
     Raises RigError when the kernel has no configuration for the target, packages for the build are missing, no
     source is reachable, a patch does not apply, the build fails or the cache is damaged.
     """
-    recipe = Recipe(name, kernels_folder)
+    recipe = Recipe(name, kernels_folder, tuple(patches))
     settings = recipe.settings()
     folder = cache_folder() / "kernels"
     source = _source_at_hand(recipe, folder, target)
@@ -73,7 +77,7 @@ def build_kernel(
     if source.version != settings["pinned"]:
         say(f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}")
     digest = recipe.digest(source, target)
-    result = folder / digest[:32]
+    result = folder / f"{digest[:32]}{copy}"
 
     def make(new: Path) -> None:
         if target.packages:
@@ -83,7 +87,7 @@ def build_kernel(
 
     lock = folder / f"{target.name}.lock"  # its own: a package takes minutes, a guest is needed now
     keep(result, make, f"the {target.what}", SIZE, lock=lock)
-    return _load(recipe, target, result, digest, pinned=source.version == settings["pinned"])
+    return load_kernel(recipe, target, result, digest, pinned=source.version == settings["pinned"])
 
 
 def _source_at_hand(recipe: Recipe, folder: Path, target: Target) -> Source | None:
@@ -122,7 +126,9 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
         run([*make, target.defaults], KCONFIG_ALLCONFIG=str(wanted))
         check_configuration(wanted.read_text(), (tree / ".config").read_text())
         product = target.compile(run, make, tree, source.version, digest)
-    new.mkdir()
+        new.mkdir()
+        if target is GUEST:
+            pack_kit(run, make, tree, new / KIT)
     shutil.move(product, new / product.name)
     facts = {
         "format": FORMAT,
@@ -132,11 +138,17 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
         "release": (tree / "include/config/kernel.release").read_text().strip(),
         "source_sha256": source.sha256,
         "config_sha256": _sha256(tree / ".config"),
-        f"{target.kind}_sha256": _sha256(new / product.name),
     }
-    (new / "kernel.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    write_facts(new, target, facts)
     shutil.rmtree(tree)  # it need not reach the disk
     log.unlink()
+
+
+def write_facts(new: Path, target: Target, facts: Mapping[str, object]) -> None:
+    """Write what is known of a kernel next to it, with the digest of its product."""
+    [product] = new.glob(target.product)
+    facts = {**facts, f"{target.kind}_sha256": _sha256(product)}
+    (new / "kernel.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
 class _Runner:
@@ -191,7 +203,7 @@ def check_configuration(wanted: str, got: str) -> None:
         raise RigError(f"the kernel does not accept these options: {', '.join(lost)}")
 
 
-def _load(recipe: Recipe, target: Target, result: Path, digest: str, *, pinned: bool) -> KernelBuild:
+def load_kernel(recipe: Recipe, target: Target, result: Path, digest: str, *, pinned: bool) -> KernelBuild:
     """The kernel in ``result``, after a comparison with its build. Raises RigError when it is damaged."""
     try:
         facts = json.loads((result / "kernel.json").read_text())

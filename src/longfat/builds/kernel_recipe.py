@@ -21,10 +21,11 @@ KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kernel by its name, below ``kernels_folder``."""
+    """A kernel by its name, below ``kernels_folder``, and the patches of a study that follow those of its series."""
 
     name: str
     kernels_folder: Path = KERNELS_FOLDER
+    further: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -40,13 +41,13 @@ class Recipe:
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:
-        """The patches in the order of the series file. Raises RigError when one is missing."""
+        """The patches in the order of the series file, then the further ones. Raises RigError when one is missing."""
         names = (self.folder / "series").read_text(encoding="utf-8").split()
         paths = [self.folder / "patches" / name for name in names]
         missing = [path.name for path in paths if not path.is_file()]
         if missing:
             raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(self.folder))
-        return paths
+        return [*paths, *self.further]
 
     def fragments(self, target: Target = GUEST) -> list[Path]:
         """The configuration fragments by name: the shared ones, and this kernel's own for the target.

@@ -18,6 +18,7 @@ from typing import Any
 from longfat.builds.archive import pack, read, write_layer
 from longfat.builds.image import RECIPE_FOLDER, ImageBuild, facts_of_readable_copy
 from longfat.builds.image_recipe import read_recipe
+from longfat.builds.kernel_kit import KIT
 from longfat.builds.layer import Layer
 from longfat.builds.python_packages import compile_all, install, is_wanted, runtime_lock
 from longfat.cache import cache_folder
@@ -139,7 +140,8 @@ def _testbed(kernel: Path, source: Path, place: str, epoch: int) -> Layer:
     for name in PROJECT:
         layer.tree(f"{HOME}/{name}", CHECKOUT / name, wanted=_is_source)
     layer.tree(f"{HOME}/src", source)
-    layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent)
+    # There is no compiler in the container: nothing can be linked with the kernel.
+    layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent, wanted=lambda name: name != KIT)
     layer.file(f"{place}/longfat.pth", f"/{HOME}/src\n".encode())
     for name in ("analysis", "experiments"):
         layer.link(name, f"{HOME}/{name}")

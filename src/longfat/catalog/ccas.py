@@ -63,6 +63,22 @@ class Cca:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     draws: bool = False
 
+    @property
+    def allowed(self) -> Mapping[str, Parameter]:
+        """All parameters that a manifest may give, by name: its own, then those of the stack."""
+        return {**self.parameters, **STACK_PARAMETERS}
+
+    def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
+        """The sysctls of parameters, its own with defaults: no run depends on values that an earlier run has left.
+
+        ``given`` holds values in the manifest's wording; they were checked against the ranges before.
+        """
+        return {
+            parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
+            for name, parameter in self.allowed.items()
+            if name not in STACK_PARAMETERS or given.get(name, parameter.words[0]) != parameter.words[0]
+        }
+
 
 _PPM = 1_000_000
 _PPB = 1_000_000_000
@@ -206,20 +222,18 @@ CCAS: Mapping[str, Cca] = {
     )
 }
 
+STACK_PARAMETERS: Mapping[str, Parameter] = {
+    "local_congestion": _choice(
+        "net.ipv4.tcp_local_congestion",
+        ("as_loss", "half", "ignored"),
+        "what the window does when the sender's own queue is full",
+    )
+}
+"""What an algorithm's patch may have changed of the stack beside it, by words of which the first changes nothing."""
+
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()
 )
-
-
-def parameter_sysctls(cca: str, given: Mapping[str, Value]) -> dict[str, str]:
-    """The sysctls of an algorithm, with defaults: no run depends on values that an earlier run has left.
-
-    ``given`` holds values in the manifest's wording; they were checked against the ranges before.
-    """
-    return {
-        parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
-        for name, parameter in CCAS[cca].parameters.items()
-    }
 
 
 def plain(number: float) -> str:

@@ -16,4 +16,6 @@ QDISCS: Mapping[str, str] = {
     "fq_pie": "a PIE for each flow, and flows in turn (tc-fq_pie(8))",
     "cake": "a CoDel for each flow, and hosts and flows in turn, in one to eight classes (tc-cake(8))",
     "sfq": "flows in turn, by a hash that may change with time (tc-sfq(8))",
+    "dualpi2": "two queues, coupled, one of them for low latency (RFC 9332); in kernel linux-7.3",
+    "step": "marks every packet that has waited longer than a threshold (RFC 8257)",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the dataset of a study: lock and raw records in, Parquet tables and ``exclusions.csv`` out.
+"""Builds the dataset of a study: lock and raw records in, Parquet tables, their description and ``exclusions.csv`` out.
 
 Equal input gives equal bytes: rows are in lock order, then by time, without any wall-clock fact. Must not
 change a raw record (a damaged one is set aside by ``longfat.record``) and computes no metric.
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from longfat.dataset import columns
+from longfat.dataset.descriptor import DESCRIPTOR, descriptor
 from longfat.dataset.parse import ParsedRun, join, parse_run
 from longfat.errors import RecordError, RigError
 from longfat.gates import Evidence
@@ -81,7 +83,7 @@ def build_dataset(results: Path) -> DatasetSummary:
     for table in TABLES:
         found = [run.observed[table.name] for run in parsed if table.name in run.observed]
         tables[table.name] = join(columns.schema_of(table), found)
-    _replace(results / DATASET, tables, _exclusions(tables["runs"]))
+    _replace(results / DATASET, plan.study, tables)
     used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
     seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
     statuses = tables["runs"]["status"].to_pylist()
@@ -154,7 +156,7 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, use_dictionary=others, column_encoding=times or None, **form)
 
 
-def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[Mapping[str, Scalar | None]]) -> None:
+def _replace(folder: Path, study: str, tables: Mapping[str, pa.Table]) -> None:
     """Write everything, and put it in the folder's place: under its name there is never a half-written dataset."""
     try:
         with draft(folder) as new:
@@ -164,7 +166,9 @@ def _replace(folder: Path, tables: Mapping[str, pa.Table], exclusions: Sequence[
             with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(exclusions)
+                writer.writerows(_exclusions(tables["runs"]))
+            text = json.dumps(descriptor(study, new, tables), indent=1, ensure_ascii=True)
+            (new / DESCRIPTOR).write_text(text + "\n", encoding="ascii")
     except OSError as error:
         hint = "check the free space and the rights on the results folder"
         raise RigError(f"cannot write the dataset: {error}", where=str(folder), hint=hint) from error

@@ -152,10 +152,19 @@ def schema_of(table: Table) -> pa.Schema:
     return pa.schema((("run_id", pa.string()), *((name, _TYPES[kind]) for name, kind in table.columns.items())))
 
 
-TABLES = (
-    *("runs", "flows", "sockets", "queues", "arrivals", "outstanding", "throughput", "counters", "achieved"),
-    *(table.name for table in OF_TRAFFIC),
-)
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "runs": pa.schema(_RUNS),  # and the study's factors: `runs_schema`
+    "flows": FLOWS,
+    "sockets": SOCKETS,
+    "queues": QUEUES,
+    "arrivals": ARRIVALS,
+    "outstanding": OUTSTANDING,
+    "throughput": THROUGHPUT,
+    "counters": COUNTERS,
+    "achieved": ACHIEVED,
+    **{table.name: schema_of(table) for table in OF_TRAFFIC},
+}
+TABLES = tuple(SCHEMAS)
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:

@@ -173,6 +173,11 @@ class Dataset:
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
 
+    def whole(self, table: str, columns: Sequence[str]) -> Columns:
+        """All rows of a table in these columns; a column of whole numbers that lacks some has NaN there."""
+        found = self._read(table, columns=list(columns))
+        return {name: found[name].to_numpy() for name in columns}
+
     def _by_run(self, table: str, kind: type[Kind]) -> Mapping[str, tuple[Kind, ...]]:
         found: dict[str, tuple[Kind, ...]] = {}
         for row in self._read(table).to_pylist():

@@ -16,7 +16,7 @@ from pathlib import Path
 from longfat.canary import Digests, Verdict
 from longfat.errors import Problem, RigError, StudyError
 from longfat.files import write_whole
-from longfat.runspec import canonical_json
+from longfat.plain import canonical_json
 
 FOLDER = Path("kernels") / "epochs"
 """Where the epochs are, under the repository's root."""
@@ -90,6 +90,13 @@ def begin(combination: Combination, canaries: Digests, date: str) -> Epoch:
     """A new epoch, named by its date and what its canaries measure."""
     name = f"{date}-{hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]}"
     return Epoch(name, dict(canaries), {}).with_member(combination, date, "began")
+
+
+def continued(old: Epoch, new: Epoch) -> Epoch:
+    """The new epoch with the combinations of the old one as well: what is carried over was made with them."""
+    how = f"carried over from {old.name}"
+    taken = [Member(member.combination, member.date, how) for member in old.members.values()]
+    return Epoch(new.name, new.canaries, _members((*taken, *new.members.values())))
 
 
 def read_epochs(folder: Path) -> list[Epoch]:

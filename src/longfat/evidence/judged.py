@@ -108,14 +108,15 @@ class Evidenced:
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """Every claim's verdict, in the order of claims.yaml."""
-        return tuple(self._judged(claim) for claim in self.claims)
+        return tuple(self.judge(claim) for claim in self.claims)
 
     @cached_property
     def counts(self) -> Counts:
         """How often each word was given, by category."""
         return tally(item.verdict.counted for item in self.judged)
 
-    def _judged(self, claim: Claim) -> Judged:
+    def judge(self, claim: Claim) -> Judged:
+        """The verdict on one claim."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.papers)

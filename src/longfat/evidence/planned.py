@@ -52,7 +52,7 @@ class Planned:
         return None if run.run_id[:SPEC_DIGITS] == row.spec else "of scenarios that are not what they were"
 
 
-def planned_or_none(study: Study, stack: str, profile: str, backend: str) -> Planned | None:
+def planned_or_none(study: Study, stack: str, profile: str, backend: str = DEFAULT_BACKEND) -> Planned | None:
     """The scenarios, or None where the study has no such stack or profile."""
     planned = Planned(study, stack, profile, backend)
     try:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from longfat.metrics.quantities import Selection, significant
-from longfat.runspec import Scalar, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import Scalar
 
 SPEC_DIGITS = 16  # of a spec's digest: within one scenario and repetition they tell one from another
 Value = float | str  # a number, or why there is none

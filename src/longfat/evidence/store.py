@@ -14,7 +14,7 @@ from pathlib import Path
 from longfat.errors import Problem, RigError, StudyError
 from longfat.evidence.rows import Conflict, Row, read_line, united
 from longfat.files import write_whole
-from longfat.runspec import canonical_json
+from longfat.plain import canonical_json
 
 EVIDENCE = "evidence"
 FORMAT = 1
@@ -97,10 +97,16 @@ def together(one: Rows, other: Rows) -> Rows:
 
 
 def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
-    """Write files whose content is another than that on the disk, each as a whole; give them. Raises RigError."""
+    """Write files whose content is another than that on the disk, each as a whole; give them. Raises RigError.
+
+    A file for which there is no row goes.
+    """
     written = []
     for place, own in rows.items():
         path = place.path(folder)
+        if not own:
+            path.unlink(missing_ok=True)
+            continue
         text = "".join(f"{line}\n" for line in (place.head(study), *(own[key].line() for key in sorted(own))))
         try:
             if path.exists() and path.read_text(encoding="ascii") == text:

@@ -39,16 +39,22 @@ class Shard:
         ``cost`` is in seconds. Each run, the longest first, falls to the task that has the least to do so far: the
         tasks end within 4/3 of the best possible time (Graham, SIAM J. Appl. Math. 17, 1969, theorem 2).
         """
-        distinct = {run.run_id: run for run in reversed(runs)}  # of entries that share a run, the first one counts
-        loads = [(0.0, number) for number in range(1, self.count + 1)]
-        own = []
-        costs = {run_id: cost(run.spec) for run_id, run in distinct.items()}
-        for run_id in sorted(distinct, key=lambda run_id: (-costs[run_id], run_id)):
-            load, number = loads[0]
-            heapq.heapreplace(loads, (load + costs[run_id], number))
-            if number == self.number:
-                own.append(distinct[run_id])
-        return tuple(own)
+        return divide(runs, self.count, cost)[self.number - 1]
+
+
+def divide(
+    runs: Sequence[PlannedRun], count: int, cost: Callable[[RunSpec], float]
+) -> tuple[tuple[PlannedRun, ...], ...]:
+    """The parts of all tasks, as ``part_of`` has them."""
+    distinct = {run.run_id: run for run in reversed(runs)}  # of entries that share a run, the first one counts
+    loads = [(0.0, number) for number in range(count)]
+    parts: list[list[PlannedRun]] = [[] for _ in range(count)]
+    costs = {run_id: cost(run.spec) for run_id, run in distinct.items()}
+    for run_id in sorted(distinct, key=lambda run_id: (-costs[run_id], run_id)):
+        load, number = loads[0]
+        heapq.heapreplace(loads, (load + costs[run_id], number))
+        parts[number].append(distinct[run_id])
+    return tuple(map(tuple, parts))
 
 
 def read_shard(text: str, environment: Mapping[str, str]) -> Shard:

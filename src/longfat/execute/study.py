@@ -23,6 +23,7 @@ from longfat.execute.memory import jobs_in_memory
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
 from longfat.execute.workers import WorkerDied, Workers, open_workers
 from longfat.plan.model import PlannedRun
+from longfat.record.bucket import FAILED, Bucket
 from longfat.record.bundle import run_folder_name
 from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, remove_partials, set_aside
 
@@ -53,6 +54,7 @@ def execute(
     memory_bytes: int | None = None,
     leases: Leases | None = None,
     deadline: Deadline | None = None,
+    store: Bucket | None = None,
 ) -> Summary:
     """Execute the missing runs, in their order, ``jobs`` at a time.
 
@@ -63,12 +65,13 @@ def execute(
     repeated once, unless it is certain to crash again, then recorded as failed; one that was starved of CPU is repeated
     when the machine is calm. Failed runs of an earlier start are repeated. Raises RigError, before anything starts,
     when the backend refuses a run, or disk or memory is too small, and at any time when the results cannot be written;
-    recorded runs stay. On an interrupt the workers are ended and no partial folder stays.
+    recorded runs stay. With a ``store`` the records go there, and a run that has an ok one there is not missing. On an
+    interrupt the workers are ended and no partial folder stays.
     """
     repeats = _ask(backend, runs).repeats
     if leases is None:
         remove_leftovers(results.raw, events)
-    missing, reused = _missing(runs, results, events, repeats=repeats)
+    missing, reused = _missing(runs, results, events, repeats=repeats, store=store)
     total = len(missing) + reused
     dispatch = _Dispatch(missing, backend, results, events, leases, deadline)
     if missing:
@@ -246,22 +249,23 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
 
 
 def _missing(
-    runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool
+    runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool, store: Bucket | None
 ) -> tuple[list[Attempt], int]:
     """First attempts at the distinct runs without an ok record, in the plan's order; how many have one.
 
     In a folder that is shared, failed records stay until the lease of their run is held.
     """
     records = find_records(results.raw, events, of={run.run_id for run in runs} if results.sharer else None)
+    stored = store.names() if store else {}
     missing: dict[str, Attempt] = {}
     reused = set()
     for run in runs:
         record = records.get(run.run_id)
-        if record is not None and record.status == "ok":
+        name = run_folder_name(run.scenario, run.repetition, run.run_id)
+        if (name in stored and FAILED not in stored[name]) or (record is not None and record.status == "ok"):
             reused.add(run.run_id)
         elif run.run_id not in missing:
-            name = run_folder_name(run.scenario, run.repetition, run.run_id)
-            missing[run.run_id] = Attempt(name, run.spec, number=1, last=ATTEMPTS == 1, repeats=repeats)
+            missing[run.run_id] = Attempt(name, run.spec, 1, last=ATTEMPTS == 1, repeats=repeats, store=store)
             if record is not None and results.sharer is None:
                 set_aside(record.folder, SUPERSEDED)
     return list(missing.values()), len(reused)

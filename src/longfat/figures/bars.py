@@ -36,14 +36,16 @@ from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
-from longfat.metrics.quantities import Selection, measure, significant
+from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.syntax import Expression, parse_term
 
 FLOW = "flow"  # takes the place of a factor's name: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them
+FEW = 5  # runs of which each is a dot: a deviation of so few says little
 CROWD = 20  # more values of x than this leave no room for a label each
 _NONE = math.nan  # a whisker that is not drawn
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx")  # in grey prints the series stay apart
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
 
 
@@ -154,10 +156,16 @@ class Bar(NamedTuple):
     sd: float | None
     low: float | None
     high: float | None
+    runs: str = ""
+
+    @property
+    def dots(self) -> tuple[float, ...]:
+        """The values of the runs, where they are so few that each is shown."""
+        return tuple(float(value) for value in self.runs.split()) if 1 < self.n <= FEW else ()
 
 
 def bars_data(spec: Bars, sources: Sources) -> FigureData:
-    """Mean, standard deviation, n and 95 % interval for each x and series that has a valid run."""
+    """Mean, standard deviation, n, 95 % interval and the runs' values for each x and series that has a valid run."""
     dataset, x_factor = sources.grounds.dataset, spec.factor
     selection = chosen(spec.of, sources.study)
     factors = {name for name in (x_factor, spec.series) if name not in (None, FLOW)}
@@ -173,19 +181,25 @@ def bars_data(spec: Bars, sources: Sources) -> FigureData:
         values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
         series = [(value, selection.narrowed(spec.series, value)) for value in values]
     found: dict[tuple[Any, Any], Estimate] = {}
+    each: dict[tuple[Any, Any], tuple[float, ...]] = {}
     for name, one in series:
         for x in xs:
             try:
-                found[name, x] = measure(dataset, one.narrowed(x_factor, x), 1, sources.grounds.pool)
+                narrowed = one.narrowed(x_factor, x)
+                found[name, x] = measure(dataset, narrowed, 1, sources.grounds.pool)
+                each[name, x] = repetitions(dataset, narrowed, sources.grounds.pool)
             except NoValue:
                 continue
     if spec.over is not None:
         bars = _gains(found, base_value(spec.over))
     else:
         bars = [
-            _bar(x, name, one.n, one.value, one.sd, *one.interval()) for (name, x), one in found.items()
-        ]  # fmt: skip
-    what = ("n", "mean", "sd", "interval_low", "interval_high")
+            _bar(x, name, one.n, one.value, one.sd, *one.interval())._replace(
+                runs=" ".join(f"{significant(value):.9g}" for value in each[name, x])
+            )
+            for (name, x), one in found.items()
+        ]
+    what = ("n", "mean", "sd", "interval_low", "interval_high", "runs")
     if spec.series is None:
         return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars))
     return FigureData((x_factor, spec.series, *what), tuple(tuple(bar) for bar in bars))
@@ -209,7 +223,19 @@ def draw_bars(figure: Canvas, spec: Bars, data: FigureData) -> None:
             own = [bar for bar in bars if bar.series == name]
             at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
             shades = [_shade(looks[name], bar.x, chosen) for bar in own]
-            axes.bar(at, [bar.mean for bar in own], width * 0.92, color=shades, yerr=_reach(own, spec), **_ERROR)
+            hatch = HATCHES[place % len(HATCHES)] if len(names) > 1 else ""
+            axes.bar(
+                at,
+                [bar.mean for bar in own],
+                width * 0.92,
+                color=shades,
+                hatch=hatch,
+                edgecolor="white",
+                linewidth=0,
+                yerr=_reach(own, spec),
+                **_ERROR,
+            )
+            _dots(axes, own, at, width)
             if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
                 for x, bar in zip(at, own, strict=True):
                     axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
@@ -270,20 +296,33 @@ def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
         points |= {"capsize": 2, "label": _called(name, spec) if spec.series else None}
         axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
+        _dots(axes, own, [xs.index(bar.x) for bar in own], 0.3)
     if spec.over is None:
         axes.set_ylim(0, 1.1 * max(bar.mean + (bar.sd or 0) for bar in bars) or None)
 
 
+def _dots(axes: Axes, bars: Sequence[Bar], at: Sequence[float], width: float) -> None:
+    """A dot for each run of bars that rest on few, side by side in the bar."""
+    for x, bar in zip(at, bars, strict=True):
+        steps = [(place + 0.5) / len(bar.dots) - 0.5 for place in range(len(bar.dots))]
+        places = [x + 0.5 * width * step for step in steps]
+        axes.plot(places, bar.dots, ls="", marker="o", ms=2.6, mfc="white", mec=style.INK, mew=0.6, zorder=5)
+
+
 def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
     at = [xs.index(bar.x) for bar in bars]
-    spread = [_NONE if bar.sd is None else bar.sd for bar in bars]
+    spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
+    _dots(axes, bars, at, 0.5)
     axes.errorbar(at, [bar.mean for bar in bars], spread, fmt="none", ecolor=style.INK, elinewidth=0.8, capsize=2)
 
 
 def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
     """How far the whiskers go down and up: a standard deviation, or the interval of a gain."""
     if spec.over is None:
-        return [[_NONE if bar.sd is None else bar.sd for bar in bars]] * 2
+        lowest, highest = METRICS[spec.metric].bounds
+        spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
+        down = [min(sd, bar.mean - lowest) if sd == sd else sd for bar, sd in zip(bars, spread, strict=True)]
+        return [down, [min(sd, highest - bar.mean) if sd == sd else sd for bar, sd in zip(bars, spread, strict=True)]]
     down = [_NONE if bar.low is None else bar.mean - bar.low for bar in bars]
     return [down, [_NONE if bar.high is None else bar.high - bar.mean for bar in bars]]
 
@@ -312,8 +351,10 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     elif max(counts) == 1:
         text = f"{what}; n = 1, one run has no deviation"
     else:
-        text = f"{what}: mean, standard deviation, {n}"
-        text += "; whiskers: of the lowest flow and of the sum" if spec.stacked else ""
+        few = any(bar.dots for bar in bars)
+        text = f"{what}: mean, {n}" + (", each run a dot" if few else ", standard deviation")
+        whose = "dots" if few else "whiskers"
+        text += f"; {whose}: of the flow at the bottom and of the sum" if spec.stacked else ""
     return text + (f"; in full colour: {tick(chosen, spec.unit)}" if chosen is not None else "")
 
 

@@ -23,6 +23,7 @@ from longfat.manifest.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
+TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
 _TABLE = 92  # characters across a table in its usual size; a wider one is set smaller
@@ -79,7 +80,8 @@ def tick(value: Any, unit: str | None = None) -> str:
 
 def title(figure: Figure, text: str) -> None:
     """The figure's title, at its left edge; a long one is wrapped."""
-    figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=style.SETTINGS["axes.titlesize"])
+    size = style.SETTINGS["axes.titlesize"]
+    figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=size).set_gid(TITLE)
 
 
 def empty(figure: Figure, why: str) -> None:
@@ -159,18 +161,20 @@ def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None
     ``name`` is their name in the legend.
     """
     for mark in marks:
+        colour = style.named_in(mark.label)  # a number of one algorithm has its colour
+        own: Any = {"color": colour} if colour else {}
         for axes in panels:
             line = axes.axhline if mark.axis == "y" else axes.axvline
             first = mark is marks[0] and axes is panels[0]
-            line(mark.value, label=name if first else None, **style.PAPER_MARK)
+            line(mark.value, label=name if first else None, **style.PAPER_MARK | own)
             if mark.axis == "x":
                 turned: Any = {"rotation": 90, "ha": "right", "va": "bottom"}
                 place = axes.get_xaxis_transform()
-                axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL)
+                axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL | own)
             elif axes is panels[-1]:
                 place = axes.get_yaxis_transform()
                 side = label_side(mark.value, [other.value for other in marks if other.axis == "y"])
-                axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL)
+                axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL | own)
 
 
 def label_side(value: float, all_values: Sequence[float]) -> str:

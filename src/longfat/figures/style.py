@@ -60,12 +60,23 @@ SETTINGS: Any = {
     "legend.fontsize": 8,
     # Ids in an SVG are random unless they are salted; equal figures shall be equal bytes.
     "svg.hashsalt": "longfat",
+    "hatch.linewidth": 0.5,
+    # Letters stay letters: they can be found, copied and read aloud.
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.sans-serif": ["DejaVu Sans"],
 }
 
 
 def look(name: str, place: int = 0) -> tuple[str, str]:
     """Colour and marker of an algorithm; ``place`` picks one for a name that is not an algorithm."""
     return _ALGORITHMS.get(name, _OTHERS[place % len(_OTHERS)])
+
+
+def named_in(label: str) -> str | None:
+    """The colour of the algorithm that a label begins with, such as "HighSpeed 948"; None where it names none."""
+    found = _ALGORITHMS.get(label.split()[0].lower() if label.split() else "")
+    return found[0] if found else None
 
 
 def order(name: str) -> tuple[int, str]:

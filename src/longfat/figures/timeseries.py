@@ -227,10 +227,11 @@ def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:
         axes.plot(t_s, values, lw=0.8, color=looks[key], label=_label(key, spec, data))
     for axes, panel in zip(drawn, panels, strict=True):
         axes.set_xlabel(spec.axes_labels.x)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.10g}")
         if spec.panels:
             axes.locator_params(axis="x", nbins=4)
-            axes.set_title(f"{spec.panels.replace('_', ' ')} = {tick(panel)}", fontsize=9)
+            heading = panel if isinstance(panel, str) else f"{spec.panels.replace('_', ' ')} = {tick(panel)}"
+            axes.set_title(heading, fontsize=9)
     label_axes(drawn[0], spec.axes_labels)
     spec.mark(list(drawn))
     drawn[0].set_ylim(bottom=0)  # after the marks: from here on the axis no longer follows the data
@@ -338,6 +339,6 @@ def _note(curves: dict[tuple[Any, Any], _Points]) -> str:
     each = "a single run" if len(curves) == 1 else "each curve a single run"
     if len(drawn) == 1:
         ((lowest, count),) = drawn
-        return f"{each}: {'the only one' if count == 1 else f'repetition {lowest}, of {count} that are valid'}"
+        return each if count == 1 else f"{each}: repetition {lowest}, of {count} that are valid"
     most = max(len(runs) for runs in curves.values())
     return f"{each}: the lowest of up to {most} valid repetitions"

@@ -247,6 +247,8 @@ def _words(port: Sequence[Port]) -> str:
         f"{egress.queue.kind} of {size}" if rate else "",
         f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
         egress.impairment.words if egress.impairment else "",
+        "rate of a trace" if egress.trace else "",
+        f"changes {len(egress.changes)} times" if egress.changes else "",
         "drops one packet" if egress.drops else "",
     )
     return "\n".join(word for word in words if word)

@@ -18,6 +18,7 @@ NLM_F_DUMP = 0x300
 NLM_F_REPLACE = 0x100
 NLM_F_EXCL = 0x200
 NLM_F_CREATE = 0x400
+NLA_F_NESTED = 0x8000
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
 HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port

@@ -12,7 +12,7 @@ import socket
 import struct
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, run
 from types import TracebackType
@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol
 from mininet.net import Mininet
 from mininet.node import Host
 
-from longfat.guest import netlink, offloads, qdisc, queues, rtnetlink, tc
+from longfat.guest import netlink, offloads, policers, qdisc, queues, rtnetlink, tc
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
@@ -203,6 +203,7 @@ class Network:
             for port in self.ports[node.name]:
                 found = qdisc.achieved_egress(qdiscs, port.name, wires.get(port.name))
                 found["drops"] -= before.get(port.name, 0)
+                found |= self._policed(port)
                 with self.inside(node.name):
                     mtu = read_mtu(port.name)
                 interfaces.append({"node": node.name, "interface": port.name, "mtu_bytes": mtu, **found})
@@ -275,8 +276,27 @@ class Network:
                 self._take_card(self._part.cables[number].card, ends[0], names[0])
         for node in self.nodes:
             self._tune(node)
-        for _port, hook in self.drop_hooks():
-            self.batch(hook.node, [qdisc.hook_command(hook.interface)])
+        hooks = {(hook.node, hook.interface): None for _port, hook in self.drop_hooks()}
+        hooks |= {(port.node, port.name): None for port in self._policed_ports()}
+        for node_name, interface in hooks:
+            self.batch(node_name, [qdisc.hook_command(interface)])
+        for port in self._policed_ports():
+            with self.inside(port.node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
+                assert port.egress.policer
+                request = policers.request(socket.if_nametoindex(port.name), port.egress.policer)
+                self._change(port.node, channel, [request])
+
+    def _policed_ports(self) -> list[Port]:
+        return [port for ports in self.ports.values() for port in ports if port.egress.policer]
+
+    def _policed(self, port: Port) -> dict[str, Any]:
+        """What is read back of a port's policer; nothing for a port without one."""
+        if not port.egress.policer:
+            return {}
+        with self.inside(port.node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
+            question = policers.question(socket.if_nametoindex(port.name))
+            used = policers.read(netlink.dump(channel, policers.RTM_GETTFILTER, question))
+        return {"policer": {**asdict(used.policer), "drops": used.drops} if used else None}
 
     def _take_card(self, card: str, node: str, name: str) -> None:
         """Make a card of this machine an interface of a node; the kernel gives it back when the node is gone."""

@@ -15,8 +15,10 @@ from longfat.guest.netlink import attribute, attributes
 Settings = Mapping[str, int]
 
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "codel": ("target", "limit", "interval", "ecn"),
-    "fq_codel": ("target", "limit", "interval", "ecn", "flows", "quantum", "", "drop_batch", "memory_limit"),
+    "codel": ("target", "limit", "interval", "ecn", "ce_threshold"),
+    "fq_codel": (
+        *("target", "limit", "interval", "ecn", "flows", "quantum", "ce_threshold", "drop_batch", "memory_limit"),
+    ),
     "fq": ("limit", "flow_limit", "quantum", "initial_quantum", "pacing"),
     "pie": ("target", "limit", "tupdate", "alpha", "beta", "ecn", "bytemode"),
     "fq_pie": (
@@ -27,19 +29,27 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
         *("", "", "diffserv", "", "flowmode", "", "rtt", "target", "", "memory_limit", "", "", "", "", ""),
         "ack_filter",
     ),
+    "dualpi2": (
+        *("limit", "memory_limit", "target", "tupdate", "alpha", "beta", "", "step_thresh", "min_qlen_step"),
+        *("coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"),
+    ),
 }
 """Settings of a kind, 32 bits each, in the order of its attributes from 1 on; no name where it is never asked for."""
+OF_A_BYTE = frozenset({"coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"})
+STRICT = frozenset({"dualpi2", "fq_pie"})
+"""Kinds that take their options only from an attribute that says that it holds others."""
 
 SFQ = struct.Struct("=IiIIIII44x")  # tc_sfq_qopt_v1 without its RED
 SFQ_SETTINGS = ("quantum", "perturb", "limit", "divisor", "flows", "depth", "headdrop")
 
 NETEM = struct.Struct("=6I")  # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter
-NETEM_LOSS, NETEM_LATENCY, NETEM_JITTER, NETEM_SEED = 5, 10, 11, 14
+NETEM_REORDER, NETEM_LOSS, NETEM_RATE, NETEM_RATE64 = 3, 5, 6, 8
+NETEM_LATENCY, NETEM_JITTER, NETEM_SEED = 10, 11, 14
 NETEM_LOSS_GE = 2
 NETEM_CHAIN = ("enter", "leave", "pass_in_burst", "lose_between")  # tc_netem_gemodel: p, r, h, k1
 
-MARKED = {"red": 12, "codel": 24, "fq_codel": 12, "pie": 36, "fq_pie": 16}
-"""Where the own statistics of a kind count the packets that it marked: the offset of 32 bits."""
+MARKED = {"red": (12,), "codel": (24, 32), "fq_codel": (12, 28), "pie": (36,), "fq_pie": (16,), "dualpi2": (24,)}
+"""Where the own statistics of a kind count the packets that it marked, each for a reason: offsets of 32 bits."""
 CAKE_TINS, CAKE_TIN_MARKED = 10, 8
 
 
@@ -56,13 +66,11 @@ def marked(kind: str, statistics: bytes) -> int:
     """How many packets a qdisc has marked, by its own statistics; 0 of a kind that marks none."""
     if kind == "cake":
         tins = dict(attributes(statistics, 0)).get(CAKE_TINS, b"")
-        return sum(_u32(dict(attributes(tin, 0)).get(CAKE_TIN_MARKED, b"")) for _, tin in attributes(tins, 0))
-    if kind not in MARKED:
-        return 0
-    return _u32(statistics[MARKED[kind] : MARKED[kind] + 4])
+        return sum(_number(dict(attributes(tin, 0)).get(CAKE_TIN_MARKED, b"")) for _, tin in attributes(tins, 0))
+    return sum(_number(statistics[offset : offset + 4]) for offset in MARKED.get(kind, ()))
 
 
-def _u32(payload: bytes) -> int:
+def _number(payload: bytes) -> int:
     return int.from_bytes(payload, "little")
 
 
@@ -70,7 +78,7 @@ def _fifo() -> Form:
     return Form(
         frozenset({"limit"}),
         lambda given: struct.pack("=I", given["limit"]),
-        lambda options: {"limit": _u32(options)},
+        lambda options: {"limit": _number(options)},
     )
 
 
@@ -78,11 +86,12 @@ def _of_attributes(names: tuple[str, ...]) -> Form:
     numbers = {name: number for number, name in enumerate(names, 1) if name}
 
     def write(given: Settings) -> bytes:
-        return b"".join(attribute(numbers[name], struct.pack("=I", value)) for name, value in given.items())
+        forms = {name: "=B" if name in OF_A_BYTE else "=I" for name in given}
+        return b"".join(attribute(numbers[name], struct.pack(forms[name], value)) for name, value in given.items())
 
     def read(options: bytes) -> dict[str, int]:
         told = dict(attributes(options, 0))
-        return {name: _u32(told[number]) for name, number in numbers.items() if number in told}
+        return {name: _number(told[number]) for name, number in numbers.items() if number in told}
 
     return Form(frozenset(numbers), write, read)
 
@@ -101,22 +110,31 @@ def _netem() -> Form:
     whole = {"latency": NETEM_LATENCY, "jitter": NETEM_JITTER, "seed": NETEM_SEED}
 
     def write(given: Settings) -> bytes:
-        body = NETEM.pack(0, given["limit"], given.get("loss", 0), 0, 0, 0)
+        body = NETEM.pack(0, given["limit"], given.get("loss", 0), int("reorder" in given), 0, 0)
         if NETEM_CHAIN[0] in given:
             chain = struct.pack("=4I", *(given[name] for name in NETEM_CHAIN))
             body += attribute(NETEM_LOSS, attribute(NETEM_LOSS_GE, chain))
+        if "reorder" in given:
+            body += attribute(NETEM_REORDER, struct.pack("=II", given["reorder"], 0))
+        if "rate" in given:
+            body += attribute(NETEM_RATE, struct.pack("=IiIi", min(given["rate"], 2**32 - 1), 0, 0, 0))
+            body += attribute(NETEM_RATE64, struct.pack("=Q", given["rate"]))
         return body + b"".join(
             attribute(whole[name], struct.pack("=Q", given[name])) for name in whole if name in given
         )
 
     def read(options: bytes) -> dict[str, int]:
-        _, limit, loss, _, _, _ = NETEM.unpack_from(options)
+        _, limit, loss, gap, _, _ = NETEM.unpack_from(options)
         told = dict(attributes(options, NETEM.size))
         chain = dict(attributes(told.get(NETEM_LOSS, b""), 0)).get(NETEM_LOSS_GE)
-        found = {"limit": limit, "loss": loss} | {name: _u32(told[at]) for name, at in whole.items() if at in told}
+        found = {"limit": limit, "loss": loss} | {name: _number(told[at]) for name, at in whole.items() if at in told}
+        if gap:
+            found |= {"reorder": _number(told[NETEM_REORDER][:4])}
+        if NETEM_RATE64 in told:
+            found |= {"rate": _number(told[NETEM_RATE64])}
         return found | (dict(zip(NETEM_CHAIN, struct.unpack_from("=4I", chain), strict=True)) if chain else {})
 
-    return Form(frozenset({"limit", "loss", *whole, *NETEM_CHAIN}), write, read)
+    return Form(frozenset({"limit", "loss", "reorder", "rate", *whole, *NETEM_CHAIN}), write, read)
 
 
 FORMS: dict[str, Form] = {

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
 from longfat.guest.sysctls import LaboratoryError
+from longfat.network import longest_rtt_us
+from longfat.runspec import RunSpec
 
 DRAIN_S = 60.0  # a program that still runs so long after its end has failed
+DRAIN_ROUNDS = 10  # or so many of the longest round-trip time, if that is more
+LOOKS = 1000  # at a program in that time
 
 
 def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -24,12 +29,20 @@ def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.
     return process
 
 
-def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0) -> None:
+def drain_s(spec: RunSpec) -> float:
+    """How long after its end a program of a run may still be running."""
+    return max(DRAIN_S, DRAIN_ROUNDS * longest_rtt_us(spec) / 1e6)
+
+
+def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, within_s: float = DRAIN_S) -> None:
     """Wait for a process to leave by itself. Raises LaboratoryError when it stays or leaves with another status."""
+    for _ in range(LOOKS if within_s > DRAIN_S else 0):  # wait() looks 20 times in each second
+        if process.poll() is None:
+            time.sleep((within_s - DRAIN_S) / LOOKS)
     try:
-        status = process.wait(DRAIN_S)
+        status = process.wait(min(within_s, DRAIN_S))
     except subprocess.TimeoutExpired as error:
-        raise LaboratoryError(f"{what} still runs {DRAIN_S:g} s after its end") from error
+        raise LaboratoryError(f"{what} still runs {within_s:g} s after its end") from error
     if status != expected:
         raise LaboratoryError(f"{what} ended with status {status}{memory_words() if status < 0 else ''}")
 

@@ -23,7 +23,7 @@ BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole f
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
-IMPAIRMENT = ("loss", "jitter", "seed", *NETEM_CHAIN)
+IMPAIRMENT = ("loss", "jitter", "seed", "reorder", "rate", *NETEM_CHAIN)
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
 

@@ -24,14 +24,15 @@ from longfat.guest.network import Maker, Network, Part, whole
 from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets
 from longfat.guest.reports import write_json
+from longfat.guest.schedules import Schedules
 from longfat.guest.stage import Stage
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import LaboratoryError, restart_entropy
 from longfat.guest.timeline import Timeline
 from longfat.runspec import RunSpec
 
 LEAD_NS = 100_000_000  # servers and captures are up at least this long before the measurement starts
 ROUND_NS = 100_000_000  # the start falls on a multiple of it: what a run has to prepare moves no packet
-CLOCK_US = 100_000  # how often the virtual clock is shown to the host
+CLOCK_US = 100_000  # how often the virtual clock is shown to the host, and 10,000 times at most in a run
 
 
 class Meeting(Protocol):
@@ -99,6 +100,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     drops_before = network.drops()
     captures, kinds = Captures(stage), traffic_of(stage)
     drops = Drops(network, timeline, stage.spec.links)
+    schedules = Schedules(network, timeline, stage.cleanup)
     captures.start()
     for kind in kinds:
         kind.prepare()
@@ -109,9 +111,12 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     for kind in kinds:
         kind.plan()
     drops.plan()
+    schedules.plan()
     probes = _start_probes(stage)
-    timeline.repeat(CLOCK_US, stage.show_time)
+    timeline.repeat(max(CLOCK_US, timeline.end_us // 10_000), stage.show_time)
+    restart_entropy(stage.spec.seed)
     timeline.play()
+    followed = schedules.finish()
     probes.finish(timeline.origin_ns)
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
     others = None if others_before is None else (others_us() or 0) - others_before
@@ -121,6 +126,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     achieved = network.achieved(drops_before)
     for interface in achieved["interfaces"]:
         interface["deliberate_drops"] = drops.happened.get(interface["interface"], 0)
+        interface |= followed.get(interface["interface"], {})
     counters = {
         node.name: difference(counters_before[node.name], read_counters(network, node.name)) for node in network.nodes
     }

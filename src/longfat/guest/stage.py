@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 from longfat.guest.network import Network
 from longfat.guest.probes import SeenSockets
+from longfat.guest.processes import drain_s
 from longfat.guest.timeline import Timeline
 from longfat.runspec import RunSpec
 
@@ -36,6 +38,11 @@ class Stage:
     def output(self, name: str) -> IO[bytes]:
         """A raw file for what a program says."""
         return self.cleanup.enter_context((self.folder / name).open("wb"))
+
+    @cached_property
+    def drain_s(self) -> float:
+        """How long after its end a program may still be running."""
+        return drain_s(self.spec)
 
     def show_time(self) -> None:
         """Show the host that the run goes on: it ends a guest that shows it no longer."""

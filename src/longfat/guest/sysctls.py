@@ -11,6 +11,9 @@ GLOBAL_SYSCTLS = frozenset(
 )
 """Limits that Linux 6.12 keeps for the whole machine and does not show in a network namespace of its own."""
 
+ENTROPY_SEED = "kernel.entropy_seed"
+"""Of the project's guests: a number written to it starts all random numbers of the kernel anew (kernels/, 0026)."""
+
 READ_BYTES = 1 << 14
 
 
@@ -35,6 +38,12 @@ def write_sysctl(name: str, value: str) -> None:
         raise LaboratoryError(f"the kernel has no sysctl {name}, which should be {value!r}") from error
     except OSError as error:
         raise LaboratoryError(f"the kernel refuses sysctl {name} = {value!r}: {error.strerror}") from error
+
+
+def restart_entropy(seed: int) -> None:
+    """Let what the kernel draws from now on follow from a seed, where it can: no kernel but a guest's does."""
+    if sysctl_path(ENTROPY_SEED).exists():
+        write_sysctl(ENTROPY_SEED, str(seed))
 
 
 def read_sysctl(name: str) -> str:

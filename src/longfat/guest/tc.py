@@ -14,8 +14,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.guest.netlink import NLM_F_CREATE, NLM_F_EXCL, Request, attribute
-from longfat.guest.options import FORMS
+from longfat.guest.netlink import NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, Request, attribute
+from longfat.guest.options import FORMS, STRICT
 from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCMSG, QdiscState
 
 RTM_NEWQDISC = 36
@@ -48,7 +48,7 @@ def request(line: str, indices: Mapping[str, int]) -> Request | None:
     if parts["overhead"]:
         table = SIZE_TABLE.pack(0, 0, 0, int(parts["overhead"]), TC_LINKLAYER_ETHERNET, 0, 0, 0)
         body += attribute(TCA_STAB, attribute(TCA_STAB_BASE, table))
-    body += attribute(TCA_OPTIONS, form.write(settings))
+    body += attribute(TCA_OPTIONS | (NLA_F_NESTED if parts["kind"] in STRICT else 0), form.write(settings))
     return Request(line, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, body)
 
 

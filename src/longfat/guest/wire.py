@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from longfat.guest import netlink
 from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_NEWLINK
+from longfat.network import Step
 from longfat.runspec import Egress
 
 RTM_GETLINK = 18
@@ -22,15 +23,21 @@ VETH_INFO_DELAY = 3
 VETH_INFO_OVERHEAD = 4
 VETH_INFO_SENT = 5
 VETH_INFO_BUSY = 6
+VETH_INFO_HELD = 8
+VETH_INFO_OFFERED = 9
 
 
 @dataclass(frozen=True)
 class Wire:
-    """Rate in bit/s (0: takes no time), delay in nanoseconds, bytes of a frame beside its Ethernet header."""
+    """Rate in bit/s (0: takes no time), delay in nanoseconds, bytes of a frame beside its Ethernet header.
+
+    While it is ``held`` no bit leaves.
+    """
 
     rate_bps: int = 0
     delay_ns: int = 0
     framing_bytes: int = 0
+    held: bool = False
 
     @classmethod
     def of(cls, egress: Egress) -> Wire | None:
@@ -39,12 +46,18 @@ class Wire:
             return None
         return cls(egress.rate_bps or 0, 1000 * egress.delay_us, egress.framing_bytes)
 
+    @classmethod
+    def at(cls, step: Step, framing_bytes: int) -> Wire:
+        """The wire that a step makes of one."""
+        return cls(step.rate_bps, 1000 * step.delay_us, framing_bytes, step.held)
+
     def request(self, index: int) -> netlink.Request:
         """What gives the interface ``index`` this wire."""
         data = (
             netlink.attribute(VETH_INFO_RATE, struct.pack("=Q", self.rate_bps))
             + netlink.attribute(VETH_INFO_DELAY, struct.pack("=Q", self.delay_ns))
             + netlink.attribute(VETH_INFO_OVERHEAD, struct.pack("=I", self.framing_bytes))
+            + netlink.attribute(VETH_INFO_HELD, struct.pack("=B", self.held))
         )
         info = netlink.attribute(IFLA_INFO_KIND, b"veth\0") + netlink.attribute(IFLA_INFO_DATA, data)
         body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + netlink.attribute(IFLA_LINKINFO, info)
@@ -53,13 +66,14 @@ class Wire:
 
 @dataclass(frozen=True)
 class UsedWire:
-    """A wire as it was found, with the bytes that it has taken, framing included, and the time in which it had a frame
-    to take, in nanoseconds.
+    """A wire as it was found, with the bytes that it has taken, framing included, the time in which it had a frame to
+    take, in nanoseconds, and the bits that could leave in this time.
     """
 
     wire: Wire
     sent_bytes: int
     busy_ns: int
+    offered_bits: int
 
 
 def read_wires() -> dict[str, UsedWire]:
@@ -73,6 +87,12 @@ def read_wires() -> dict[str, UsedWire]:
             data = dict(netlink.attributes(dict(netlink.attributes(info, 0)).get(IFLA_INFO_DATA, b""), 0))
             if VETH_INFO_RATE in data:
                 numbers = {kind: int.from_bytes(payload, sys.byteorder) for kind, payload in data.items()}
-                wire = Wire(*(numbers[kind] for kind in (VETH_INFO_RATE, VETH_INFO_DELAY, VETH_INFO_OVERHEAD)))
-                found[names[index]] = UsedWire(wire, numbers[VETH_INFO_SENT], numbers[VETH_INFO_BUSY])
+                wire = Wire(
+                    numbers[VETH_INFO_RATE],
+                    numbers[VETH_INFO_DELAY],
+                    numbers[VETH_INFO_OVERHEAD],
+                    bool(numbers[VETH_INFO_HELD]),
+                )
+                used = (numbers[kind] for kind in (VETH_INFO_SENT, VETH_INFO_BUSY, VETH_INFO_OFFERED))
+                found[names[index]] = UsedWire(wire, *used)
     return found

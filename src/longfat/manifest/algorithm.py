@@ -3,47 +3,107 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from longfat.catalog.ccas import CCAS, Value, plain
+from longfat.catalog.ccas import CCAS, Cca, Value, plain
+from longfat.catalog.kernels import Piece
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import nearest, shown, unknown
+from longfat.manifest.own import OwnAlgorithm, own_algorithm
 
 
 class Algorithm(Closed):
-    """A congestion control of the kernel, with its parameters by the catalogue's names."""
+    """A congestion control of the kernel or of the study, with its parameters by the catalogue's names."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, f.ParameterValue]
 
-    cca: f.CcaName = Field(description="the kernel's name of the congestion control")
+    named: f.CcaName | None = Field(
+        default=None, alias="cca", description="the kernel's name of the congestion control; this or `source`"
+    )
+    source: f.Text | None = Field(
+        default=None,
+        description="a C file of the study's folder, `tcp_NAME.c`, whose congestion control NAME becomes part of the "
+        "kernel ([own-algorithm.md](own-algorithm.md))",
+    )
+    _own: OwnAlgorithm | None = PrivateAttr(default=None)
+
+    @property
+    def definition(self) -> Cca:
+        """What the catalogue says of it, or its own C file."""
+        return self._own.cca if self._own else CCAS[self.named or ""]
+
+    @property
+    def cca(self) -> str:
+        """The kernel's name of it."""
+        return self.definition.name
+
+    @property
+    def file(self) -> Piece | None:
+        """The C file that the study brings, if it is the study's own."""
+        return self._own.file if self._own else None
+
+    @property
+    def given(self) -> dict[str, Value]:
+        """All its keys of a manifest."""
+        return {**({"source": self.source} if self.source else {"cca": self.cca}), **self.parameters}
 
     @property
     def parameters(self) -> dict[str, Value]:
         """The parameters given, by name."""
         return dict(self.__pydantic_extra__)
 
+    @property
+    def sysctls(self) -> dict[str, str]:
+        """The sysctls of all its parameters, given or not."""
+        return self.definition.sysctls(self.parameters)
+
     @model_validator(mode="after")
-    def _check_parameters(self) -> Algorithm:
-        faults = []
-        for name, value in self.parameters.items():
-            fault = _parameter_fault(self.cca, name, value)
-            if fault:
-                faults.append(InitErrorDetails(type=fault, loc=(name,), input=value))
+    def _check_together(self, info: ValidationInfo) -> Algorithm:
+        faults = [
+            InitErrorDetails(type=fault, loc=(name,), input=self.parameters.get(name))
+            for name, fault in self._faults(info)
+        ]
         if faults:
             raise ValidationError.from_exception_data("Algorithm", faults)
         return self
 
+    def _faults(self, info: ValidationInfo) -> Iterator[tuple[str, PydanticCustomError]]:
+        """What is wrong between the keys, and with the C file."""
+        if (self.named is None) == (self.source is None):
+            missing = "is required here but missing" if self.named is None else "and `source` exclude each other"
+            yield "cca", f.fault(missing, "give `cca`, a congestion control of the kernel, or `source`, a C file")
+            return
+        if self.source is not None:
+            try:
+                self._own = own_algorithm((info.context or {})["folder"], self.source)
+            except PydanticCustomError as error:
+                yield "source", error
+                return
+        for name, value in self.parameters.items():
+            if fault := _parameter_fault(self.definition, name, value):
+                yield name, fault
 
-def _parameter_fault(cca: str, name: str, value: Value) -> Any:
+
+def _parameter_fault(cca: Cca, name: str, value: Value) -> PydanticCustomError | None:
     """What is wrong with a parameter of a congestion control, or None."""
-    parameters = CCAS[cca].parameters
+    parameters = cca.allowed
     if name not in parameters:
-        return f.fault(*unknown(f"parameter of {cca}", name, parameters))
+        return f.fault(*unknown(f"parameter of {cca.name}", name, parameters))
     parameter, given = parameters[name], shown(value) if isinstance(value, str) else plain(value)
     allowed = f"allowed: {parameter.range_text}"
     if parameter.words:

@@ -8,7 +8,7 @@ files or look at other fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -100,7 +100,7 @@ class _Check:
         return {**handler(schema), **self.keys}
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> _Check:
+def matching(pattern: re.Pattern[str], what: str) -> _Check:
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
             raise fault(f"{shown(given)} is not {what}")
@@ -119,11 +119,11 @@ def _among(what: str, allowed: Any) -> _Check:
     return _Check(check, {"enum": [*allowed]})
 
 
-def _surrounding(what: str) -> AfterValidator:
-    """A name that must be among those of ``what`` in the validation context, when the context knows them."""
+def _surrounding(what: str, known: Iterable[str] | None = None) -> AfterValidator:
+    """A name that must be among those of ``what`` in the validation context, or of ``known`` when that knows none."""
 
     def check(given: str, info: ValidationInfo) -> str:
-        allowed = (info.context or {}).get(what)
+        allowed = (info.context or {}).get(what, known)
         if allowed is not None and given not in allowed:
             raise fault(*unknown(what, given, allowed))
         return given
@@ -171,7 +171,7 @@ def _parameter(given: object) -> float | str:
     return given if isinstance(given, str) else _number(given)
 
 
-Delay = Annotated[Duration, Within("0 us", "600 s")]
+Delay = Annotated[Duration, Within("0 us", "3600 s")]
 Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
@@ -197,16 +197,17 @@ Percent = Annotated[
 # A number or a word: which of them an algorithm's parameter takes is in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
-Name = Annotated[str, _matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
+Name = Annotated[str, matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
 ExperimentId = Annotated[
-    str, _matching(re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}"), "an id; allowed: a-z, 0-9, '_' and '-'")
+    str, matching(re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}"), "an id; allowed: a-z, 0-9, '_' and '-'")
 ]
-FactorName = Annotated[str, _matching(_FACTOR, "a factor name; allowed: a letter, then a-z, 0-9 and '_'")]
-Text = Annotated[str, _matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
+FactorName = Annotated[str, matching(_FACTOR, "a factor name; allowed: a letter, then a-z, 0-9 and '_'")]
+Text = Annotated[str, matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
 FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
 
 CcaName = Annotated[str, _among("congestion control", CCAS)]
-KernelName = Annotated[str, _among("kernel", KERNELS)]
+BaseKernelName = Annotated[str, _among("kernel", KERNELS)]
+KernelName = Annotated[str, _surrounding("kernel", KERNELS)]
 StackName = Annotated[str, _among("stack", STACKS)]
 OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]

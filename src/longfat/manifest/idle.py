@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import CCAS
 from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Direct, Dumbbell, Experiment
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
+from longfat.units import Size
 
 
 def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
@@ -40,5 +42,8 @@ def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
         or bool(probes.capture and probes.capture_loss)
         or (not isinstance(topology, Direct) and topology.is_impaired)
         or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)
-        or any(CCAS[algorithm.cca].draws for algorithm in used)
+        or (
+            isinstance(topology, Graph | ParkingLot) and any(queue.draws for _, queue, _ in topology.queues(Size(1500)))
+        )
+        or any(algorithm.definition.draws for algorithm in used)
     )

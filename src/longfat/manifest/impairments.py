@@ -7,11 +7,13 @@ Owns their keys, their checks, and what a run is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from longfat.manifest import fields as f
+from longfat.manifest.changing import Changing
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
 from longfat.runspec import Bursts as RunBursts
@@ -38,7 +40,7 @@ Loss = Annotated[
 ]
 
 
-class Impaired(Closed):
+class Impaired(Changing):
     """A path whose delay element may lose packets and vary its delay."""
 
     loss: Loss | None = Field(
@@ -54,35 +56,68 @@ class Impaired(Closed):
         description="by how much the delay towards the receivers varies up and down, uniformly, packet by packet: they "
         "may overtake each other (default: not at all)",
     )
+    reverse_jitter: f.Delay | None = Field(
+        default=None, description="the same for packets towards the senders (default: not at all)"
+    )
+    jitter_order: Literal["free", "kept"] = Field(
+        default="free", description="kept: a packet that jitter would let overtake waits for the one before it"
+    )
+    overtaking: f.Share | None = Field(
+        default=None,
+        description="share of the packets towards the receivers that have no delay, and so overtake all that are under "
+        "way (default: none)",
+    )
+    reverse_overtaking: f.Share | None = Field(
+        default=None, description="the same for packets towards the senders (default: none)"
+    )
 
     @property
     def is_impaired(self) -> bool:
         """Whether the path has a delay element that draws; a loss of 0 % counts."""
-        return any(one is not None for one in (self.loss, self.reverse_loss, self.jitter))
+        forward = self.loss, self.jitter, self.overtaking
+        return any(
+            one is not None for one in (*forward, self.reverse_loss, self.reverse_jitter, self.reverse_overtaking)
+        )
 
     @property
     def forward(self) -> Impairment | None:
         """What happens to packets towards the receivers."""
-        return _impairment(self.loss, self.jitter)
+        return self._impairment(self.loss, self.jitter, self.overtaking)
 
     @property
     def backward(self) -> Impairment | None:
         """What happens to packets towards the senders."""
-        return _impairment(self.reverse_loss, None)
+        return self._impairment(self.reverse_loss, self.reverse_jitter, self.reverse_overtaking)
+
+    def _impairment(self, loss: Any, jitter: Duration | None, overtaking: Ratio | None) -> Impairment | None:
+        if loss is None and jitter is None and overtaking is None:
+            return None
+        found = Impairment(
+            jitter_us=jitter.value if jitter else 0,
+            overtaking_ppm=overtaking.value if overtaking else 0,
+            in_order=self.jitter_order == "kept" and jitter is not None,
+        )
+        if isinstance(loss, Bursts):
+            chain = RunBursts(*(one.value for one in (loss.enter, loss.leave, loss.in_burst, loss.between)))
+            return replace(found, bursts=chain)
+        return replace(found, loss_ppm=loss.value if loss else 0)
 
 
-def impairment_findings(topology: Impaired, forward_us: int) -> Iterator[Finding]:
-    """A delay that would be less than nothing at times; ``forward_us`` is that towards the receivers."""
-    if topology.jitter and topology.jitter.value > forward_us:
-        message = f"{topology.jitter} is more than the delay of {Duration(forward_us)} towards the receivers"
-        yield Finding(("topology", "jitter"), message, "a smaller jitter, or delay_placement: forward")
+def impairment_findings(topology: Impaired, forward_us: int, reverse_us: int) -> Iterator[Finding]:
+    """A delay that would be less than nothing at times, and orders that contradict each other.
 
-
-def _impairment(loss: Any, jitter: Duration | None) -> Impairment | None:
-    if loss is None and jitter is None:
-        return None
-    varied = jitter.value if jitter else 0
-    if isinstance(loss, Bursts):
-        chain = RunBursts(*(one.value for one in (loss.enter, loss.leave, loss.in_burst, loss.between)))
-        return Impairment(bursts=chain, jitter_us=varied)
-    return Impairment(loss.value if loss else 0, jitter_us=varied)
+    The delays are those towards the receivers and towards the senders.
+    """
+    ways = ("jitter", forward_us, "receivers", "forward"), ("reverse_jitter", reverse_us, "senders", "reverse")
+    for key, delay_us, where, placement in ways:
+        jitter = getattr(topology, key)
+        if jitter and jitter.value > delay_us:
+            message = f"{jitter} is more than the delay of {Duration(delay_us)} towards the {where}"
+            yield Finding(("topology", key), message, f"a smaller jitter, or delay_placement: {placement}")
+    if topology.jitter_order == "kept" and not (topology.jitter or topology.reverse_jitter):
+        yield Finding(("topology", "jitter_order"), "is the order of packets under jitter, and there is none")
+    for key, delay_us, where, _ in (("overtaking", *ways[0][1:]), ("reverse_overtaking", *ways[1][1:])):
+        if getattr(topology, key) and not delay_us:
+            yield Finding(("topology", key), f"there is no delay towards the {where} that packets could be spared")
+        if getattr(topology, key) and topology.jitter_order == "kept":
+            yield Finding(("topology", key), "cannot be combined with jitter_order: kept")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from longfat.catalog.ccas import parameter_sysctls
+from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
-from longfat.manifest.models import Direct, Dumbbell, Experiment, Hosts
+from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
@@ -26,7 +27,8 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
-        *_parameter_conflicts(experiment, algorithms),
+        *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
         *drop_findings(experiment),
@@ -35,9 +37,10 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some over TCP, names are unique, it goes elsewhere."""
-    if not experiment.traffic:
-        *others, last = (name for name, section in SECTIONS.items() if issubclass(section.model, TcpEntry))
+    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
+    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
+    if not any(experiment.entries(name) for name in sufficient):
+        *others, last = sufficient
         kinds = f"{', '.join(others)} or {last}"
         yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
     taken: dict[str, str] = {}
@@ -97,12 +100,24 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
     return given if isinstance(given, Algorithm) else algorithms.get(given)
 
 
-def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time."""
+def _parameter_conflicts(
+    experiment: Experiment, algorithms: Mapping[str, Algorithm], own: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
+
+    ``own`` are the hosts' own sysctls: a parameter of the stack is an algorithm's or theirs, not both.
+    """
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
-        sysctls = parameter_sysctls(used.cca, used.parameters) if used else {}
+        if not used:
+            continue
+        sysctls = used.sysctls
+        for parameter, stack in STACK_PARAMETERS.items():
+            if parameter in used.parameters and stack.sysctl in own:
+                message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
+                yield Finding((name, index, "algorithm"), message, "give one of the two")
+            sysctls.setdefault(stack.sysctl, own.get(stack.sysctl, "the stack's own"))
         for sysctl, value in sysctls.items():
             other, before = taken.setdefault((entry.sender, sysctl), (entry.name, value))
             if before != value:
@@ -113,14 +128,32 @@ def _parameter_conflicts(experiment: Experiment, algorithms: Mapping[str, Algori
                 yield Finding((name, index, "algorithm"), message, "let them start from different hosts")
 
 
+def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    taken: dict[str, str] = {}
+    for name, index, entry in _over_tcp(experiment):
+        used = _algorithm(entry.algorithm, algorithms)
+        if used and used.file and (other := taken.setdefault(used.cca, used.file.name)) != used.file.name:
+            message = (
+                f"{entry.name!r} needs {used.file.name}, where another flow needs {other}; a run has one {used.cca}"
+            )
+            yield Finding((name, index, "algorithm"), message, "let them be points of a sweep, or rename one")
+
+
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     topology = experiment.topology
+    if isinstance(topology, Graph | ParkingLot):
+        yield from (finding.below("topology") for finding in topology.findings())
+        return
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
     if not isinstance(topology, Direct):
-        shares = {"forward": topology.rtt.value, "split": topology.rtt.value // 2, "reverse": 0}
-        yield from impairment_findings(topology, shares[topology.delay_placement])
+        whole, half = topology.rtt.value, topology.rtt.value // 2
+        shares = {"forward": (whole, 0), "split": (half, half), "reverse": (0, whole)}
+        yield from impairment_findings(topology, *shares[topology.delay_placement])
+    has_queue = not isinstance(topology, Dumbbell) or topology.reverse_queue is not None
+    yield from topology.change_findings(reverse_rate=has_queue)
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:
@@ -133,8 +166,18 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     topology = experiment.topology
+    mtu = host_settings(hosts, experiment.hosts).mtu
+    if isinstance(topology, Graph | ParkingLot):
+        for path, queue, place in topology.queues(mtu):
+            yield from (finding.below("topology", *path) for finding in queue.findings(place))
+    if isinstance(topology, Graph):
+        for number, link in enumerate(topology.links):
+            found = link.policer.findings(mtu) if link.policer else ()
+            yield from (finding.below("topology", "links", number, "policer") for finding in found)
     if isinstance(topology, Dumbbell):
-        for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
+        found = topology.policer.findings(mtu) if topology.policer else ()
+        yield from (finding.below("topology", "policer") for finding in found)
+        for key, queue, place in topology.queues(mtu):
             yield from (finding.below("topology", key) for finding in queue.findings(place))
         if topology.reverse_rate and not topology.reverse_queue:
             message = "is the rate of a port that only a reverse_queue makes"
@@ -146,8 +189,8 @@ def drop_findings(experiment: Experiment) -> list[Finding]:
     if not experiment.drops or not experiment.traffic:
         return []
     topology = experiment.topology
-    if isinstance(topology, Direct):
-        return [Finding(("drops",), "topology 'direct' has no delay element; allowed with: delay, dumbbell")]
+    if not isinstance(topology, Delay | Dumbbell):
+        return [Finding(("drops",), f"topology {topology.kind!r} has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:
         message = f"drops need a single receiver, but there are {topology.receivers}"
         return [Finding(("drops",), message)]

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given.
+Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from longfat.catalog.kernels import KERNELS
 from longfat.errors import StudyError
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
+from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
 from longfat.manifest.formulas import Formula, FormulaError
+from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
 from longfat.manifest.models import (
@@ -70,7 +74,8 @@ def header_of(source: Source) -> Header:
     _refuse_format_1(source)
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
-    header, findings = _validated(Header, {key: value for key, value in given.items() if key != "experiments"}, {})
+    head = {key: value for key, value in given.items() if key != "experiments"}
+    header, findings = _validated(Header, head, _outside(source.file, head))
     if header is None:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
@@ -90,7 +95,9 @@ def _refuse_format_1(source: Source) -> None:
 def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
     """The study, or None with the problems; each part is checked whatever the result of the others."""
     head = {key: value for key, value in data.items() if key != "experiments"}
-    header, findings = _validated(Header, head, {}, within=Document)
+    outside = _outside(file, head)
+    header, findings = _validated(Header, head, outside, within=Document)
+    findings += _kernel_findings(outside, head)
     raws = data.get("experiments")
     if not isinstance(raws, list) or not raws:
         message = "is required here: a list of at least one experiment"
@@ -99,7 +106,7 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
     entries, found = inherited(raws, data.get("defaults"))
     findings += found
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
-    around = _Around(data)
+    around = _Around(data, outside)
     findings += around.findings
     swept = []
     for index, placed in enumerate(entries):
@@ -134,11 +141,12 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 class _Around:
     """The parts of the rest of the study that an experiment needs, as far as they are valid."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
+        self.outside = outside
         raw = data.get("algorithms")
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
-        parts = {name: _validated(Algorithm, entry, {})[0] for name, entry in entries.items()}
+        parts = {name: _validated(Algorithm, entry, outside)[0] for name, entry in entries.items()}
         self.algorithms = {name: part for name, part in parts.items() if part}
         self.hosts = _validated(Hosts, data.get("hosts", {}), {})[0] or Hosts()
         paths, stacks = _records(data, "paths"), _records(data, "stacks")
@@ -151,7 +159,21 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they are unknown."""
-        return {"node": _nodes(raw.get("topology")), "flow": _flow_names(raw.get("flows")), "algorithm": self.names}
+        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
+        return {**self.outside, "node": nodes, "flow": flows, "algorithm": self.names}
+
+
+def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    """What all models of a study may look at: its folder, and the names of kernels."""
+    own = head.get("kernels")
+    return {FOLDER: FilePath(file).parent, "kernel": [*KERNELS, *(own if isinstance(own, dict) else ())]}
+
+
+def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
+    """Kernels of the study's own that are called like one of ``kernels/``."""
+    for name in KERNELS:
+        if outside["kernel"].count(name) > 1:
+            yield Finding(("kernels", name), "is the name of a kernel that there is", "give it a name of its own")
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:
@@ -179,10 +201,16 @@ def _nodes(topology: Any) -> list[str] | None:
     """The hosts of a topology given as plain data."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
+    if topology["kind"] == "graph":
+        named = [topology.get(key) for key in ("senders", "receivers")]
+        return [str(name) for names in named if isinstance(names, list) for name in names]
     senders, receivers = topology.get("senders", 1), topology.get("receivers", 1)
+    if topology["kind"] == "parking_lot":
+        receivers = topology.get("bottlenecks")
     if not all(isinstance(count, int) and 1 <= count <= 100 for count in (senders, receivers)):
         return None
-    clients, servers = end_hosts(topology["kind"], senders, receivers)
+    sides = lot_sides if topology["kind"] == "parking_lot" else partial(end_hosts, topology["kind"])
+    clients, servers = sides(senders, receivers)
     return [*clients, *servers]
 
 

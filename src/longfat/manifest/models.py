@@ -14,8 +14,11 @@ from pydantic import Discriminator, Field, Tag, create_model
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
+from longfat.manifest.changing import Changing
 from longfat.manifest.closed import Closed
+from longfat.manifest.graphs import Graph, HostRate, ParkingLot, Policer
 from longfat.manifest.impairments import Impaired
+from longfat.manifest.kernels import Kernel
 from longfat.manifest.thinning import Profiles
 from longfat.manifest.unknowns import Unknown
 from longfat.queues import AnyQueue
@@ -69,7 +72,7 @@ class Hosts(Closed):
     )
 
 
-class Direct(Closed):
+class Direct(Changing):
     """A cable between `client1` and `server`."""
 
     kind: Literal["direct"] = Field(description="a cable between client1 and server")
@@ -84,12 +87,6 @@ class Delay(Impaired):
     rate: f.LinkRate = Field(description="rate of both links")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
-
-
-HostRate = Annotated[
-    Annotated[Literal["unlimited"], Tag("<word>")] | Annotated[f.LinkRate, Tag("<rate>")],
-    Discriminator(lambda given: "<word>" if given == "unlimited" else "<rate>"),
-]
 
 
 class Dumbbell(Impaired):
@@ -108,6 +105,10 @@ class Dumbbell(Impaired):
     bottleneck_queue: AnyQueue = Field(
         default=Pfifo(kind="pfifo", limit=100),
         description="queue of the switch's port (default pfifo, 100 packets)",
+    )
+    policer: Policer | None = Field(
+        default=None,
+        description="token bucket before that queue, which drops what finds too few tokens (default: none)",
     )
     reverse_queue: Pfifo | None = Field(
         default=None,
@@ -131,7 +132,13 @@ class Dumbbell(Impaired):
         return tuple(found)
 
 
-TOPOLOGIES: dict[str, type[Closed]] = {"direct": Direct, "delay": Delay, "dumbbell": Dumbbell}
+TOPOLOGIES: dict[str, type[Closed]] = {
+    "direct": Direct,
+    "delay": Delay,
+    "dumbbell": Dumbbell,
+    "parking_lot": ParkingLot,
+    "graph": Graph,
+}
 
 
 def _topology_tag(given: Any) -> str | None:
@@ -140,7 +147,11 @@ def _topology_tag(given: Any) -> str | None:
 
 
 Topology = Annotated[
-    Annotated[Direct, Tag("<direct>")] | Annotated[Delay, Tag("<delay>")] | Annotated[Dumbbell, Tag("<dumbbell>")],
+    Annotated[Direct, Tag("<direct>")]
+    | Annotated[Delay, Tag("<delay>")]
+    | Annotated[Dumbbell, Tag("<dumbbell>")]
+    | Annotated[ParkingLot, Tag("<parking_lot>")]
+    | Annotated[Graph, Tag("<graph>")],
     Discriminator(_topology_tag, custom_error_type="topology", custom_error_message="unknown topology"),
 ]
 
@@ -206,7 +217,9 @@ class Experiment(Closed):
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic; some traffic over TCP is required")
+    flows: tuple[Flow, ...] = Field(
+        default=(), description="the bulk traffic; some traffic over TCP or a program is required"
+    )
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     pairs_with: f.ExperimentId | None = Field(
@@ -228,6 +241,8 @@ class Experiment(Closed):
     def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the senders and of the receivers."""
         topology = self.topology
+        if isinstance(topology, Graph | ParkingLot):
+            return topology.sides
         counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
         return end_hosts(topology.kind, *counts)
 
@@ -278,12 +293,15 @@ class Header(Closed):
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
     kernel: f.KernelName | None = Field(
-        default=None, description="kernel under every host, a name of `kernels/` (default linux-6.12)"
+        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default linux-6.12)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(
         default=(),
         description="backends whose runs are compared (`longfat crosscheck`): the factor `backend` of every experiment",
+    )
+    kernels: dict[f.Name, Kernel] = Field(
+        default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"
     )
     algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")

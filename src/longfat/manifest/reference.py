@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from longfat.catalog.ccas import CCAS
+from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, impairments, models, thinning, unknowns
+from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
@@ -122,9 +122,63 @@ experiments:
 time (`1.5 bdp`). It counts full frames as the link does, so a queue of `1 bdp` takes one round-trip time to leave.
 Every setting is read back from the kernel, and a run whose queue has another one does not count.
 
-**Impairments.** `loss` and `jitter` belong to the path's delay, behind the bottleneck, and are drawn from the run's
-seed: repetitions differ, and each is the same on every machine. [Decision 9](decisions/009-queues-and-impairments.md)
-says where they are and how they are checked.
+**Impairments.** `loss`, `jitter` and `overtaking` belong to the path's delay, behind the bottleneck, and are drawn
+from the run's seed: repetitions differ, and each is the same on every machine.
+[Decision 9](decisions/009-queues-and-impairments.md) says where they are and how they are checked.
+
+## Paths that change, and networks of any form
+
+```yaml
+algorithms: {cubic: {cca: cubic}}
+hosts: {sysctls: {net.ipv4.tcp_ecn: 1}}
+defaults: {flow: {from: client1, to: server, duration: 60 s}}
+experiments:
+  - id: handover
+    topology:
+      kind: dumbbell
+      rate: 20 Mbit/s
+      host_rate: 1 Gbit/s
+      rtt: 40 ms
+      senders: 1
+      changes:
+        - {at: 20 s, outage: 300 ms}
+        - {at: 20.3 s, rate: 5 Mbit/s, rtt: 80 ms}
+    flows: [{name: flow, algorithm: cubic}]
+  - id: lot
+    topology: {kind: parking_lot, bottlenecks: 3, rate: 20 Mbit/s, rtt: 60 ms}
+    flows:
+      - {name: long, algorithm: cubic}
+      - {name: cross, count: 3, from: cross1, to: sink1, algorithm: cubic}
+  - id: two-ways
+    topology:
+      kind: graph
+      senders: [near, far]
+      receivers: [home]
+      routers: [core, mast]
+      links:
+        - {between: [near, core], rate: 1 Gbit/s, rtt: 2 ms}
+        - {between: [far, core], rate: 1 Gbit/s, rtt: 200 ms}
+        - {between: [core, mast], rate: 100 Mbit/s, rtt: 8 ms, queue: {kind: step, threshold: 300 us}}
+        - {between: [mast, home], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms, queue: {limit: 1 bdp}}
+    flows:
+      - {name: one, from: near, to: home, algorithm: cubic}
+      - {name: two, from: far, to: home, algorithm: cubic}
+```
+
+**Changes.** Each gives `rate` or `rtt` a new value from its time on, counted from the start of the measurement, or
+nothing leaves either way for the time of an `outage`. `rate` is that of the bottleneck alone, or of the whole link
+where there is only one. Limits of queues stay what they were. Bits of a packet that have not left meet the new rate.
+
+**Traces.** `trace: FILE` names a file beside `study.yaml` in the form that mahimahi's `mm-link` reads. Each line is
+the millisecond in which one more packet may leave, and the last line is where it begins anew. A packet is one of 1500
+bytes with its framing; of shorter ones more may leave. The file's digest and content are in the lock. `rate` stays
+what products of rate and round-trip time count with. [Decision 10](decisions/010-changing-paths.md) says how exact
+both are, and how a run is held to them.
+
+**Networks.** Packets take the way with the fewest links. In a `graph` each link has what a `delay` topology has, with
+a queue at each end that is a router. Limits in products count with the longest round-trip time of the graph.
+
+**Traffic.** [Kinds of traffic](traffic.md) says what each section is and how it is measured.
 """
 
 _PARAMETERS = """\
@@ -147,6 +201,7 @@ experiments:
 _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("study.yaml", models.Document),
     ("paper", models.Paper),
+    ("kernels.NAME", kernels.Kernel),
     ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
     ("unknowns.NAME", unknowns.Unknown),
@@ -156,6 +211,11 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
     ("topology: dumbbell", models.Dumbbell),
+    ("topology: parking_lot", graphs.ParkingLot),
+    ("topology: graph", graphs.Graph),
+    ("topology.links[]", graphs.GraphLink),
+    ("topology.policer", graphs.Policer),
+    ("topology.changes[]", changing.Change),
     ("topology.loss: bursts", impairments.Bursts),
     *((f"topology.bottleneck_queue: {name}", kind) for name, kind in QUEUES.items()),
     *((f"{name}[]", section.model) for name, section in SECTIONS.items()),
@@ -209,6 +269,10 @@ def _catalogue() -> str:
         f"| `{cca.name}` | `{name}` | {parameter.range_text} | {parameter.default_text} | {parameter.meaning} |"
         for cca in CCAS.values()
         for name, parameter in cca.parameters.items()
+    ]
+    lines += [
+        f"| any | `{name}` | {parameter.range_text} | as the host's settings | {parameter.meaning} |"
+        for name, parameter in STACK_PARAMETERS.items()
     ]
     lines += ["", "## Web models", ""]
     lines += [f"- `{model.name}`: {model.summary}" for model in WEB_MODELS.values()]

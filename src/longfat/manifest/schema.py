@@ -27,11 +27,12 @@ _REFERENCE = {
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
 _SWEPT = (
-    *("Direct", "Delay", "Dumbbell", "Bursts", "Hosts", "Algorithm", "Probes", "Drop"),
+    *("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph", "GraphLink", "Policer", "Change", "Bursts"),
+    *("Hosts", "Algorithm", "Probes", "Drop"),
     *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )
-_TOPOLOGIES = ("Direct", "Delay", "Dumbbell")
+_TOPOLOGIES = ("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph")
 _QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
@@ -63,6 +64,7 @@ def json_schema() -> dict[str, Any]:
     parts = schema["$defs"]
     parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
     parts["Algorithm"]["additionalProperties"] = True
+    parts["Algorithm"]["oneOf"] = [{"required": [name]} for name in ("cca", "source")]
     for name in _SWEPT:
         parts[name]["properties"] = {key: _swept(value) for key, value in parts[name].get("properties", {}).items()}
     parts["Reference"] = _REFERENCE
@@ -118,7 +120,7 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
 
 def _parameters(cca: Cca) -> dict[str, Any]:
     """The parameters that an algorithm of one congestion control may have."""
-    properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.parameters.items()}
+    properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.allowed.items()}
     allowed = {"properties": {"cca": {}, **properties}, "additionalProperties": False}
     return {"if": {"properties": {"cca": {"const": cca.name}}, "required": ["cca"]}, "then": allowed}
 

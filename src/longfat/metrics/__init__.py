@@ -4,12 +4,25 @@
 Importing the package registers every metric of the project. Must not judge.
 """
 
-from longfat.metrics import bottleneck, cuts, goodput, harm, outstanding, requests, steadiness, together, web, windows
+from longfat.metrics import (
+    arrivals,
+    bottleneck,
+    cuts,
+    goodput,
+    harm,
+    outstanding,
+    requests,
+    steadiness,
+    together,
+    web,
+    windows,
+)
 from longfat.metrics.registry import METRICS, Metric
 
 __all__ = [
     "METRICS",
     "Metric",
+    "arrivals",
     "bottleneck",
     "cuts",
     "goodput",

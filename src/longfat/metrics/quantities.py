@@ -207,6 +207,17 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
     return stratified(values, prior, metric.bounds, _repeats(rows), _between(rows))
 
 
+def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None) -> tuple[float, ...]:
+    """The metric in each repetition that every scenario has, a mean over scenarios, where all of them differ.
+
+    Raises NoValue like ``measure``.
+    """
+    rows = list(_measured(dataset, selection, 1, pool or Pool(dataset)).values())
+    found = [{run.repetition: value for run, value in row.distinct} for row in rows]
+    common = set.intersection(*(set(one) for one in found))
+    return tuple(math.fsum(one[repetition] for one in found) / len(found) for repetition in sorted(common))
+
+
 def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Median:
     """The median of the metric over the chosen runs. Raises NoValue like ``measure``."""
     rows = _measured(dataset, selection, least, pool or Pool(dataset))

@@ -117,7 +117,8 @@ def scenarios_of(
     for swept in chosen:
         excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
         for point in _of_backend(study, swept, pins):
-            own_pins = _with_kernel(pins, kernels, point.experiment.kernel or study.header.kernel)
+            kernel = study.kernel_of(point.experiment)
+            own_pins = {**pins, "kernel": kernels.get(kernel.name, kernel.name)} if kernel else pins
             spec = resolve(point.experiment, study, STACKS[stack], own_pins)
             if reason := _beyond(spec, pins.get("backend")):
                 excluded.append(Excluded(swept.id, point.factors, reason))
@@ -159,10 +160,6 @@ def _plain(text: str) -> str:
     """Lower case without spaces; ``bit/s`` loses its slash and a ``%`` is spelt out."""
     text = text.lower().replace("bit/s", "bit").replace("%", "pct").replace(" ", "")
     return re.sub(r"[^a-z0-9.+_-]", "-", text) or "-"
-
-
-def _with_kernel(pins: Mapping[str, str], kernels: Mapping[str, str], name: str | None) -> Mapping[str, str]:
-    return pins if name is None else {**pins, "kernel": kernels.get(name, name)}
 
 
 def _check_names(study: Study, profile: str, stack: str, only: Sequence[str]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from longfat.errors import RecordError, StudyError
 from longfat.files import write_once, write_whole
+from longfat.plain import canonical_json
 from longfat.plan.model import Plan
-from longfat.runspec import canonical_json
 from longfat.seals import seal, seal_of
+
+LOCK = "lock.json"
 
 
 def write_lock(plan: Plan, path: Path) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longfat.identity import KernelSource
-from longfat.runspec import RunSpec, Scalar, canonical_json
+from longfat.plain import canonical_json
+from longfat.runspec import RunSpec, Scalar
 
 LOCK_FORMAT = 1
 
@@ -57,8 +58,14 @@ class Plan:
     format: int = LOCK_FORMAT
 
     def to_json(self) -> str:
-        """The text of ``lock.json``: canonical JSON and a final newline."""
-        return canonical_json(dataclasses.asdict(self)) + "\n"
+        """The text of ``lock.json``: canonical JSON and a final newline; only a kernel with files of the study's own
+        names any."""
+        data = dataclasses.asdict(self)
+        data["kernels"] = {
+            digest: {name: value for name, value in source.items() if name != "own" or value}
+            for digest, source in data["kernels"].items()
+        }
+        return canonical_json(data) + "\n"
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:

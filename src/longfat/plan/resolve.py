@@ -13,12 +13,11 @@ from typing import Any
 
 from longfat.backends.protocol import Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.catalog.ccas import parameter_sysctls
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.draw import seed_of, uniform
-from longfat.plan.topologies import links, needs_delay_node, roles
+from longfat.plan.topologies import links_of, nodes_of
 from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
@@ -40,11 +39,11 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         name: tuple(section.record(one, around) for _, one in experiment.entries(name))
         for name, section in SECTIONS.items()
     }
-    delay_node = needs_delay_node(experiment.topology, real_time=traits.clock == "real")
-    named = roles(experiment.topology, delay_node=delay_node).items()
+    real_time = traits.clock == "real"
+    named = nodes_of(experiment.topology, real_time=real_time).items()
     return RunSpec(
         nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named),
-        links=links(experiment.topology, hosts, experiment.drops, delay_node=delay_node),
+        links=links_of(experiment.topology, hosts, experiment.drops, real_time=real_time),
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
@@ -89,7 +88,7 @@ def _node(
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
             if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
-                sysctls.update(parameter_sysctls(algorithm.cca, algorithm.parameters))
+                sysctls.update(algorithm.sysctls)
     if own_kernel and (role == "sender" or any(one.sender == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):

@@ -65,7 +65,8 @@ def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, 
 
 def _leaves(path: str, value: Any, study: Study, *, default: bool) -> Iterator[tuple[str, Setting]]:
     if isinstance(value, Algorithm):
-        parts = [value.cca, *(f"{name} {_text(given)}" for name, given in value.parameters.items())]
+        first = f"{value.cca} of {value.source}" if value.source else value.cca
+        parts = [first, *(f"{name} {_text(given)}" for name, given in value.parameters.items())]
         yield path, Setting(", ".join(parts), default)
     elif isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
@@ -121,7 +122,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Quantity):
         return str(value)
     if isinstance(value, Algorithm):
-        return {"cca": value.cca, **value.parameters}
+        return value.given
     if isinstance(value, BaseModel):
         return {field.alias or name: _plain(getattr(value, name)) for name, field in type(value).model_fields.items()}
     if isinstance(value, Mapping):

@@ -11,14 +11,39 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from longfat.manifest.changing import changed
+from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, end_hosts
 from longfat.manifest.study import HostSettings
+from longfat.plan.courses import Course, End
+from longfat.plan.graphs import graph_links, graph_roles
 from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
 
 AnyTopology = Direct | Delay | Dumbbell
+Named = AnyTopology | Graph | ParkingLot
 
 # A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
 _SMALLEST_FRAME_BITS = 84 * 8
+
+
+def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
+    """The nodes with their roles: senders, routers, receivers. In real time no link has a rate and a delay."""
+    if graph := _graph(topology):
+        return graph_roles(graph, real_time=real_time)
+    assert isinstance(topology, AnyTopology)
+    return roles(topology, delay_node=needs_delay_node(topology, real_time=real_time))
+
+
+def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, real_time: bool) -> tuple[Link, ...]:
+    """The links; ``a`` is the end nearer to the senders. In real time none has a rate and a delay."""
+    if graph := _graph(topology):
+        return graph_links(graph, hosts, real_time=real_time)
+    assert isinstance(topology, AnyTopology)
+    return links(topology, hosts, drops, delay_node=needs_delay_node(topology, real_time=real_time))
+
+
+def _graph(topology: Named) -> Graph | None:
+    return topology.graph if isinstance(topology, ParkingLot) else topology if isinstance(topology, Graph) else None
 
 
 def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
@@ -45,7 +70,41 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *
 
     With ``delay_node`` a node does all the delaying, and no link has a rate and a delay.
     """
-    return _with_delay_node(topology, hosts, drops) if delay_node else _with_delays(topology, hosts, drops)
+    lay = _with_delay_node if delay_node else _with_delays
+    laid = lay(topology, hosts, drops)
+    course = Course(laid)
+    forward, backward = _ways(topology, delay_node=delay_node)
+    if topology.trace:
+        course.follow(forward, topology.trace.trace)
+    if topology.reverse_trace:
+        course.follow(backward, topology.reverse_trace.trace)
+    now = _with_own_rates(topology)
+    for change in topology.changes:
+        before, now = now, changed(now, change)
+        course.differ(change.at.value, lay(before, hosts, drops), lay(now, hosts, drops))
+        if change.outage:
+            course.hold((*forward, *backward), change.at.value, change.outage.value)
+    return course.links()
+
+
+def _with_own_rates(topology: AnyTopology) -> AnyTopology:
+    """The topology with each rate stated that follows from ``rate``: a change of that is one of its own port only."""
+    if not isinstance(topology, Dumbbell):
+        return topology
+    given = {"host_rate": topology.host_rate or topology.rate, "reverse_rate": topology.reverse_rate or topology.rate}
+    return topology.model_copy(update=given)
+
+
+def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], tuple[End, ...]]:
+    """The ends that all packets leave on their way to the receivers, and on that to the senders."""
+    senders, receivers = _end_hosts(topology)
+    if not isinstance(topology, Dumbbell):
+        return ((0, "a"),), ((int(delay_node and isinstance(topology, Delay)), "b"),)
+    middle = len(senders)
+    if not delay_node:
+        return ((middle, "a"),), ((middle, "b"),)
+    after = 1 if topology.reverse_queue else len(receivers)
+    return ((middle, "a"),), tuple((middle + 1 + number, "b") for number in range(after))
 
 
 def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
@@ -113,7 +172,10 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
 
 def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
     """The rate and the queue of each port of a switch that has them, by the queue's key."""
-    return {key: Egress(place.rate.value, queue=queue.told(place)) for key, queue, place in topology.queues(hosts.mtu)}
+    found = {key: Egress(place.rate.value, queue=queue.told(place)) for key, queue, place in topology.queues(hosts.mtu)}
+    if topology.policer:
+        found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.told)
+    return found
 
 
 def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -15,9 +15,10 @@ from longfat.manifest import fields as f
 from longfat.manifest.names import Finding
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Limit, Place
-from longfat.runspec import Queue
+from longfat.runspec import Queue, Scalar
 from longfat.units import Duration, Ratio, Size
 
+LONGEST_WAIT_US = 60_000_000
 Wait = Annotated[Duration, f.Within("1 us", "60 s")]
 Tick = Annotated[Duration, f.Within("10 ms", "10 s")]
 Memory = Annotated[Size, f.Within("4 KiB", "1 GiB")]
@@ -29,6 +30,7 @@ _INTERVAL = "time within which the wait has to be below the target once (default
 _ECN = "mark what asks for it by ECN, drop else (default {})"
 _FLOWS = "flows that it tells apart, by their hash (default 1024)"
 _QUANTUM = "bytes that a flow sends in its turn (default: a full packet with Ethernet's header)"
+_STEP = "mark every packet that has waited longer and asks for it by ECN (default: none)"
 _MEMORY = "memory of its packets' buffers (default 32 MiB)"
 
 
@@ -42,6 +44,7 @@ class Codel(QueueKind):
     target: Wait = Field(default=Duration(5_000), description=_TARGET.format("5 ms"))
     interval: Wait = Field(default=Duration(100_000), description=_INTERVAL)
     ecn: f.Switch = Field(default=False, description=_ECN.format("false"))
+    ce_threshold: Wait | None = Field(default=None, description=_STEP)
 
     @model_validator(mode="after")
     def _check_times(self) -> Codel:
@@ -191,4 +194,62 @@ class Sfq(QueueKind):
             yield Finding(("flows",), message, "give fewer flows")
 
 
-KINDS: tuple[type[QueueKind], ...] = (Codel, FqCodel, Fq, Pie, FqPie, Cake, Sfq)
+class DualPi2(QueueKind):
+    """Two queues: one marks from a step on, and as often as the PI controller of the other asks for."""
+
+    name: ClassVar[str] = "dualpi2"
+    draws: ClassVar[bool] = True
+    words: ClassVar[Mapping[str, Mapping[str, int]]] = {"ecn_mask": {"l4s_ect": 1, "any_ect": 3}}
+    slack: ClassVar[Mapping[str, int]] = {"alpha": 1, "beta": 1}
+
+    kind: Literal["dualpi2"] = Field(description="dual queue of RFC 9332; kernel linux-7.3 has it")
+    limit: Limit = Field(default=10000, description=_LIMIT.format(10000))
+    target: Wait = Field(default=Duration(15_000), description=_TARGET.format("15 ms"))
+    tupdate: Wait = Field(default=Duration(16_000), description="time between two updates of the probability (16 ms)")
+    alpha: Whole = Field(default=41, description="weight of the wait, in 256ths of 1/s (default 41)")
+    beta: Whole = Field(default=819, description="weight of its change, in 256ths of 1/s (default 819)")
+    step_thresh: Annotated[Duration, f.Within("1 us", "4 s")] = Field(
+        default=Duration(1_000), description="wait from which the low-latency queue marks every packet (default 1 ms)"
+    )
+    min_qlen_step: Whole = Field(default=0, description="packets of that queue below which it does not (default 0)")
+    coupling: Annotated[int, Field(strict=True, ge=1, le=255)] = Field(
+        default=2, description="how much more probable a mark in it is than the root of one in the other (default 2)"
+    )
+    c_protection: Annotated[Ratio, f.Within("0 %", "100 %")] = Field(
+        default=Ratio(100_000), description="share of the rate that the other queue has for certain (default 10 %)"
+    )
+    drop_overload: f.Switch = Field(
+        default=True, description="drop when marks do not help, else overflow (default true)"
+    )
+    drop_early: f.Switch = Field(
+        default=False, description="drop as packets come instead of as they leave (default false)"
+    )
+    ecn_mask: Literal["l4s_ect", "any_ect"] = Field(
+        default="l4s_ect", description="packets of the low-latency queue: those with ECT(1), or with any ECT (l4s_ect)"
+    )
+
+
+class Step(QueueKind):
+    """First in, first out, where every packet is marked that has waited longer than a threshold: what DCTCP asks for.
+
+    The kernel does so by a CoDel whose own target is out of reach.
+    """
+
+    name: ClassVar[str] = "step"
+
+    kind: Literal["step"] = Field(description="marks at a step, RFC 8257 section 4.1")
+    limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
+    threshold: Limit = Field(
+        description="what may wait before a packet without a mark: packets, or a text such as 30 kB, 300 us or 0.2 bdp"
+    )
+
+    def told(self, place: Place) -> Queue:
+        """A threshold in any words is the time in which so much leaves."""
+        never = LONGEST_WAIT_US
+        parameters: dict[str, Scalar] = {"target": never, "interval": never, "ecn": 1}
+        return Queue(
+            "codel", place.packets_in(self.limit), None, parameters | {"ce_threshold": place.us_in(self.threshold)}
+        )
+
+
+KINDS: tuple[type[QueueKind], ...] = (Codel, FqCodel, Fq, Pie, FqPie, Cake, Sfq, DualPi2, Step)

@@ -6,6 +6,7 @@ Must not know any kind.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -24,12 +25,13 @@ class QueueKind(Closed):
     """A kind of queue whose settings are whole numbers: ``limit`` in packets, others by ``longfat.guest.options``.
 
     ``name`` is its name in the manifest and of the qdisc. ``draws`` tells whether it decides at random.
-    ``words`` has the numbers of settings that are words in a manifest.
+    ``words`` has the numbers of settings that are words in a manifest, ``slack`` by how much the kernel rounds others.
     """
 
     name: ClassVar[str]
     draws: ClassVar[bool] = False
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {}
+    slack: ClassVar[Mapping[str, int]] = {}
 
     kind: str
     limit: Limit = Field(description="what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
@@ -58,7 +60,7 @@ class QueueKind(Closed):
     def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
         """What of the settings of the interface ``name`` did not read back as declared."""
         for key, declared in queue.parameters.items():
-            slack = TIME_SLACK_US if key in cls.times() else 0
+            slack = TIME_SLACK_US if key in cls.times() else cls.slack.get(key, 0)
             value = found.get(key)
             if value is None or abs(value - int(declared)) > slack:
                 yield f"{key} of {name} is {value}, declared {declared}"
@@ -66,4 +68,9 @@ class QueueKind(Closed):
     @classmethod
     def times(cls) -> frozenset[str]:
         """Settings that are lengths of time."""
-        return frozenset(key for key, field in cls.model_fields.items() if field.annotation is Duration)
+        return frozenset(key for key, field in cls.model_fields.items() if Duration in _parts(field.annotation))
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """A type, and those that it is made of."""
+    return (annotation, *(part for inner in typing.get_args(annotation) for part in _parts(inner)))

@@ -55,6 +55,12 @@ class Place:
         time_us = Fraction(limit.value * self.rtt.value, 1000) if isinstance(limit, Products) else limit.value
         return int(time_us * self.rate.value / 8_000_000)
 
+    def us_in(self, limit: int | Quantity) -> int:
+        """Microseconds that it takes to leave, cut to whole ones, and one at least."""
+        return (
+            limit.value if isinstance(limit, Duration) else max(1, self.bytes_in(limit) * 8_000_000 // self.rate.value)
+        )
+
     def packets_in(self, limit: int | Quantity) -> int:
         """Full packets, cut to whole ones, and one at least."""
         return limit if isinstance(limit, int) else max(1, self.bytes_in(limit) // self.frame_bytes)

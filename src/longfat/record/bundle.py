@@ -30,7 +30,7 @@ RunStatus = Literal["ok", "failed"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The content of ``run.json``; the only facts with wall-clock time in them."""
+    """The content of ``run.json``; the only facts with wall-clock time in them, and the name of the ``node``."""
 
     run_id: str
     status: RunStatus
@@ -39,6 +39,7 @@ class RunFacts:
     backend: str
     wall_seconds: float
     started_utc: str
+    node: str = ""
 
 
 def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
@@ -72,14 +73,18 @@ class Bundle:
         """Remove the partial folder; does nothing after a commit."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def finish(self, facts: RunFacts) -> None:
+        """Write ``run.json`` and ``SHA256SUMS``: the folder is a record, and has yet to be committed somewhere."""
+        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
+        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
+        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
+
     def commit(self, facts: RunFacts) -> Path:
         """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.
 
         Raises RecordError when a folder of that name is there already; it stays as it was.
         """
-        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
-        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
-        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
+        self.finish(facts)
         for path in (*sorted(self.folder.rglob("*")), self.folder):
             flush(path)
         try:

@@ -25,13 +25,18 @@ SUPERSEDED = ".superseded"
 
 @dataclass(frozen=True)
 class Record:
-    """A committed run whose checksums hold. ``reason`` states why a ``failed`` one failed."""
+    """A committed run whose checksums hold. ``reason`` states why a ``failed`` one failed.
+
+    ``node`` is where it was executed, ``wall_seconds`` how long it took.
+    """
 
     folder: Path
     run_id: str
     status: RunStatus
     reason: str | None
     attempt: int
+    node: str = ""
+    wall_seconds: float = 0.0
 
 
 def read_record(folder: Path) -> Record:
@@ -53,7 +58,8 @@ def read_record(folder: Path) -> Record:
             raise RecordError(f"run.json says {run['run_id']!r}, spec.json is {identity!r}", where=where)
         if run["status"] not in ("ok", "failed"):
             raise RecordError(f"run.json has status {run['status']!r}, not ok or failed", where=where)
-        return Record(folder, identity, run["status"], run["reason"], run["attempt"])
+        place, seconds = run.get("node", ""), float(run["wall_seconds"])  # records were without a node once
+        return Record(folder, identity, run["status"], run["reason"], run["attempt"], place, seconds)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
 

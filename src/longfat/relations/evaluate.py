@@ -83,7 +83,8 @@ class Evidence:
     was no data; ``reason`` states why. ``repeats`` counts repetitions that are not among the ``n`` because they are
     equal to the byte to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``needed`` the
     repetitions that would decide an open comparison, ``gain`` the factor by which pairing divides the variance.
-    ``agreement`` marks a number that is compared within the paper's own error.
+    ``agreement`` marks a number that is compared within the paper's own error. ``limit_low`` and ``limit_high`` are the
+    numbers of ``limit``, None on a side that is open; of a number with an error they are 1.96 errors from it.
     """
 
     what: str
@@ -104,6 +105,8 @@ class Evidence:
     needed: int | None = None
     gain: float | None = None
     agreement: bool = False
+    limit_low: float | None = None
+    limit_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -422,6 +425,7 @@ def _evidence(value: Judged, what: str, unit: str, limits: Allowed) -> Evidence:
     outcome: Outcome = "fails" if chances.fails <= LEVEL else "holds" if chances.holds <= LEVEL else "undecided"
     low, high = (significant(number) for number in value.interval())
     spread = value.spread if isinstance(value, Estimate) else None
+    bounds = limits.ends
     return Evidence(
         what,
         unit,
@@ -442,6 +446,8 @@ def _evidence(value: Judged, what: str, unit: str, limits: Allowed) -> Evidence:
         else None,
         gain=significant(spread.gain) if spread and spread.gain else None,
         agreement=isinstance(limits, Agreement),
+        limit_low=None if math.isinf(bounds[0]) else significant(bounds[0]),
+        limit_high=None if math.isinf(bounds[1]) else significant(bounds[1]),
     )
 
 

@@ -63,6 +63,11 @@ class Limits:
         margin = margin if spread is None else spread
         return cls(number - margin, number + margin, True)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest number that is allowed; infinite on a side that is open."""
+        return self.low, self.high
+
     def hold(self, value: float) -> bool:
         """Whether a value without error lies inside, to nine digits."""
         given, low, high = significant(value), significant(self.low), significant(self.high)
@@ -119,6 +124,12 @@ class Agreement:
         """The range of the paper's number and error alone, at 95 %."""
         reach = 1.96 * self.error
         return Limits(self.number - reach, self.number + reach, True)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest number, without error, that agrees."""
+        reach = 1.96 * math.hypot(self.error, self.retest)
+        return self.number - reach, self.number + reach
 
     def hold(self, value: float) -> bool:
         """Whether a value without error agrees."""

@@ -8,6 +8,7 @@ theirs. Draws nothing. Knows no wall-clock time, so equal results and evidence g
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from longfat.errors import LongfatError
 from longfat.evidence.epochs import Epoch
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.figures.document import Catalogue, Coverage
+from longfat.figures.drawing import FOLDER as FIGURES
 from longfat.figures.drawing import drawn
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
@@ -25,7 +27,10 @@ from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, VerdictWord, apart, counted, tally
 from longfat.relations.judge import VERDICTS, read_verdicts
+from longfat.report.findings import GLYPHS, answer, unreproduced
+from longfat.report.forest import HEIGHT, WIDTH, Part, by_section, forest
 from longfat.report.page import render, write_page
+from longfat.report.readme import read_readme
 from longfat.report.reference import Committed, committed
 from longfat.report.report import REPORT
 from longfat.seals import check_seal
@@ -56,6 +61,23 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A study at a glance. ``question`` and ``answer`` are HTML, ``picture`` is the address of a figure or "".
+
+    Where there is no figure ``parts`` are drawn. ``counts`` are of the measured claims; ``links`` have words and
+    addresses.
+    """
+
+    question: str
+    answer: str
+    counts: Mapping[VerdictWord, int]
+    picture: str
+    about: str
+    parts: Sequence[Part]
+    links: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Shown:
     """A study with its rows; ``faults`` says which of its files could not be read.
 
@@ -68,6 +90,7 @@ class Shown:
     claims: tuple[str, str]
     rows: tuple[Row, ...]
     faults: tuple[str, ...]
+    card: Card | None
 
 
 def write_front(results_root: Path, studies: Iterable[StudyFolder], epochs: Sequence[Epoch] = ()) -> Path:
@@ -79,7 +102,14 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], epochs: Sequ
     results_root.mkdir(parents=True, exist_ok=True)
     folders, faults = _folders(results_root)
     shown = [_shown(study, folders, epochs) for study in studies if not study.name.startswith("_")]
-    page = render("front.html.j2", studies=shown, faults=tuple(faults), verdict_words=VERDICT_WORDS)
+    page = render(
+        "front.html.j2",
+        studies=shown,
+        faults=tuple(faults),
+        verdict_words=VERDICT_WORDS,
+        glyphs=GLYPHS,
+        forest_size=(WIDTH, HEIGHT),
+    )
     return write_page(results_root / FRONT, page)
 
 
@@ -99,6 +129,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
     header = catalogue = None
     rows: list[Row] = []
     faults: list[str] = []
+    evidence = None
     try:
         header = study.header
         catalogue = study.catalogue
@@ -109,8 +140,15 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
                 except LongfatError as error:  # the study's other results are no worse for it
                     faults.append(str(error))
         rows += _references(committed(study), rows, study)
-        if evidence := evidence_of(study, epochs):
+        evidence = evidence_of(study, epochs)
+        if evidence:
             rows.insert(0, _evidence(evidence))
+    except LongfatError as error:
+        faults.append(str(error))
+    card = None
+    try:
+        if header:
+            card = _card(study, evidence, [folder for folder, plan in folders.items() if plan.study == study.name])
     except LongfatError as error:
         faults.append(str(error))
     return Shown(
@@ -119,8 +157,38 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
         size=catalogue.size if catalogue and header and header.paper else None,
         claims=claim_nouns(header) if header else ("claim", "claims"),
         rows=tuple(rows),
-        faults=tuple(faults),
+        faults=tuple(dict.fromkeys(faults)),
+        card=card,
     )
+
+
+def _card(study: StudyFolder, evidence: Evidenced | None, folders: Sequence[Path]) -> Card:
+    """A study by all evidence, else by its first results; its picture is the figure that most claims are about."""
+    judged = [folder for folder in folders if (folder / VERDICTS).exists()]
+    here = read_verdicts(judged[0]) if judged else []
+    verdicts = [one.verdict for one in evidence.judged] if evidence else here
+    counts = tally(one.counted for one in verdicts)
+    readme = read_readme(study.path, [one.claim for one in verdicts])
+    causes = unreproduced(verdicts, {one.claim: one.verdict for one in verdicts}, readme)
+    told = readme.answer or f"<p>{' '.join(answer(counts, claim_nouns(study.header), causes))}</p>" if verdicts else ""
+    artifacts = Counter(name for one in verdicts for name in (one.artifact, *one.also) if name)
+    pictures = (
+        (f"{folder.name}/{FIGURES}/{name}.svg", name)
+        for name, _ in artifacts.most_common()
+        for folder in folders
+        if (folder / FIGURES / f"{name}.svg").exists()
+    )
+    picture, about = next(pictures, ("", ""))
+    links = {
+        "Report" + (f" of {folder.name}" if number else ""): quote(f"{folder.name}/{REPORT}", errors="surrogateescape")
+        for number, folder in enumerate(folder for folder in folders if (folder / REPORT).exists())
+    }
+    beside = ("README.md", "VERDICTS.md")
+    links |= {file: f"../experiments/{study.name}/{file}" for file in beside if (study.path / file).exists()}
+    main = [one for one in verdicts if one.category in ("measured", "calibrated")]
+    return Card(
+        readme.question, told, counts["measured"], quote(picture), about, forest(by_section(main)), links
+    )  # fmt: skip
 
 
 def _evidence(evidence: Evidenced) -> Row:

@@ -15,10 +15,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from traitlets.config import Config
 
+from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.errors import RigError, StudyError
 from longfat.figures.drawing import seal_figures
 from longfat.files import write_whole
-from longfat.report.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.scratch import scratch_in
 from longfat.studies import StudyFolder
 

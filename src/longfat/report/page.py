@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
 from longfat.errors import RigError
 from longfat.files import write_whole
@@ -22,7 +23,13 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["words"] = words
+    environment.globals["asset"] = asset
     return environment.get_template(template).render(values)
+
+
+def asset(name: str) -> markupsafe.Markup:
+    """A style sheet or a program of this folder as it is: part of the page, so that the page needs nothing else."""
+    return markupsafe.Markup((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
 def words(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
@@ -17,6 +17,7 @@ from longfat.gates import Gate
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm, AlgorithmUsed
 from longfat.manifest.closed import Closed
+from longfat.manifest.files import StudyFile
 from longfat.manifest.names import Finding
 from longfat.runspec import RunSpec
 from longfat.units import Duration, Size
@@ -38,6 +39,11 @@ class Entry(Closed):
     def draws(self) -> bool:
         """Whether anything of it is drawn from a run's seed."""
         return False
+
+    @property
+    def own_files(self) -> tuple[StudyFile, ...]:
+        """Files of the study that a run needs beside its RunSpec, which has their digests."""
+        return ()
 
     def each(self, sides: Sides) -> Iterator[Self]:
         """Each single traffic that the entry stands for."""
@@ -89,6 +95,7 @@ class Table:
 
     ``file`` is JSON, a list of objects of which ``row`` makes the columns, ordered by the first column; or CSV with
     the very columns. ``columns`` are those after ``run_id``. ``written`` tells whether a run has the file.
+    ``what`` says what its rows are, ``meanings`` what its columns are that no other table has.
     """
 
     name: str
@@ -96,6 +103,8 @@ class Table:
     columns: Mapping[str, Literal["text", "whole", "real"]]
     written: Callable[[RunSpec], bool]
     row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
+    what: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kind:
@@ -117,7 +126,7 @@ class Section(Kind, ABC, Generic[EntryOf, Record]):
 
     ``model`` is an entry. ``meaning`` is what the section is, ``example`` an entry as it is written. ``one`` is what an
     entry is called in messages, and ``some`` the same with its article. Where ``route_sets_algorithm``, sockets have
-    their congestion control from the route of the host that sends.
+    their congestion control from the route of the host that sends. An experiment needs some traffic that ``suffices``.
     """
 
     model: type[EntryOf]
@@ -125,6 +134,11 @@ class Section(Kind, ABC, Generic[EntryOf, Record]):
     example: str
     one: str
     route_sets_algorithm = False
+
+    @property
+    def suffices(self) -> bool:
+        """Whether an experiment may have this kind alone: where it is sent over TCP."""
+        return issubclass(self.model, TcpEntry)
 
     @property
     def some(self) -> str:

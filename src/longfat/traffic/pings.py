@@ -9,7 +9,16 @@ from longfat.traffic.kind import Kind, Table
 class Pings(Kind):
     """See the module."""
 
-    tables = (Table("pings", "pings.csv", {"t_us": "whole", "rtt_us": "whole"}, written=lambda spec: bool(spec.pings)),)
+    tables = (
+        Table(
+            "pings",
+            "pings.csv",
+            {"t_us": "whole", "rtt_us": "whole"},
+            written=lambda spec: bool(spec.pings),
+            what="One row for each answered ping.",
+            meanings={"t_us": "time of the request", "rtt_us": "round-trip time"},
+        ),
+    )
 
 
 KIND = Pings()

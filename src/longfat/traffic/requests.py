@@ -122,12 +122,29 @@ class RequestTraffic(Section[Requests, Record]):
             },
             written=lambda spec: bool(spec.requests),
             row=_row,
+            what="One row for each group of users that request data over one connection each time.",
+            meanings={
+                "requests": "name of the requests in the study",
+                "users": "number of users",
+                "responses": "complete responses",
+                "errors": "failed requests",
+                "unfinished": "requests without a complete answer at the end",
+                "mean_response_us": "mean time from the start of a connection to the response's last byte",
+            },
         ),
         Table(
             "responses",
             "responses.csv",
             {"t_us": "whole", "requests": "text", "user": "whole", "response_bytes": "whole", "response_us": "whole"},
             written=lambda spec: bool(spec.requests),
+            what="One row for each complete response to such a request.",
+            meanings={
+                "t_us": "time of the request",
+                "requests": "name of the requests in the study",
+                "user": "number of the user",
+                "response_bytes": "size of the response",
+                "response_us": "time from the start of the connection to the response's last byte",
+            },
         ),
     )
 

@@ -51,6 +51,12 @@ class UdpTraffic(Section[Udp, Record]):
             "datagrams.csv",
             {"t_us": "whole", "udp": "text", "received_packets": "whole", "received_bytes": "whole"},
             written=lambda spec: bool(spec.udp and spec.probes.queue_interval_us),
+            what="Samples of what has reached the receiver of each UDP stream.",
+            meanings={
+                "udp": "name of the UDP stream in the study",
+                "received_packets": "packets received so far",
+                "received_bytes": "bytes received so far, IPv4 headers included",
+            },
         ),
     )
 

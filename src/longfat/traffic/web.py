@@ -102,6 +102,16 @@ class WebTraffic(Section[Web, Record]):
             },
             written=lambda spec: bool(spec.web),
             row=_row,
+            what="One row for each group of web users.",
+            meanings={
+                "web": "name of the web traffic in the study",
+                "model": "model of the users",
+                "users": "number of users",
+                "replies": "complete replies",
+                "errors": "failed requests",
+                "unfinished": "requests without a complete answer at the end",
+                "mean_reply_us": "mean time from a request to its reply's last byte",
+            },
         ),
     )
 

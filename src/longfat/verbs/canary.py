@@ -15,8 +15,10 @@ from longfat.execute.study import execute
 from longfat.plan.model import PlannedRun
 from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records
-from longfat.verbs.run import listen
-from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
+from longfat.verbs.listening import listen
+from longfat.verbs.places import repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 STUDY = "_canary"
 ERA = ("era",)
@@ -34,9 +36,9 @@ def canary(backend: Backend, jobs: int | None, console: Console) -> bool:
     verdict = reference.compare(digests)
     if all(digests.values()):
         keep(verdict, reference, pins)
-    _say(console, f"canaries: {verdict}")
+    say(console, f"canaries: {verdict}")
     if verdict.differing and (others := reference.other_causes(pins)):
-        _say(console, f"the reference has another {' and another '.join(others)} too: not all may be the kernel's")
+        say(console, f"the reference has another {' and another '.join(others)} too: not all may be the kernel's")
     return not verdict.differing
 
 
@@ -54,7 +56,7 @@ def renew(backend: Backend, jobs: int | None, console: Console) -> None:
     if failed := [name for name, digest in digests.items() if not digest]:
         raise RigError(f"canaries that failed make no reference: {', '.join(failed)}")
     write_reference(path, Reference(kernel.version, pins, digests))
-    _say(console, f"reference: {path}")
+    say(console, f"reference: {path}")
 
 
 def canaries(backend: Backend) -> tuple[PlannedRun, ...]:
@@ -80,7 +82,3 @@ def measured(backend: Backend, jobs: int | None, console: Console) -> Digests:
         records = find_records(results.raw)
     good = {run_id: record.folder for run_id, record in records.items() if record.status == "ok"}
     return {run.scenario: measured_digest(good[run.run_id]) if run.run_id in good else "" for run in runs}
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -7,16 +7,21 @@ Owns their order and what is printed at the end. Must not compute anything.
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
 from longfat.backends.registry import traits_of
+from longfat.data.opened import draw_all
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.errors import StudyError
 from longfat.events import EventSink
+from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.execute.results import Results, open_results
@@ -28,20 +33,37 @@ from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
 from longfat.report.notebook import run_notebook
-from longfat.report.opened import draw_all
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
-from longfat.verbs.run import Machine, listen, results_path, run_study, stage
-from longfat.verbs.study import Choices, every_study, find_study, repository_root
+from longfat.verbs.listening import listen, stage
+from longfat.verbs.on import run_on
+from longfat.verbs.places import repository_root
+from longfat.verbs.run import Machine, results_path, run_study
+from longfat.verbs.say import open_page, print_json, say, say_place
+from longfat.verbs.study import Choices, every_study, find_study
 from longfat.verbs.verdicts import print_evidence
 from longfat.verbs.verify import compare_results, tell, verify
 
 ANY_KERNEL = ("pair",)
 """The experiments of the study `_crosscheck` that need no delay element and no algorithm but Reno and CUBIC."""
 
-_COLOURS = {
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Show:
+    """How the end of a command is told: the page opened in a browser, ``every`` verdict, as JSON as well."""
+
+    opened: bool = False
+    every: bool = True
+    as_json: bool = False
+
+
+EVERYTHING = Show()
+
+COLOURS = {
     "reproduced": "green",
     "agrees": "green",
     "not_reproduced": "red",
@@ -59,35 +81,44 @@ def dataset(name: str, given: Path | None, console: Console) -> bool:
         return tidy(results.path, events)
 
 
-def analyse(name: str, given: Path | None, console: Console) -> bool:
+def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
     """Judge the claims and draw the figures from the dataset."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
         verdicts = _analyse(results.path, folder, events)
         origin = read_origin(results.path)
-    print_verdicts(verdicts, folder.header, console)
+    print_verdicts(verdicts, folder.header, console, every=show.every)
     print_origin(origin, console)
+    if show.as_json:
+        print_json(data_of(folder, verdicts, origin))
     return True
 
 
-def report(name: str, given: Path | None, console: Console) -> bool:
+def report(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
     """Write ``report.html`` from verdicts and figures, and say where it is."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
-    _print_pages(path, console, folder)
+        path = _write_report(results, folder)
+    _print_pages(path, console, folder, opened=show.opened)
     return True
 
 
-def reports(console: Console) -> bool:
+def reports(console: Console, show: Show = EVERYTHING) -> bool:
     """Write the front page of all reports, and say where it is."""
-    _print_pages(None, console)
+    _print_pages(None, console, opened=show.opened)
     return True
 
 
-def reproduce(name: str, choices: Choices, machine: Machine, console: Console, budget: float | None = None) -> bool:
+def reproduce(
+    name: str | StudyFolder,
+    choices: Choices,
+    machine: Machine,
+    console: Console,
+    budget: float | None = None,
+    show: Show = EVERYTHING,
+) -> bool:
     """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
 
     With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
@@ -98,14 +129,17 @@ def reproduce(name: str, choices: Choices, machine: Machine, console: Console, b
     given = results_path(folder, machine.results, machine.backend)
 
     def runs_of_profile() -> None:
+        if machine.on:
+            run_on(folder, choices, machine, given, console)
+            return
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
 
     if budget is None:
         runs_of_profile()
-        return conclude(folder, given, console)[0]
+        return conclude(folder, given, console, show)[0]
     decided = decide(name, _wanted(choices, machine, given, budget), console, runs_of_profile)
-    return conclude(folder, given, console)[0] and decided
+    return conclude(folder, given, console, show)[0] and decided
 
 
 def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> Wanted:
@@ -117,35 +151,47 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
             raise StudyError(
                 "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
             )
-    return Wanted(budget, (), choices.profile, choices.stack, machine.backend, machine.jobs, given)
+    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
+    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
 
 
-def conclude(folder: StudyFolder, given: Path, console: Console) -> tuple[bool, list[Verdict]]:
+def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
         valid = tidy(results.path, events)
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
-        path = write_report(results.path, folder, _evidence(folder, read_lock(results.lock).stack))
+        path = _write_report(results, folder)
         match = compare(results.path, folder)
         origin = read_origin(results.path)
         check = compare_results(results.path, folder)
-    print_verdicts(verdicts, folder.header, console)
+    print_verdicts(verdicts, folder.header, console, every=show.every)
     print_origin(origin, console)
     print_match(match, console)
     if check.compared:
         same = check.compared - len(check.mismatches)
-        console.print(f"evidence: {same} of {check.compared} runs are in it and identical to the byte", highlight=False)
+        say(console, f"evidence: {same} of {check.compared} runs are in it and identical to the byte")
     tell(check.mismatches, console)
-    _print_pages(path, console, folder)
+    _print_pages(path, console, folder, opened=show.opened)
+    if show.as_json:
+        compared = {"compared": check.compared, "differing": [one.name for one in check.mismatches]}
+        told = {"valid": valid, "report": str(path), "reference": match.status, "evidence": compared}
+        print_json(data_of(folder, verdicts, origin) | told)
     return valid and not check.mismatches, verdicts
 
 
-def reproduce_sample(name: str, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
+def reproduce_sample(name: str | StudyFolder, sample: str, seed: int, jobs: int | None, console: Console) -> bool:
     """Show the verdicts by the evidence and run a sample of it again; whether all of that is identical."""
     folder = find_study(name)
     _print_evidence(folder, console)
     return verify(name, sample, seed, jobs, console)
+
+
+def _write_report(results: Results, folder: StudyFolder) -> Path:
+    """The report, with what the committed evidence says."""
+    epochs = read_epochs(repository_root() / FOLDER)
+    evidence = evidence_of(folder, epochs, stack=read_lock(results.lock).stack)
+    return write_report(results.path, folder, evidence, tuple(conditions(folder, epochs)))
 
 
 def _evidence(folder: StudyFolder, stack: str | None = None) -> Evidenced | None:
@@ -157,7 +203,7 @@ def _print_evidence(folder: StudyFolder, console: Console, stack: str | None = N
     """What the committed evidence says already, if there is some."""
     one = _evidence(folder, stack)
     if one is not None:
-        console.print("by the evidence that is committed:", highlight=False)
+        say(console, "by the evidence that is committed:")
         print_evidence(one, console, claims=False)
 
 
@@ -174,57 +220,77 @@ def reference(name: str, given: Path | None, console: Console) -> bool:
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
         path = write_reference(results.path, folder)
-    console.print(f"reference: {path}", soft_wrap=True, markup=False, highlight=False)
+    say_place(console, "reference", path)
     return True
 
 
-def print_verdicts(verdicts: list[Verdict], header: Header, console: Console) -> None:
-    """Print a table of the claims and a line that counts their verdicts, or that there are none."""
+def data_of(folder: StudyFolder, verdicts: list[Verdict], origin: Origin) -> dict[str, Any]:
+    """Verdicts as plain data."""
+    counts = {
+        name: {word: n for word, n in row.items() if n} for name, row in tally(v.counted for v in verdicts).items()
+    }
+    changes = list(origin.changes)
+    rows = [dataclasses.asdict(verdict) for verdict in verdicts]
+    return {"format": FORMAT, "study": folder.study.name, "counts": counts, "claims_changed": changes, "verdicts": rows}
+
+
+def print_verdicts(verdicts: list[Verdict], header: Header, console: Console, *, every: bool = True) -> None:
+    """Print a table of the claims and a line that counts their verdicts, or that there are none.
+
+    Without ``every`` those that are reproduced, or agree, and those without a measurement are counted only.
+    """
     noun = claim_nouns(header)[0]
     if not verdicts:
-        console.print(f"the study states no {noun}", highlight=False)
+        say(console, f"the study states no {noun}")
         return
     columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured")]
     if header.paper:
         columns.insert(2, Column("paper"))
-    table = Table(*columns, title="verdicts")
-    for verdict in verdicts:
-        word = Text(verdict.verdict.replace("_", " "), style=_COLOURS[verdict.verdict])
+    chosen = [verdict for verdict in verdicts if every or verdict.verdict in ("not_reproduced", "inconclusive")]
+    table = Table(*columns, title="verdicts" if every else "verdicts that are not as stated (all: --all)")
+    for verdict in chosen:
+        word = Text(verdict.verdict.replace("_", " "), style=COLOURS[verdict.verdict])
         stated = [Text(verdict.paper)] if header.paper else []
-        table.add_row(Text(verdict.claim), word, *stated, Text(_measured(verdict)))
-    console.print(table)
+        table.add_row(Text(verdict.claim), word, *stated, Text(measured(verdict)))
+    if chosen:
+        console.print(table)
     counts = tally(verdict.counted for verdict in verdicts)
-    measured = counts["measured"]
-    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in measured.items())
-    console.print(f"{counted_claims(sum(measured.values()), header)}: {summary}", highlight=False)
+    words = counts["measured"]
+    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in words.items())
+    say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
-        console.print(f"  apart: {line}", highlight=False, soft_wrap=True)
+        say(console, f"  apart: {line}")
 
 
 def print_origin(origin: Origin, console: Console) -> None:
     """Say what has changed of the claims since the results folder first saw them; nothing where nothing has."""
     if origin.changes:
-        console.print(f"warning: {origin.sentence}:", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"warning: {origin.sentence}:", "bold red")
     for line in origin.changes:
-        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"  {line}")
 
 
 def print_match(match: ReferenceMatch, console: Console) -> None:
     """Say whether dataset and verdicts are those of the committed reference."""
-    console.print(f"reference: {match.status.replace('_', ' ')}", highlight=False)
+    say(console, f"reference: {match.status.replace('_', ' ')}")
     for line in match.lines:
-        console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+        say(console, f"  {line}")
 
 
-def _print_pages(report: Path | None, console: Console, opened: StudyFolder | None = None) -> None:
-    """Say where a report is; the front page is renewed where it belongs among those of the others."""
+def _print_pages(
+    report: Path | None, console: Console, study: StudyFolder | None = None, *, opened: bool = False
+) -> None:
+    """Say where a report is, and open it; the front page is renewed where it belongs among those of the others."""
     home = repository_root() / "results"
     if report is not None:
-        console.print(f"report: {report}", soft_wrap=True, markup=False, highlight=False)
+        say_place(console, "report", report)
     if report is None or report.parent.resolve().parent == home.resolve():
         epochs = read_epochs(repository_root() / FOLDER)
-        front = write_front(home, [opened if opened == study else study for study in every_study()], epochs)
-        console.print(f"all studies: {front}", soft_wrap=True, markup=False, highlight=False)
+        front = write_front(home, [study if study == one else one for one in every_study()], epochs)
+        say_place(console, "all studies", front)
+        report = report or front
+    if opened and report is not None:
+        open_page(console, report)
 
 
 def _require_own(results: Results, folder: StudyFolder) -> None:
@@ -255,7 +321,7 @@ def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verd
     return verdicts
 
 
-def _measured(verdict: Verdict) -> str:
+def measured(verdict: Verdict) -> str:
     """The number that decided: of the first comparison that does not hold, else of the first."""
     if not verdict.evidence:
         return verdict.reason or ""

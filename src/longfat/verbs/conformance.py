@@ -10,6 +10,7 @@ from rich.console import Console
 from longfat.relations.judge import Verdict, read_verdicts
 from longfat.verbs.conclude import reproduce
 from longfat.verbs.run import Machine, results_path
+from longfat.verbs.say import say
 from longfat.verbs.study import Choices, find_study
 
 STUDY = "_laws"
@@ -21,8 +22,8 @@ def conformance(machine: Machine, console: Console) -> bool:
     verdicts = read_verdicts(results_path(find_study(STUDY), machine.results, machine.backend))
     unmet = [verdict for verdict in verdicts if not (met(verdict) or verdict.deviation)]
     for verdict in unmet:
-        console.print(f"{verdict.claim}: {verdict.reason}", soft_wrap=True, markup=False, highlight=False)
-    console.print(counted(verdicts), highlight=False)
+        say(console, f"{verdict.claim}: {verdict.reason}")
+    say(console, counted(verdicts))
     return valid and not unmet
 
 

@@ -23,6 +23,7 @@ from longfat.manifest.source import read_source
 from longfat.manifest.study import Study
 from longfat.plan import build_plan
 from longfat.studies import CLAIMS, FIGURES, MANIFEST
+from longfat.verbs.say import say
 
 _BESIDE: Mapping[str, Callable[[Path, Study], str]] = {CLAIMS: converted_claims, FIGURES: converted_figures}
 
@@ -59,7 +60,7 @@ def convert(folder: Path, to: Path | None, console: Console) -> None:
         lines = f"{len(before[name].splitlines())} lines become {len(text.splitlines())}"
         points = sum(len(swept.points) for swept in study.experiments)
         same = f"; the runs of all {points} points are the same" if name == MANIFEST else ""
-        console.print(f"{(to or folder) / name}: {lines}{same}", soft_wrap=True, highlight=False)
+        say(console, f"{(to or folder) / name}: {lines}{same}")
 
 
 def _is_format_1(path: Path) -> bool:

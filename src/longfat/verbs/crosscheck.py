@@ -19,8 +19,9 @@ from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
 from longfat.studies import StudyFolder
 from longfat.verbs.conclude import conclude
-from longfat.verbs.run import listen, stage
-from longfat.verbs.study import Choices, find_study, repository_root, resolve
+from longfat.verbs.listening import listen, stage
+from longfat.verbs.places import repository_root
+from longfat.verbs.study import Choices, find_study, resolve
 
 STUDY = "_crosscheck"
 

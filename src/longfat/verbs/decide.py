@@ -31,8 +31,12 @@ from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import add_results, epoch_for, write_page
-from longfat.verbs.run import listen, results_path
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.listening import listen
+from longfat.verbs.on import execute_on, site_of
+from longfat.verbs.places import repository_root
+from longfat.verbs.run import Machine, results_path
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
@@ -42,7 +46,8 @@ HOUR = 3600.0
 class Wanted:
     """What the command line says: seconds of wall time (None: no end), claims (none: all), and how to run.
 
-    ``results`` is where runs of the profile are (None: the study's own folder).
+    ``results`` is where runs of the profile are (None: the study's own folder). Where ``on`` names a cluster, it
+    executes the runs of each step, in so many ``tasks``.
     """
 
     budget: float | None = None
@@ -52,6 +57,8 @@ class Wanted:
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
     results: Path | None = None
+    on: str | None = None
+    tasks: int | None = None
 
 
 def seconds_of(budget: str | None) -> float | None:
@@ -64,7 +71,9 @@ def seconds_of(budget: str | None) -> float | None:
     return seconds
 
 
-def decide(name: str, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None) -> bool:
+def decide(
+    name: str | StudyFolder, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None
+) -> bool:
     """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
 
     ``first_batch`` makes runs into the results folder before; it is done as a whole, and its time is of the budget.
@@ -117,16 +126,22 @@ def run_step(
         pins=backend.pins(),
         chosen=_repetitions(folder, epoch, wanted, step.targets),
     )
-    with open_results(repository_root() / "results" / "decide" / folder.name) as results:
+    place = repository_root() / "results" / "decide" / folder.name
+    failed = 0
+    if wanted.on is not None:
+        site = site_of(Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks))
+        failed = execute_on(site, lambda events: plan, place, console).failed
+    with open_results(place) as results:
         write_lock(plan, results.lock)
-        memory = available_bytes() if traits_of(backend.name).guests else None
-        with listen(results, console) as events:
-            done = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory)
+        if wanted.on is None:
+            memory = available_bytes() if traits_of(backend.name).guests else None
+            with listen(results, console) as events:
+                failed = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory).failed
         build_dataset(results.path)
         gained = add_results(results.path, folder, epoch.name, console)
-        if done.failed == 0:
+        if failed == 0:
             shutil.rmtree(results.raw)
-    return gained > 0 and done.failed == 0
+    return gained > 0 and failed == 0
 
 
 def _repetitions(folder: StudyFolder, epoch: Epoch, wanted: Wanted, targets: Mapping[str, int]) -> dict[str, list[int]]:
@@ -142,7 +157,7 @@ def _take_results(folder: StudyFolder, given: Path | None, epoch: Epoch, console
     if not (place / "lock.json").exists():
         return
     if combination_of(read_lock(place / "lock.json")).key not in epoch.members:
-        _say(console, f"{place} is of another epoch and left out")
+        say(console, f"{place} is of another epoch and left out")
         return
     with open_results(place):
         build_dataset(place)
@@ -163,7 +178,7 @@ def _say_step(step: Step, chooser: Chooser, jobs: int, console: Console) -> None
     head = (
         f"{len(standing.settled)} claims settled, {len(standing.open)} open, {len(standing.unsettled)} to be confirmed"
     )
-    _say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
+    say(console, f"{head}; next, about {minutes:.1f} min for {', '.join(step.claims)}")
 
 
 def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, console: Console) -> None:
@@ -175,16 +190,12 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     write_page(folder)
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
-    _say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
+    say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")
     for item in found.judged:
         if (name := item.verdict.claim) in standing.open:
             hopeless = standing.hopeless.get(name, "")
             more = "" if hopeless in item.reason else f"; {hopeless}"
-            _say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
+            say(console, f"  open: {name}: {item.reason.removeprefix('open: ')}{more}")
     if standing.open:
         soon = chooser.within(HOUR * jobs)
-        _say(console, f"another hour would decide: {', '.join(soon) or 'none'}")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+        say(console, f"another hour would decide: {', '.join(soon) or 'none'}")

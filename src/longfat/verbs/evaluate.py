@@ -26,7 +26,8 @@ from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.studies import StudyFolder
 from longfat.verbs.conclude import tidy
-from longfat.verbs.run import Machine, listen, results_path, run_study
+from longfat.verbs.listening import listen
+from longfat.verbs.run import Machine, results_path, run_study
 from longfat.verbs.study import Choices, find_study
 
 STUDY = "bcp133"

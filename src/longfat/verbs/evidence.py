@@ -9,20 +9,35 @@ from pathlib import Path
 
 from rich.console import Console
 
+from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
+from longfat.canary import Digests
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
+from longfat.evidence.carry import parted
 from longfat.evidence.collect import collect, combination_of
-from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, epoch_of, read_epochs, united, write_epoch
+from longfat.evidence.epochs import (
+    FOLDER,
+    Combination,
+    Epoch,
+    begin,
+    continued,
+    epoch_of,
+    read_epochs,
+    united,
+    write_epoch,
+)
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
-from longfat.evidence.store import EVIDENCE, read_rows, together, write_rows
+from longfat.evidence.store import EVIDENCE, Rows, read_rows, together, write_rows
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import measured
+from longfat.verbs.canary import canaries, measured
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.study import every_study, find_study, repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import every_study, find_study
 
 
 def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
@@ -49,11 +64,11 @@ def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console
     before = read_rows(folder.path, folder.study.name, epoch)
     after = together(before, new.rows)
     write_rows(folder.path, folder.study.name, after)
-    gained = sum(map(len, after.values())) - sum(map(len, before.values()))
-    known = sum(map(len, new.rows.values())) - gained
-    _say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
+    gained = _count(after) - _count(before)
+    known = _count(new.rows) - gained
+    say(console, f"evidence of {folder.name}, epoch {epoch}: {gained} runs added, {known} were there")
     for line in new.left_out:
-        _say(console, f"  left out: {line}")
+        say(console, f"  left out: {line}")
     return gained
 
 
@@ -79,16 +94,40 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     if new_epoch or not epochs:
         epoch = begin(combination, digests, date)
-        _say(console, f"a new epoch: {epoch.name}")
+        say(console, f"a new epoch: {epoch.name}")
+        if epochs:
+            epoch = _carry_over(epochs[-1], epoch, backend, digests, console)
     else:
         verdict = epochs[-1].compare(digests)
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
         epoch = epochs[-1].with_member(combination, date, "canaries")
-        _say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
+        say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
+
+
+def _carry_over(old: Epoch, new: Epoch, backend: Backend, digests: Digests, console: Console) -> Epoch:
+    """Move the evidence for which no canary that differs speaks into the new epoch; give that one with its makers."""
+    known = {run.scenario: run.spec for run in canaries(backend)}
+    names = old.compare(digests).differing
+    if not set(names) <= set(known):
+        return new
+    for folder in every_study():
+        study = folder.header.study
+        rows = read_rows(folder.path, study, old.name)
+        stay, carried = parted(rows, folder.study, [known[name] for name in names], new.name)
+        # First where they hold as well: what is ended between the two leaves them twice, in two epochs.
+        write_rows(folder.path, study, together(read_rows(folder.path, study, new.name), carried))
+        write_rows(folder.path, study, stay)
+        if rows:
+            say(console, f"  {folder.name}: {_count(carried)} runs carried over, {_count(stay)} stay in {old.name}")
+    return continued(old, new)
+
+
+def _count(rows: Rows) -> int:
+    return sum(map(len, rows.values()))
 
 
 def merge(given: Sequence[Path], console: Console) -> bool:
@@ -106,22 +145,18 @@ def merge(given: Sequence[Path], console: Console) -> bool:
     for folder in every_study():
         study = folder.header.study
         rows = read_rows(folder.path, study)
-        before = sum(map(len, rows.values()))
+        before = _count(rows)
         for other in given:
             theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
             if (theirs / EVIDENCE).is_dir() and StudyFolder(theirs).header.study == study:
                 rows = together(rows, read_rows(theirs, study))
-        merged.append((folder, study, rows, sum(map(len, rows.values())) - before))
+        merged.append((folder, study, rows, _count(rows) - before))
     # Nothing is written before all of it is known to agree.
     for epoch in epochs.values():
         write_epoch(epoch, home / FOLDER)
     for folder, study, rows, gained in merged:
         if rows:
             files = len(write_rows(folder.path, study, rows))
-            _say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+            say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
     return True
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -5,28 +5,28 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.errors import StudyError
+from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
-from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser
-from longfat.evidence.regions import HOLDS, At, next_value, regions, values_in, where_all_hold
-from longfat.evidence.store import epochs_with_evidence, read_rows
+from longfat.evidence.regions import HOLDS, At, next_value, regions, where_all_hold
 from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
-from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
 from longfat.verbs.evidence import epoch_for, write_page
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.places import repository_root
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study, job_count
 
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 
@@ -50,7 +50,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
     while (value := next_value(wanted.claims, tried, one)) is not None:
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         if left is not None and left <= 0:
-            _say(console, f"the budget is spent; next would be {unknown} = {value}")
+            say(console, f"the budget is spent; next would be {unknown} = {value}")
             break
         here = folder.assuming({unknown: value})
         chooser, complete = _decided(
@@ -67,29 +67,19 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
 def known(name: str, console: Console) -> bool:
     """Print from the committed evidence alone what each unknown of a study decides."""
     folder = find_study(name)
-    epochs = read_epochs(repository_root() / FOLDER)
-    with_evidence = epochs_with_evidence(folder.path)
-    for unknown, one in folder.header.unknowns.items():
-        _say(console, f"{unknown}: {one.what}; {one.default} is assumed, {one.plausible} are plausible: {one.source}")
-        tried: list[At] = []
-        told: dict[str, list[tuple[Evidence, ...]]] = {}
-        for value in values_in(_assumed(folder, with_evidence[-1]), unknown, one) if with_evidence else ():
-            found = evidence_of(folder.assuming({unknown: value}), epochs)
-            verdicts = [judged.verdict for judged in found.judged if judged.profile] if found else []
-            tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
-            for verdict in verdicts:
-                told.setdefault(verdict.claim, []).append(verdict.evidence)
-        if len(tried) < 2:
-            _say(console, "  no evidence of another value")
-            continue
-        # A claim that says the same at every value, to the last digit, does not depend on it.
-        depends = [
-            claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
-        ]
-        for claim in depends:
-            _say(console, f"  {claim}: {', '.join(map(str, regions(claim, tried, one)))}")
-        if not depends:
-            _say(console, "  no claim that was measured at every value depends on it")
+    for one in conditions(folder, read_epochs(repository_root() / FOLDER)):
+        unknown = one.unknown
+        say(
+            console,
+            f"{one.name}: {unknown.what}; {unknown.default} is assumed, {unknown.plausible} are plausible: "
+            f"{unknown.source}",
+        )
+        for claim, found in one.claims.items():
+            say(console, f"  {claim}: {', '.join(map(str, found))}")
+        if len(one.tried) < 2:
+            say(console, "  no evidence of another value")
+        elif not one.claims:
+            say(console, "  no claim that was measured at every value depends on it")
     return True
 
 
@@ -116,7 +106,7 @@ def _decided(
 def _show(unknown: str, value: Scalar, chooser: Chooser, claims: Sequence[str], console: Console) -> At:
     at = At(value, {name: chooser.verdicts[name].verdict for name in claims})
     for name in claims:
-        _say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
+        say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
     return at
 
 
@@ -124,11 +114,11 @@ def _conclude(unknown: str, one: Unknown, claims: Sequence[str], tried: Sequence
     for claim in claims:
         found = regions(claim, tried, one)
         if all(region.outcome != HOLDS for region in found):
-            _say(console, f"{claim} holds at no value of {unknown} that was tried")
+            say(console, f"{claim} holds at no value of {unknown} that was tried")
         else:
-            _say(console, f"{claim} {', '.join(map(str, found))}")
+            say(console, f"{claim} {', '.join(map(str, found))}")
     values = where_all_hold(claims, tried, one)
-    _say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
+    say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
 
 
 def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
@@ -136,11 +126,6 @@ def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
         message, hint = unknown_name("unknown", name, unknowns)
         raise StudyError(message, hint=hint)
     return unknowns[name]
-
-
-def _assumed(folder: StudyFolder, epoch: str) -> Iterator[Mapping[str, Scalar]]:
-    for rows in read_rows(folder.path, folder.header.study, epoch).values():
-        yield from (row.assuming for row in rows.values())
 
 
 def _measured(verdict: Verdict) -> str:
@@ -151,7 +136,3 @@ def _measured(verdict: Verdict) -> str:
         if item.mean is not None
     ]
     return "; ".join(parts) or str(verdict.reason)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -27,6 +27,7 @@ from longfat.testbed.provision.work import (
     remove_traces,
 )
 from longfat.testbed.provision.work import provision as provision_lab
+from longfat.verbs.say import say
 
 SWEEP = INFRA / "terraform/sweep.py"
 
@@ -40,9 +41,9 @@ def up(environment: str, name: str | None, price: Price, console: Console, *, ye
     assert lab.environment is not None
     again = f"{lab.command('up')} goes on from there; {lab.command('down')} removes what is there"
     with files_of(lab):
-        prepare(lab, lambda line: _say(console, line))
+        prepare(lab, lambda line: say(console, line))
     with files_of(lab), alone(lab), no_plan_left(lab):
-        terraform = ready_terraform(lab, again, lambda line: _say(console, line))
+        terraform = ready_terraform(lab, again, lambda line: say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
         if changes and changes.resources:
@@ -51,20 +52,20 @@ def up(environment: str, name: str | None, price: Price, console: Console, *, ye
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
             _confirm(lab, yes)
         else:
-            _say(console, f"lab {lab.name}: it is up already, nothing to do")
+            say(console, f"lab {lab.name}: it is up already, nothing to do")
         if plan:
-            terraform.apply(lambda line: _say(console, line))
+            terraform.apply(lambda line: say(console, line))
         note_inventory(lab, terraform.inventory())
-    _say(console, f"lab {lab.name} is up: {lab.folder}")
-    _say(console, f"next: {lab.command('provision')}")
+    say(console, f"lab {lab.name} is up: {lab.folder}")
+    say(console, f"next: {lab.command('provision')}")
 
 
 def provision(environment: str | None, name: str | None, options: Sequence[str], console: Console) -> None:
     """Prepare the lab's machines. Raises RigError naming those that could not be."""
     lab = open_lab(environment, name)
     with files_of(lab), alone(lab):
-        provision_lab(lab, options, lambda line: _say(console, line))
-    _say(console, f"lab {lab.name} is prepared")
+        provision_lab(lab, options, lambda line: say(console, line))
+    say(console, f"lab {lab.name} is prepared")
 
 
 def down(environment: str | None, name: str | None, console: Console, *, yes: bool) -> None:
@@ -74,24 +75,24 @@ def down(environment: str | None, name: str | None, console: Console, *, yes: bo
     """
     lab = open_lab(environment, name)
     if not lab.folder.exists():
-        _say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
+        say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
     with files_of(lab), alone(lab), no_plan_left(lab):
         if lab.standing:
             again = f"{lab.command('down')} goes on from there"
-            terraform = ready_terraform(lab, again, lambda line: _say(console, line))
+            terraform = ready_terraform(lab, again, lambda line: say(console, line))
             plan = terraform.plan(destroy=True)
             if plan:
                 _show(console, describe_removal(read_changes(plan)))
                 _confirm(lab, yes)
-                terraform.apply(lambda line: _say(console, line))
+                terraform.apply(lambda line: say(console, line))
             left = open_lab(environment, name).standing
             if left:
                 raise RigError(f"{left.resources} resources of the lab are left", where=str(lab.folder), hint=again)
         else:
-            _say(console, f"lab {lab.name}: no machine is there")
+            say(console, f"lab {lab.name}: no machine is there")
         kept = remove_traces(lab)
-    _say(console, f"lab {lab.name} is down" + (f"; kept in {lab.folder}: {', '.join(kept)}" if kept else ""))
+    say(console, f"lab {lab.name} is down" + (f"; kept in {lab.folder}: {', '.join(kept)}" if kept else ""))
 
 
 def sweep(options: Sequence[str]) -> int:
@@ -115,8 +116,4 @@ def _confirm(lab: Lab, yes: bool) -> None:
 
 def _show(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
-        _say(console, line)
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, soft_wrap=True, markup=False, highlight=False)
+        say(console, line)

@@ -9,18 +9,49 @@ from pathlib import Path
 
 from rich.console import Console
 
-from longfat.errors import Problem, RigError, StudyError
+from longfat.errors import Problem, RecordError, RigError, StudyError
 from longfat.execute.results import full_disk, no_room, open_results
 from longfat.files import write_once
-from longfat.plan.lockfile import read_lock, require_same
+from longfat.plan.lockfile import LOCK, read_lock, require_same
+from longfat.record.bucket import Bucket
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
+from longfat.verbs.say import WARNING, say
 
-LOCK = "lock.json"
+
+def merge(target: Path, places: Sequence[str], console: Console) -> bool:
+    """Join the records of ``places`` in ``target``: folders, and addresses of stores; whether no record is damaged."""
+    folders = [Path(place) for place in places if "://" not in place]
+    whole = [_fetch(target, place, console) for place in places if "://" in place]
+    return (merge_folders(target, folders, console) if folders else True) and all(whole)
 
 
-def merge(target: Path, folders: Sequence[Path], console: Console) -> bool:
+def _fetch(target: Path, address: str, console: Console) -> bool:
+    """Fetch from a store what ``target`` does not have, and the lock; whether no object is damaged."""
+    store = Bucket(address)
+    with open_results(target) as results:
+        lock = store.text(LOCK)
+        if lock is not None:
+            there = results.lock.read_text(encoding="ascii") if results.lock.exists() else lock
+            require_same(lock, address, there, str(results.lock))
+            if write_once(results.lock, lock):
+                seal(results.path, "lock", [results.lock])
+        names, fetched, damaged = store.names(), 0, 0
+        for name, key in names.items():
+            if (results.raw / name).exists():
+                continue
+            try:
+                store.get(key, results.raw)
+                fetched += 1
+            except RecordError as error:
+                damaged += 1
+                console.print(f"damaged: {error}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{fetched} records fetched, {len(names) - fetched - damaged} there already", highlight=False)
+    return not damaged
+
+
+def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> bool:
     """Join the records and lock of ``folders`` in ``target``; whether no record of them is damaged.
 
     Raises StudyError when a folder has no records or locks differ, RecordError when records do, before anything is
@@ -39,12 +70,12 @@ def merge(target: Path, folders: Sequence[Path], console: Console) -> bool:
                 raise full_disk(results.path, error) from error
             raise RigError(f"the records cannot be joined: {error.strerror}", where=str(error.filename)) from error
         for text in joined.damaged:
-            console.print(f"damaged: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+            say(console, f"damaged: {text}", WARNING)
         text = f"{joined.copied} records copied, {joined.kept} kept"
         if results.lock.exists():
             planned = {run.run_id for run in read_lock(results.lock).runs}
             text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
-        console.print(text, highlight=False)
+        say(console, text)
     return not joined.damaged
 
 

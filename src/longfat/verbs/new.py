@@ -9,7 +9,8 @@ from rich.console import Console
 
 from longfat.errors import StudyError
 from longfat.studies import CLAIMS, FIGURES, MANIFEST
-from longfat.verbs.study import repository_root
+from longfat.verbs.places import repository_root
+from longfat.verbs.say import say
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FILES = {
@@ -99,4 +100,4 @@ def new(name: str, console: Console) -> None:
     except OSError as error:
         raise StudyError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
     files = ", ".join(_FILES)
-    console.print(f"{folder}: {files}; change them, then `longfat reproduce {name}`", soft_wrap=True, highlight=False)
+    say(console, f"{folder}: {files}; change them, then `longfat reproduce {name}`")

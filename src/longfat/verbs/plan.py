@@ -5,29 +5,50 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from longfat.backends.registry import require_backend, traits_of
+from longfat.cluster.places import open_cluster
+from longfat.cluster.size import longest_part, size_of
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.manifest.emit import emitted
 from longfat.manifest.profiles import thinned
 from longfat.manifest.study import Point, Study, SweptExperiment
-from longfat.plan import Plan
-from longfat.plan.estimate import estimate
+from longfat.plan import Plan, PlannedRun
+from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.settings import Setting, expanded, settings
+from longfat.studies import StudyFolder
 from longfat.traffic import SECTIONS
+from longfat.verbs.on import text_for
+from longfat.verbs.pace import Pace, pace_here
+from longfat.verbs.run import Machine, results_path
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 
+FORMAT = 1
 WIDTH = 100  # columns of a terminal; a table that is wider is harder to read, not easier
 
 
 def show_plan(
-    name: str, choices: Choices, backend: str, jobs: int | None, console: Console, *, spelt_out: bool = False
+    name: str | StudyFolder,
+    choices: Choices,
+    machine: Machine,
+    console: Console,
+    *,
+    spelt_out: bool = False,
+    as_json: bool = False,
+    printed: bool = False,
 ) -> bool:
-    """Print the plan; no kernel or image is needed for it. ``spelt_out`` prints every point in full instead."""
+    """Print the plan; no kernel or image is needed for it.
+
+    ``spelt_out`` prints every point in full instead, ``printed`` what the cluster would be handed.
+    """
+    backend = machine.backend
     require_backend(backend)
     folder = find_study(name)
     plan = resolve(folder, choices, {"backend": backend})
@@ -37,10 +58,18 @@ def show_plan(
         for swept, points in planned:
             _print_points(swept, points, study, console)
         return True
+    if printed:
+        console.out(text_for(plan, machine, results_path(folder, machine.results, backend)), end="", highlight=False)
+        return True
     kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
     console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
-    tables = [_varied(plan, planned), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
-    for table in [*tables, _totals(plan, backend, job_count(jobs))]:
+    pace = pace_here(plan, results_path(folder, None, backend))
+    if as_json:
+        print_json(_data(plan, pace, job_count(machine.jobs)))
+        return True
+    tables = [_varied(plan, planned, pace), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
+    tables.append(_on_cluster(plan, machine) if machine.on else _totals(plan, backend, job_count(machine.jobs), pace))
+    for table in tables:
         console.print(table, width=min(WIDTH, console.width))
     return True
 
@@ -63,15 +92,35 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]]) -> Table:
+def _data(plan: Plan, pace: Pace, jobs: int) -> dict[str, Any]:
+    """The plan as plain data: its experiments with their runs and cost on one core, what is excluded, and the whole."""
+    experiments: dict[str, list[PlannedRun]] = {}
+    for run in plan.runs:
+        experiments.setdefault(run.experiment, []).append(run)
+    rows = []
+    for name, runs in experiments.items():
+        seconds, disk = pace.cost(plan, runs, 1)
+        scenarios = {run.scenario: run.factors for run in runs}
+        cost = {"runs": len(runs), "seconds": round(seconds, 1), "bytes": round(disk)}
+        rows.append({"experiment": name, **cost, "scenarios": scenarios})
+    seconds, disk = pace.cost(plan, plan.runs, jobs)
+    distinct = len({run.run_id for run in plan.runs})
+    whole = {"runs": len(plan.runs), "distinct_runs": distinct, "jobs": jobs}
+    names = {"study": plan.study, "profile": plan.profile, "stack": plan.stack, "seed": plan.seed}
+    total = {"seconds": round(seconds, 1), "bytes": round(disk), "estimated": pace.words}
+    excluded = [dataclasses.asdict(one) for one in plan.excluded]
+    return {"format": FORMAT, **names, **whole, **total, "experiments": rows, "excluded": excluded}
+
+
+def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]], pace: Pace) -> Table:
     """Each experiment with its factors and their values, and what it costs on one core."""
     table = _table("what varies, and what it costs on one core", "experiment", "factors", "points", "runs", "min", "MB")
     for swept, points in planned:
         lines = [f"{name}: {', '.join(_values(name, points))}" for name in swept.factors]
         lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
         runs = tuple(run for run in plan.runs if run.experiment == swept.id)
-        cost = estimate(dataclasses.replace(plan, runs=runs), 1)
-        figures = (str(len(points)), str(len(runs)), f"{cost.wall_seconds / 60:.1f}", f"{cost.disk_bytes / 1e6:.0f}")
+        seconds, disk = pace.cost(plan, runs, 1)
+        figures = (str(len(points)), str(len(runs)), f"{seconds / 60:.1f}", f"{disk / 1e6:.1f}")
         table.add_row(swept.id, escape("\n".join(lines)), *figures)
     return table
 
@@ -128,7 +177,7 @@ def _excluded(plan: Plan) -> Table:
     return table
 
 
-def _totals(plan: Plan, backend: str, jobs: int) -> Table:
+def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
     fitting = ""
     if traits_of(backend).guests:
         specs = list({run.run_id: run.spec for run in plan.runs}.values())
@@ -137,18 +186,43 @@ def _totals(plan: Plan, backend: str, jobs: int) -> Table:
         jobs = min(jobs, max(at_once, 1))
         largest = max(map(needed_bytes, specs), default=0)
         fitting = f"{at_once}, of up to {largest / 1e9:.1f} GB each ({memory / 1e9:.1f} GB available)"
-    expected = estimate(plan, jobs)
+    seconds, disk = pace.cost(plan, plan.runs, jobs)
     table = _table("what it takes", "what", "value")
     for what, value in (
-        ("runs", str(expected.runs)),
-        ("distinct runs", str(expected.distinct_runs)),
+        ("runs", str(len(plan.runs))),
+        ("distinct runs", str(len({run.run_id for run in plan.runs}))),
         ("scenarios excluded", str(len(plan.excluded))),
-        (f"estimated time with {jobs} jobs", f"{expected.wall_seconds / 60:.1f} min"),
-        ("estimated disk", f"{expected.disk_bytes / 1e6:.0f} MB"),
+        (f"estimated time with {jobs} jobs", f"{seconds / 60:.1f} min"),
+        ("estimated disk", f"{disk / 1e6:.1f} MB"),
+        ("estimated", pace.words),
         ("runs that fit into memory at once", fitting),
     ):
         if value:
             table.add_row(what, value)
+    return table
+
+
+def _on_cluster(plan: Plan, machine: Machine) -> Table:
+    """What the tasks of a cluster are given, and what they are expected to use of it."""
+    cost = partial(seconds_on, machine.backend)
+    cluster = open_cluster(machine.on or "")
+    size = size_of(plan.runs, plan.runs, cost, tasks=machine.tasks, cpus=machine.jobs)
+    seconds = longest_part(plan.runs, plan.runs, cost, size.tasks, size.cpus)
+    expected = estimate(plan, 1)
+    hours = sum(cost(spec) for spec in {run.run_id: run.spec for run in plan.runs}.values()) / 3600
+    table = _table(f"what it takes on {cluster.name}", "what", "value")
+    for what, value in (
+        ("runs", str(expected.runs)),
+        ("distinct runs", str(expected.distinct_runs)),
+        ("tasks, on as many nodes at the most", str(size.tasks)),
+        ("CPUs of a task", str(size.cpus)),
+        ("memory of a task", f"{size.cpus * size.memory_bytes / 1e9:.1f} GB"),
+        ("estimated time, if all tasks run at once", f"{seconds / 60:.1f} min"),
+        ("time limit of a task", f"{size.limit_s / 60:.0f} min"),
+        ("estimated core hours", f"{hours:.2f}"),
+        ("estimated disk", f"{expected.disk_bytes / 1e9:.3f} GB"),
+    ):
+        table.add_row(what, value)
     return table
 
 
@@ -157,4 +231,4 @@ def _print_points(swept: SweptExperiment, points: list[Point], study: Study, con
         place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
         lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
         lines += ["---", *emitted(expanded(point.experiment, study)), ""]
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        say(console, "\n".join(lines))

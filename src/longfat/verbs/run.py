@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,35 +14,40 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.backends.protocol import Feature
+from longfat.backends import own_files
+from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
+from longfat.cache import cache_folder
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import StudyError
-from longfat.events import Event, EventSink, Kind, Level, broadcast, log_to
+from longfat.events import Event, EventSink, Kind, Level
 from longfat.execute.deadline import Deadline
 from longfat.execute.leases import Leases
 from longfat.execute.memory import available_bytes
-from longfat.execute.progress import Display
 from longfat.execute.results import Results, open_results
 from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
-from longfat.plan.lockfile import share_lock, write_lock
+from longfat.plan.lockfile import LOCK, require_same, share_lock, write_lock
+from longfat.record.bucket import Bucket
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.study import Choices, find_study, job_count, repository_root, resolve
+from longfat.verbs.listening import listen, stage
+from longfat.verbs.places import repository_root
+from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 
 @dataclass(frozen=True)
 class Machine:
     """What the command line says of the machine: none of it can change a run's identity but ``backend``.
 
-    ``until_s`` is the wall time that it gives, of the command as a whole.
+    ``until_s`` is the wall time that it gives, of the command as a whole. ``on`` names a cluster that executes the runs
+    in so many ``tasks``, each with ``jobs`` CPUs. ``store`` is the address that records go to instead of the folder.
     """
 
     backend: str = DEFAULT_BACKEND
@@ -52,6 +57,9 @@ class Machine:
     lab: str | None = None
     shard: Shard | None = None
     until_s: float | None = None
+    on: str | None = None
+    tasks: int | None = None
+    store: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """What the backend is opened with. Raises StudyError on a lab that the backend has no use for."""
@@ -73,14 +81,7 @@ def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_
     return given or repository_root() / "results" / f"{study.name}{suffix}"
 
 
-@contextmanager
-def listen(results: Results, console: Console) -> Iterator[EventSink]:
-    """The event stream of a command: to the console and to the results folder."""
-    with Display(console) as display:
-        yield broadcast(log_to(results.events), display)
-
-
-def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summary:
+def run(name: str | StudyFolder, choices: Choices, machine: Machine, console: Console) -> Summary:
     """Execute what is missing of the study, or of a shard of it."""
     begun = time.monotonic()
     folder = find_study(name)
@@ -88,17 +89,16 @@ def run(name: str, choices: Choices, machine: Machine, console: Console) -> Summ
         raise StudyError(
             "a shard runs on the machine that it is started on", where="--shard", hint="leave out --scheduler"
         )
+    if machine.on:
+        from longfat.verbs.on import run_on  # which has the parts of this module
+
+        return run_on(folder, choices, machine, results_path(folder, machine.results, machine.backend), console)
     sharer = str(machine.shard) if machine.shard else None
     with (
         open_results(results_path(folder, machine.results, machine.backend), sharer) as results,
         listen(results, console) as events,
     ):
         return run_study(folder, choices, machine, results, events, begun)
-
-
-def unfinished(summary: Summary) -> str | None:
-    """What is left to do for the next start, or None."""
-    return f"the time is up; {summary.left} runs are left, and the same command continues" if summary.left else None
 
 
 def run_study(
@@ -113,29 +113,25 @@ def run_study(
 
     A time limit counts from ``begun``, on the clock of ``time.monotonic``.
     """
-    # A fault in the study is found before a kernel is built for it.
-    require_backend(machine.backend)
-    settings = machine.settings()
-    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    backend, plan = prepare(folder, choices, machine, events)
     traits = traits_of(machine.backend)
-    if Feature.KERNELS in traits.can:
-        settings["kernels"] = kernels
-    stage(events, f"preparing backend {machine.backend}")
-    backend = open_backend(machine.backend, settings, say=partial(stage, events))
-    offered = backend.capabilities()
-    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
-    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
-        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     before_runs = not results.lock.exists()
     keep_first(results.path, folder.claims, before_runs)
     cost = partial(seconds_on, machine.backend)
+    if machine.store and machine.shard is None:
+        raise StudyError("a store takes the records of shards", where="--store", hint="--shard 1/1 is all of them")
+    store = Bucket(machine.store) if machine.store else None
     with ExitStack() as own:
         leases = None
         if machine.shard is None:
             write_lock(plan, results.lock)
         else:
             share_lock(plan, results.lock)
+            if store is not None:
+                require_same(
+                    plan.to_json(), "this command's plan", store.share(LOCK, plan.to_json()), machine.store or ""
+                )
             plan = dataclasses.replace(plan, runs=machine.shard.part_of(plan.runs, cost))
             leases = own.enter_context(Leases(results.path, f"shard {machine.shard}"))
         return execute(
@@ -148,8 +144,29 @@ def run_study(
             disk_bytes=estimate(plan, jobs).disk_bytes,
             memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
             leases=leases,
+            store=store,
             deadline=_deadline(machine, begun, cost),
         )
+
+
+def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: EventSink) -> tuple[Backend, Plan]:
+    """Open the backend, with the kernels that the study needs, and make the plan for it."""
+    # A fault in the study is found before a kernel is built for it.
+    require_backend(machine.backend)
+    settings = machine.settings()
+    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    if Feature.KERNELS in traits_of(machine.backend).can:
+        settings["kernels"] = kernels
+        if added := folder.study.own_kernels():
+            settings["own"] = added
+    own_files.keep(files_of(folder), cache_folder())
+    stage(events, f"preparing backend {machine.backend}")
+    backend = open_backend(machine.backend, settings, say=partial(stage, events))
+    offered = backend.capabilities()
+    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
+    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
+        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
+    return backend, plan
 
 
 def _deadline(machine: Machine, begun: float | None, cost: Callable[[RunSpec], float]) -> Deadline | None:
@@ -157,6 +174,13 @@ def _deadline(machine: Machine, begun: float | None, cost: Callable[[RunSpec], f
         return None
     passed = 0.0 if begun is None else time.monotonic() - begun
     return Deadline(max(machine.until_s - passed, 0.0), cost)
+
+
+def files_of(folder: StudyFolder) -> dict[str, Path]:
+    """The files of a study that its runs need, by their digests."""
+    points = (point for experiment in folder.study.experiments for point in experiment.points)
+    files = (file for point in points for entry in point.experiment.sent for file in entry.own_files)
+    return {file.digest: file.path for file in files}
 
 
 def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
@@ -169,8 +193,3 @@ def named_kernels(plan: Plan) -> tuple[str, ...]:
     """The kernels that the runs of a plan need which was made without digests; the default one first."""
     names = {run.spec.pins.get("kernel", DEFAULT_KERNEL) for run in plan.runs}
     return tuple(sorted(names or {DEFAULT_KERNEL}, key=lambda name: (name != DEFAULT_KERNEL, name)))
-
-
-def stage(events: EventSink, message: str) -> None:
-    """Say what begins now."""
-    events(Event(Kind.STAGE_STARTED, message))

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-import difflib
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
 from rich.console import Console
 
-from longfat.errors import StudyError
+from longfat.errors import Problem, StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
+from longfat.verbs.places import repository_root, study_path
+from longfat.verbs.say import WARNING, print_json, say
+
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -27,31 +30,17 @@ class Choices:
     seed: int | None = None
 
 
-def repository_root() -> Path:
-    """Where ``experiments/`` and ``results/`` are: ``$LONGFAT_ROOT``, else the current folder."""
-    return Path(os.environ.get("LONGFAT_ROOT") or Path.cwd())
-
-
 def every_study() -> list[StudyFolder]:
     """The studies under ``experiments/``, by name."""
     return studies_in(repository_root() / "experiments")
 
 
-def find_study(name: str) -> StudyFolder:
-    """A study, given its name under ``experiments/`` or the path of its folder or manifest.
+def find_study(name: str | StudyFolder) -> StudyFolder:
+    """A study, given its name under ``experiments/`` or the path of its folder or manifest; one that is found as it is.
 
     Raises StudyError with the nearest name when there is none.
     """
-    home, given = repository_root() / "experiments", Path(name)
-    for folder in (home / name, given, given.parent if given.name == MANIFEST else given):
-        if (folder / MANIFEST).is_file():
-            return StudyFolder(folder)
-    known = [study.name for study in every_study()]
-    near = difflib.get_close_matches(name, known, n=1)
-    raise StudyError(
-        f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
-        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
-    )
+    return name if isinstance(name, StudyFolder) else StudyFolder(study_path(name))
 
 
 def job_count(jobs: int | None) -> int:
@@ -76,13 +65,18 @@ def resolve(
     )
 
 
-def check(name: str, console: Console) -> bool:
-    """Print what there is of a study, and what of it is doubtful; raises StudyError with all problems."""
+def check(name: str, console: Console, *, as_json: bool = False) -> bool:
+    """Print what there is of a study, and what of it is doubtful; raises StudyError with all problems.
+
+    As JSON the problems are what is printed, and make it false.
+    """
     # Claims and figures need numpy, which a plan does not: the import waits until they are asked for.
     from longfat.relations.claims import counted_claims
     from longfat.relations.gates import without_oracle
 
     folder = find_study(name)
+    if as_json:
+        return _check_as_json(folder)
     folder.check()
     study = folder.study
     experiments = _count(len(study.experiments), "experiment")
@@ -92,10 +86,22 @@ def check(name: str, console: Console) -> bool:
     figures, count = _count(len(folder.figures.figures), "figure"), ""
     if warnings := folder.warnings:
         count = f", {_count(len(warnings), 'warning')}"
-    console.print(f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}", highlight=False)
+    say(console, f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}")
     for warning in warnings:
-        console.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"warning: {warning}", WARNING)
     return True
+
+
+def _check_as_json(folder: StudyFolder) -> bool:
+    problems: tuple[Problem, ...] = ()
+    try:
+        folder.check()
+    except StudyError as error:
+        problems = error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+    warnings = () if problems else folder.warnings
+    found = {"problems": problems, "warnings": warnings}
+    print_json({"format": FORMAT, **{key: [dataclasses.asdict(one) for one in of] for key, of in found.items()}})
+    return not problems
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +15,9 @@ from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
 from longfat.studies import StudyFolder
-from longfat.verbs.study import every_study, find_study, repository_root
+from longfat.verbs.places import repository_root
+from longfat.verbs.say import print_json, say
+from longfat.verbs.study import every_study, find_study
 
 FORMAT = 1
 
@@ -33,7 +34,7 @@ def verdicts(
     found = [(folder, evidence_of(folder, epochs, epoch=epoch, stack=stack)) for folder in folders]
     told = [one for _, one in found if one is not None]
     if as_json:
-        console.print_json(json.dumps(_data(told), ensure_ascii=True), highlight=False)
+        print_json(_data(told))
         return True
     for one in told:
         print_evidence(one, console, claims=True)
@@ -43,7 +44,7 @@ def verdicts(
             console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
         total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
-        _say(console, f"all studies: {total}")
+        say(console, f"all studies: {total}")
     return True
 
 
@@ -61,19 +62,19 @@ def _studies() -> list[StudyFolder]:
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     """Print what evidence there is, what of it does not count, and the counts of verdicts; with ``claims`` each."""
     if claims:
-        _say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
+        say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
         for item in one.judged:
             shown = "" if item.needed is None else str(item.needed)
             word = item.verdict.verdict.replace("_", " ")
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
-            _say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
+            say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
-    _say(console, f"{head}; {_told(one.counts)}")
+    say(console, f"{head}; {_told(one.counts)}")
     for exclusion in one.exclusions:
-        _say(console, f"  left out: {exclusion}")
+        say(console, f"  left out: {exclusion}")
     for stack, runs in sorted(one.besides.items()):
-        _say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
+        say(console, f"  besides: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
 
 def _told(counts: Counts) -> str:
@@ -82,7 +83,8 @@ def _told(counts: Counts) -> str:
     return "; apart: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
 
 
-def _plain(counts: Counts) -> dict[str, dict[str, int]]:
+def plain(counts: Counts) -> dict[str, dict[str, int]]:
+    """Counts without zeros."""
     return {
         name: {word: number for word, number in row.items() if number}
         for name, row in counts.items()
@@ -98,7 +100,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
             "stack": one.stack,
             "runs": one.runs,
             "left_out": list(one.exclusions),
-            "counts": _plain(one.counts),
+            "counts": plain(one.counts),
             "claims": [
                 {
                     "id": item.verdict.claim,
@@ -114,7 +116,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
         }
         for one in told
     ]
-    return {"format": FORMAT, "studies": studies, "counts": _plain(summed(one.counts for one in told))}
+    return {"format": FORMAT, "studies": studies, "counts": plain(summed(one.counts for one in told))}
 
 
 def _lack(lack: Lack | None) -> dict[str, Any] | None:
@@ -131,7 +133,3 @@ def summed(every: Iterable[Counts]) -> Counts:
         for name, row in counts.items():
             total.setdefault(name, Counter()).update(row)
     return {name: {word: total.get(name, Counter())[word] for word in VERDICT_WORDS} for name in CATEGORIES}
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -33,8 +33,11 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
-from longfat.verbs.run import listen, results_path
-from longfat.verbs.study import find_study, job_count, repository_root
+from longfat.verbs.listening import listen
+from longfat.verbs.places import repository_root
+from longfat.verbs.run import results_path
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import studies_with_evidence
 
 
@@ -64,28 +67,28 @@ class Mismatch:
 
 
 def verify(
-    name: str | None, wanted: str, seed: int, jobs: int | None, console: Console, epoch: str | None = None
+    name: str | StudyFolder | None, wanted: str, seed: int, jobs: int | None, console: Console, epoch: str | None = None
 ) -> bool:
     """Run a sample again; whether all of it is identical to the byte. True, too, where there is no evidence."""
     epochs = read_epochs(repository_root() / FOLDER)
     folders = [find_study(name)] if name else studies_with_evidence()
     kept = [one for folder in folders for one in rows_that_count(folder, epochs, epoch)]
     if not kept:
-        _say(console, "no evidence is committed yet, so there is nothing to verify")
+        say(console, "no evidence is committed yet, so there is nothing to verify")
         return True
     try:
         sample = sample_of([(one.name, one) for one in kept], wanted, seed)
     except ValueError as error:
         raise StudyError(str(error), where="--sample") from error
-    _say(console, f"{len(sample)} of {len(kept)} runs of the evidence are run again (seed {seed})")
+    say(console, f"{len(sample)} of {len(kept)} runs of the evidence are run again (seed {seed})")
     mismatches = run_again(sample, jobs, console)
     same = len(sample) - len(mismatches)
-    _say(console, f"{same} of {len(sample)} re-run here, identical to the byte")
+    say(console, f"{same} of {len(sample)} re-run here, identical to the byte")
     tell(mismatches, console)
     if mismatches:
         here = Combination.of(open_backend(mismatches[0].backend, {}, say=console.print).pins())
         if not any(here.key in one.members for one in epochs):
-            _say(console, f"  no epoch lists {here.text()}: the difference may be this machine's")
+            say(console, f"  no epoch lists {here.text()}: the difference may be this machine's")
     return not mismatches
 
 
@@ -105,9 +108,9 @@ def rows_that_count(folder: StudyFolder, epochs: list[Epoch], epoch: str | None 
 def tell(mismatches: Sequence[Mismatch], console: Console) -> None:
     """Name the runs that differ."""
     if mismatches:
-        _say(console, "verdicts by this evidence are unverified:")
+        say(console, "verdicts by this evidence are unverified:")
     for one in mismatches:
-        _say(console, f"  {one.name}: {one.text}; both are in {one.place}")
+        say(console, f"  {one.name}: {one.text}; both are in {one.place}")
 
 
 def run_again(sample: Iterable[Kept], jobs: int | None, console: Console) -> list[Mismatch]:
@@ -201,7 +204,3 @@ def keep(one: Kept, text: str, again: Path) -> Mismatch:
         if packet := first_packet(before, again):
             text += f"; first packet that differs: {packet}"
     return Mismatch(one.name, text, place, one.planned.backend)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from longfat.guest import sockets, traffic
 from longfat.guest.ccas import parameter_names
-from longfat.guest.processes import DRAIN_S, finish, started
+from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_json
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
@@ -51,14 +51,16 @@ class Traffic:
 
     def finish(self) -> None:
         """Wait for clients and servers, and for transfers that are still under way."""
+        drain_s = self._stage.drain_s
         for flow in self._stage.spec.flows:
             if flow.name in self._clients:
-                finish(self._clients[flow.name], f"iperf2 client of flow {flow.name}", traffic.client_status(flow))
+                what, expected = f"iperf2 client of flow {flow.name}", traffic.client_status(flow)
+                finish(self._clients[flow.name], what, expected, drain_s)
             if flow.name in self._servers:
                 if flow.transfer_bytes is not None:
                     self._wait_for_last_transfer(flow)
                     self._servers[flow.name].terminate()
-                finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}")
+                finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}", within_s=drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """Algorithm, parameters and base RTT of each flow that is sent from here."""
@@ -92,10 +94,11 @@ class Traffic:
 
     def _wait_for_last_transfer(self, flow: Flow) -> None:
         """Let what is under way arrive. Raises LaboratoryError when it does not."""
-        deadline = time.monotonic() + DRAIN_S
+        drain_s = self._stage.drain_s
+        deadline = time.monotonic() + drain_s
         while self._stage.network.has_socket(flow.receiver, self._ports[flow.name], sockets.TCP_ESTABLISHED):
             if time.monotonic() > deadline:
-                raise LaboratoryError(f"connections of flow {flow.name} are open {DRAIN_S:g} s after its end")
+                raise LaboratoryError(f"connections of flow {flow.name} are open {drain_s:g} s after its end")
             time.sleep(REPORT_S)
         time.sleep(REPORT_S)  # iperf2 writes its last report
 

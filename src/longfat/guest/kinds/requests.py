@@ -23,14 +23,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from longfat.guest import program
 from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_json
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import Requests, RunSpec
+from longfat.runspec import RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.stage import Stage
@@ -49,63 +49,80 @@ MODULE = "longfat.guest.kinds.requests"
 
 
 class Traffic:
-    """All requests of a run."""
+    """All requests of a run; other kinds that ask a server have classes of their own, with what differs.
+
+    ``kind`` is their name in the RunSpec, ``module`` has the function ``ask``, their program at the receiver. The
+    server gets ``served`` besides the entry.
+    """
+
+    kind = "requests"
+    module = MODULE
+    first_port = FIRST_PORT
+    served: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._ports = {one.name: FIRST_PORT + k for k, one in enumerate(stage.spec.requests)}
+        self.stage = stage
+        self.entries = getattr(stage.spec, self.kind)
+        self.ports = {one.name: self.first_port + k for k, one in enumerate(self.entries)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
         """Start every server, and wait until it listens."""
-        for one in self._stage.spec.requests:
-            (self._stage.folder / "requests").mkdir(exist_ok=True)
-            self._servers[one.name] = self._start(one.sender, "serve", one, {})
+        for one in self.entries:
+            (self.stage.folder / self.kind).mkdir(exist_ok=True)
+            order = {**dataclasses.asdict(one), "port": self.ports[one.name], **self.served}
+            self._servers[one.name] = self._start(one.sender, MODULE, "serve", order)
         deadline = time.monotonic() + READY_S
-        for one in self._stage.spec.requests:
-            while not self._stage.network.has_socket(one.sender, self._ports[one.name], TCP_LISTEN):
+        for one in self.entries:
+            while not self.stage.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
                 if time.monotonic() > deadline:
-                    raise LaboratoryError(f"the server of requests {one.name} does not listen after {READY_S:g} s")
+                    raise LaboratoryError(f"the server of {one.what} {one.name} does not listen after {READY_S:g} s")
                 time.sleep(0.01)
 
     def plan(self) -> None:
         """Put the start of the users on the time line."""
-        for one in self._stage.spec.requests:
-            self._stage.timeline.at(one.start_us, partial(self._start_users, one))
+        for one in self.entries:
+            self.stage.timeline.at(one.start_us, partial(self.start_users, one, {"port": self.ports[one.name]}))
 
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of requests {name}")
+            finish(process, f"program of the users of {self.kind} {name}", within_s=self.stage.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"server of requests {name}")
+            finish(process, f"server of {self.kind} {name}", within_s=self.stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that the servers' connections had."""
-        found = [{"requests": name, "ccas": _said(self._stage.folder, name, "serve")["ccas"]} for name in self._servers]
-        return {"requests": found}
+        return {
+            self.kind: [
+                {self.kind: name, "ccas": said(self.stage.folder, self.kind, f"{name}.serve")["ccas"]}
+                for name in self._servers
+            ]
+        }
 
-    def _start_users(self, one: Requests) -> None:
-        address = self._stage.network.topology.address(one.sender)
-        order = {"address": address, "seed": self._stage.spec.seed, "origin_ns": self._stage.timeline.origin_ns}
-        self._users[one.name] = self._start(one.receiver, "ask", one, order)
+    def start_users(self, one: Any, order: dict[str, Any]) -> None:
+        """Start the program at the receiver of an entry."""
+        address = self.stage.network.topology.address(one.sender)
+        when = {"address": address, "seed": self.stage.spec.seed, "origin_ns": self.stage.timeline.origin_ns}
+        self._users[one.name] = self._start(
+            one.receiver, self.module, "ask", {**dataclasses.asdict(one), **order, **when}
+        )
 
-    def _start(self, node: str, function: str, one: Requests, order: dict[str, Any]) -> subprocess.Popen[bytes]:
-        """Start one of the two programs below."""
-        told = {**dataclasses.asdict(one), "port": self._ports[one.name], **order}
-        output = self._stage.output(f"requests/{one.name}.{function}.json")
-        command = program.command(MODULE, function, told)
-        return started(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+    def _start(self, node: str, module: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+        """Start one of the two programs."""
+        output = self.stage.output(f"{self.kind}/{order['name']}.{function}.json")
+        command = program.command(module, function, order)
+        return started(self.stage.cleanup, self.stage.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
     """Write requests.json, and responses.csv in the order in which they were asked for."""
     reports, rows = [], []
     for one in spec.requests:
-        said = _said(folder, one.name, "ask")
-        times = [response_us for _, _, _, response_us in said["responses"]]
+        told = said(folder, "requests", f"{one.name}.ask")
+        times = [response_us for _, _, _, response_us in told["responses"]]
         reports.append(
             {
                 "requests": one.name,
@@ -115,14 +132,14 @@ def report(spec: RunSpec, folder: Path) -> None:
                 "users": one.users,
                 "start_us": one.start_us,
                 "end_us": one.start_us + one.duration_us,
-                "bytes_received": said["bytes_received"],
+                "bytes_received": told["bytes_received"],
                 "responses": len(times),
-                "unfinished": said["unfinished"],
-                "errors": said["errors"],
+                "unfinished": told["unfinished"],
+                "errors": told["errors"],
                 "mean_response_us": round(sum(times) / len(times)) if times else None,
             }
         )
-        rows += [(t_us, one.name, *rest) for t_us, *rest in said["responses"]]
+        rows += [(t_us, one.name, *rest) for t_us, *rest in told["responses"]]
     write_json(folder / "requests.json", reports)
     with (folder / "responses.csv").open("w") as table:
         print(COLUMNS, file=table)
@@ -130,9 +147,10 @@ def report(spec: RunSpec, folder: Path) -> None:
             print(*row, sep=",", file=table)
 
 
-def _said(folder: Path, name: str, function: str) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads((folder / "requests" / f"{name}.{function}.json").read_text())
-    return said
+def said(folder: Path, kind: str, program_name: str) -> dict[str, Any]:
+    """What a program of a kind wrote."""
+    found: dict[str, Any] = json.loads((folder / kind / f"{program_name}.json").read_text())
+    return found
 
 
 def response_bytes(order: dict[str, Any], random: Random) -> int:
@@ -161,7 +179,8 @@ def _end(_signal: int, _frame: object) -> None:
     raise Ended
 
 
-def _allow_connections(order: dict[str, Any]) -> None:
+def allow_connections(order: dict[str, Any]) -> None:
+    """Let the program have as many open files as there are users, and some more."""
     count = order["users"] + SPARE_FILES
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
@@ -177,11 +196,15 @@ class Answer:
 
 
 class Server:
-    """The server of one entry, listening. ``ccas`` are the congestion controls that its connections had."""
+    """The server of one entry, listening. ``ccas`` are the congestion controls that its connections had.
+
+    Where the order says ``keep`` a connection may ask again when it has been answered.
+    """
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.ccas: set[str] = set()
         self._request_bytes = order["request_bytes"]
+        self._keeps = order.get("keep", False)
         self._answers: dict[int, Answer] = {}
         self._listener = socket.create_server(("", order["port"]), backlog=4096)
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order["cca"].encode())
@@ -194,8 +217,12 @@ class Server:
         for descriptor, _ in self._poll.poll(wait_s):
             if descriptor == self._listener.fileno():
                 self._take_in()
-            elif self._is_answered(self._answers[descriptor]):
-                self._answers.pop(descriptor).connection.close()
+            elif self._is_answered(answer := self._answers[descriptor]):
+                if self._keeps and answer.left == 0:
+                    self._answers[descriptor] = Answer(answer.connection)
+                    self._poll.modify(descriptor, select.EPOLLIN)
+                else:
+                    self._answers.pop(descriptor).connection.close()
 
     def close(self) -> None:
         """Listen no longer."""
@@ -233,13 +260,13 @@ class Server:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # its user has gone
+            answer.left = -1  # its user has gone
         return True
 
 
 def serve(order: dict[str, Any]) -> None:
     """Answer requests until SIGTERM, then write which congestion controls the connections had."""
-    _allow_connections(order)
+    allow_connections(order)
     signal.signal(signal.SIGTERM, _end)
     server = Server(order)
     try:
@@ -265,9 +292,9 @@ class Crowd:
     """The users of one entry."""
 
     def __init__(self, order: dict[str, Any]) -> None:
-        self._order = order
-        self._begin_ns = order["origin_ns"] + 1000 * order["start_us"]
-        self._end_ns = self._begin_ns + 1000 * order["duration_us"]
+        self.order = order
+        self.begin_ns = order["origin_ns"] + 1000 * order["start_us"]
+        self._end_ns = self.begin_ns + 1000 * order["duration_us"]
         self._randoms = [Random(f"{order['seed']} {order['name']} {user}") for user in range(order["users"])]
         self._due: list[tuple[int, int]] = []
         self._under_way: dict[int, Request] = {}
@@ -279,14 +306,13 @@ class Crowd:
 
     def run(self) -> dict[str, Any]:
         """Ask until the end; what is under way then is cut off."""
-        for user, random in enumerate(self._randoms):
-            self._plan(user, self._begin_ns, think_s(self._order, random, first=True))
+        self.begin()
         while (now_ns := time.monotonic_ns()) < self._end_ns:
             while self._due and self._due[0][0] <= now_ns:
-                self._ask(heapq.heappop(self._due)[1])
+                self.ask(heapq.heappop(self._due)[1])
             next_ns = min([self._end_ns, *(due_ns for due_ns, _ in self._due[:1])])
             for descriptor, _ in self._poll.poll(max(0.0, (next_ns - time.monotonic_ns()) / 1e9)):
-                self._go_on(self._under_way[descriptor])
+                self._advance(self._under_way[descriptor])
         return {
             "bytes_received": self._bytes,
             "responses": self._responses,
@@ -294,24 +320,25 @@ class Crowd:
             "errors": dict(sorted(self._errors.items())),
         }
 
-    def _plan(self, user: int, from_ns: int, wait_s: float) -> None:
+    def plan(self, user: int, from_ns: int, wait_s: float) -> None:
+        """Let a user ask so much later than a moment."""
         heapq.heappush(self._due, (from_ns + round(1e9 * wait_s), user))
 
-    def _ask(self, user: int) -> None:
+    def ask(self, user: int) -> None:
         """Begin a connection."""
-        wanted = response_bytes(self._order, self._randoms[user])
+        wanted = self.wanted(user)
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         connection.setblocking(False)
         head = wanted.to_bytes(SIZE_BYTES, "big")
-        padded = head + bytes(self._order["request_bytes"] - SIZE_BYTES)
+        padded = head + bytes(self.order["request_bytes"] - SIZE_BYTES)
         request = Request(user, connection, time.monotonic_ns(), wanted, padded)
         self._under_way[connection.fileno()] = request
         self._poll.register(connection, select.EPOLLOUT)
-        status = connection.connect_ex((self._order["address"], self._order["port"]))
+        status = connection.connect_ex((self.order["address"], self.order["port"]))
         if status not in (0, errno.EINPROGRESS):
             self._leave(request, errno.errorcode[status])
 
-    def _go_on(self, request: Request) -> None:
+    def _advance(self, request: Request) -> None:
         """Send or read what can be."""
         connection = request.connection
         try:
@@ -344,15 +371,28 @@ class Crowd:
         if error:
             self._errors[error.lower()] += 1
         else:
-            begin_us = (request.begin_ns - self._order["origin_ns"]) // 1000
+            begin_us = (request.begin_ns - self.order["origin_ns"]) // 1000
             taken_us = (now_ns - request.begin_ns) // 1000
             self._responses.append((begin_us, request.user, request.wanted, taken_us))
         del self._under_way[request.connection.fileno()]
         request.connection.close()
-        self._plan(request.user, now_ns, think_s(self._order, self._randoms[request.user]))
+        self.go_on(request.user, now_ns)
+
+    def begin(self) -> None:
+        """Plan what is asked for first."""
+        for user, random in enumerate(self._randoms):
+            self.plan(user, self.begin_ns, think_s(self.order, random, first=True))
+
+    def wanted(self, user: int) -> int:
+        """Bytes that the user asks for now."""
+        return response_bytes(self.order, self._randoms[user])
+
+    def go_on(self, user: int, now_ns: int) -> None:
+        """Plan what a user asks for whose request has ended."""
+        self.plan(user, now_ns, think_s(self.order, self._randoms[user]))
 
 
 def ask(order: dict[str, Any]) -> None:
     """Be the users, then write what became of their requests."""
-    _allow_connections(order)
+    allow_connections(order)
     json.dump(Crowd(order).run(), sys.stdout)

@@ -47,7 +47,7 @@ class Traffic:
     def finish(self) -> None:
         """Wait for the senders."""
         for name, process in self._senders.items():
-            finish(process, f"program of UDP traffic {name}")
+            finish(process, f"program of UDP traffic {name}", within_s=self._stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """What has reached each receiving socket."""

@@ -55,10 +55,10 @@ class Traffic:
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of {name}")
+            finish(process, f"program of the users of {name}", within_s=self._stage.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"web server of {name}")
+            finish(process, f"web server of {name}", within_s=self._stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """The congestion controls that were seen of each entry."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from longfat.identity import code_identity
 
 PACKAGE = Path(__file__).resolve().parents[2]
-LEAVES = ("__init__.py", "runspec.py", "network.py", "locks.py", "parent.py", "errors.py")
+LEAVES = ("__init__.py", "plain.py", "links.py", "runspec.py", "network.py", "locks.py", "parent.py", "errors.py")
 MODULES = (*LEAVES, "guest", "testbed/__init__.py", "testbed/agent", "backends/__init__.py", "backends/host_kernel.py")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's results opened for reading: what a notebook works with.
+"""A study's results opened for reading, as frames and figures: what a notebook works with.
 
-Owns where results and study are found and which file names a study folder has. Defines no metric.
+Owns where results and study are found. Defines no metric.
 """
 
 from __future__ import annotations
 
-import base64
 import html
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import polars as pl
+
+from longfat.data import frames
 from longfat.dataset.load import Dataset, load_dataset
+from longfat.errors import StudyError
 from longfat.figures.base import Sources
 from longfat.figures.drawing import FOLDER, Drawing, draw, save, seal_figures
 from longfat.plan.lockfile import read_lock
@@ -39,6 +42,26 @@ class OpenedStudy:
         """The dataset. Raises RigError when it is missing or damaged."""
         return load_dataset(self.results)
 
+    def frame(self, table: str, experiment: str | None = None) -> pl.DataFrame:
+        """A table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` makes a pandas frame of it.
+
+        ``experiment`` chooses the rows of its runs. Raises StudyError on an unknown name, which it says with those
+        that are known, RigError when the results are missing.
+        """
+        frames.require("table", table, frames.FRAMES)
+        if table == frames.VERDICTS:
+            if experiment is not None:
+                raise StudyError("verdicts are of claims, not of an experiment", where=experiment)
+            return frames.verdict_frame(read_verdicts(self.results))
+        known = {one.id: one for one in self.folder.study.experiments}
+        if experiment is not None:
+            frames.require("experiment", experiment, tuple(known))
+        return frames.frame(self.dataset.folder, table, known.get(experiment or ""))
+
+    def columns(self, table: str) -> pl.DataFrame:
+        """The columns of such a frame: name, type, unit and meaning."""
+        return frames.columns(self.frame(table), table, self.folder.study)
+
     @cached_property
     def plan(self) -> Plan:
         """The lock. Raises StudyError when it is missing, RecordError when it is damaged."""
@@ -59,7 +82,11 @@ class OpenedStudy:
     def show_others(self) -> Gallery:
         """Draw and save every artifact of figures.yaml that was not shown before."""
         others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._shown]
-        return Gallery(tuple((artifact, self.show(artifact)._repr_png_()) for artifact in others))
+        for artifact in others:
+            self.show(artifact)
+        # The runner keeps the executed notebook beside the figures; one that is opened by hand is elsewhere.
+        beside = RESULTS_VARIABLE in os.environ
+        return Gallery(tuple(others), FOLDER if beside else os.path.relpath(self.results / FOLDER))
 
     def verdicts(self) -> VerdictTable:
         """The verdicts, as a table that a notebook shows."""
@@ -68,19 +95,18 @@ class OpenedStudy:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Drawn artifacts, each its id and its image, that a notebook shows one below the other."""
+    """Drawn artifacts that a notebook shows small, side by side: links to their files in ``folder``."""
 
-    images: tuple[tuple[str, bytes], ...]
+    artifacts: tuple[str, ...]
+    folder: str
 
     def __repr__(self) -> str:
-        return ", ".join(artifact for artifact, _ in self.images) or "nothing else to show"
+        return ", ".join(self.artifacts) or "nothing else to show"
 
     def _repr_html_(self) -> str:
-        return "".join(
-            f'<h3>{html.escape(artifact)}</h3><img alt="{html.escape(artifact)}" style="max-width: 100%"'
-            f' src="data:image/png;base64,{base64.b64encode(image).decode("ascii")}">'
-            for artifact, image in self.images
-        )
+        places = [html.escape(f"{self.folder}/{artifact}") for artifact in self.artifacts]
+        shown = '<a href="{0}.svg"><img src="{0}.png" alt="{0}" width="240"></a>'
+        return "".join(shown.format(place) for place in places)
 
 
 @dataclass(frozen=True)
@@ -100,12 +126,14 @@ class VerdictTable:
 
 
 def open_study(name: str) -> OpenedStudy:
-    """Open a study from a notebook.
+    """Open a study and its results.
 
-    The folders are those that the runner names in LONGFAT_RESULTS and LONGFAT_STUDY, or else, in a notebook
-    opened by hand, ``results/<name>`` and ``experiments/<name>`` of the checkout that the notebook lies in.
+    The folders are those that the runner of notebooks names in LONGFAT_RESULTS and LONGFAT_STUDY, or else
+    ``results/<name>`` and ``experiments/<name>`` of the checkout that the program's folder lies in. Raises StudyError
+    when there is no such study.
     """
-    root = Path.cwd().parents[1]
+    here = Path.cwd()
+    root = next((path for path in (here, *here.parents) if (path / "experiments" / name).is_dir()), here)
     results = os.environ.get(RESULTS_VARIABLE)
     study_dir = os.environ.get(STUDY_VARIABLE)
     return OpenedStudy(

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the documentation as a site: python docs/site/build.py FOLDER.
+
+The site has the documents where the repository has them, so that their links hold; every broken link ends the build.
+Needs no network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+DOCUMENTS = (
+    "*.md",
+    "docs/**/*.md",
+    "experiments/*/*.md",
+    "images/*.md",
+    "kernels/*.md",
+    "LICENSES/*.md",
+    "infra/**/*.md",
+)
+
+NAV = {
+    "Start": ("README.md", "docs/quickstart.md", "docs/gallery.md", "docs/faq.md", "docs/commands.md"),
+    "Tutorials": ("docs/study-tutorial.md", "docs/own-algorithm.md", "docs/extending.md"),
+    "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md"),
+    "Results": ("docs/data.md", "docs/evidence.md", "docs/citing.md"),
+    "How it works": ("docs/architecture.md", "docs/limitations.md", "docs/statistics.md", "kernels/README.md"),
+    "Reference": (
+        *("docs/manifest.md", "docs/claims.md", "docs/relations.md", "docs/metrics.md", "docs/figures.md"),
+        *("docs/formats.md", "docs/glossary.md"),
+    ),
+    "Machines": (
+        "docs/realtime.md",
+        "docs/hosts.md",
+        "docs/cluster.md",
+        "docs/container.md",
+        "docs/infra*.md",
+        "infra/**/*.md",
+    ),
+    "Project": ("CHANGELOG.md", "CONTRIBUTING.md", "docs/decisions/*.md", "docs/*.md", "images/*.md", "LICENSES/*.md"),
+}
+"""The order of the pages; one that several patterns find stands where the first is."""
+
+
+def build(target: Path) -> int:
+    """Write the site and give the exit status of mkdocs."""
+    with tempfile.TemporaryDirectory(prefix="longfat-docs-") as scratch:
+        pages = Path(scratch) / "pages"
+        assemble(pages)
+        config = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
+        config |= {"docs_dir": str(pages), "site_dir": str(target.resolve()), "nav": list(nav(pages))}
+        file = Path(scratch) / "mkdocs.yml"
+        file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(file)]
+        quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(command, check=False, env=quiet, capture_output=True, text=True)
+    sys.stderr.write("".join(f"{line}\n" for line in done.stderr.splitlines() if not line.startswith("INFO")))
+    return done.returncode
+
+
+def assemble(pages: Path) -> None:
+    """Copy all documents and the files that they lead to, each to its place in the repository."""
+    documents = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
+    linked = [(path.parent / link).resolve() for path in documents for link in LINK.findall(path.read_text("utf-8"))]
+    for path in {*documents, *linked}:
+        if path.is_file():
+            place = pages / path.relative_to(ROOT)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+
+
+def nav(pages: Path) -> Iterator[dict[str, list[str]]]:
+    """The sections with their pages."""
+    known: set[str] = set()
+    for section, patterns in NAV.items():
+        found = [str(path.relative_to(pages)) for pattern in patterns for path in sorted(pages.glob(pattern))]
+        own = [name for name in dict.fromkeys(found) if name not in known]
+        known.update(own)
+        if own:
+            yield {section: own}
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1])))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the dataset as tidy polars frames: factors joined, names for states, null where the kernel has no value.
+
+Owns the frames' form; the meaning of columns is in ``longfat.dataset.describe``. Computes no metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from longfat.dataset import describe
+from longfat.dataset.columns import FACTOR_PREFIX, TABLES
+from longfat.errors import RigError, StudyError
+from longfat.manifest.names import unknown
+from longfat.manifest.study import Study, SweptExperiment
+from longfat.relations.judge import Verdict
+from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+
+VERDICTS = "verdicts"
+FRAMES = (*TABLES, VERDICTS)
+JOINED = ("experiment", "scenario", "repetition")
+_BASE: Mapping[type[Quantity], str] = {Duration: "microseconds", Size: "bytes", Rate: "bit/s", Ratio: "ppm"}
+
+_VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
+    "claim": (pl.String, "", "id of the claim in claims.yaml"),
+    "artifact": (pl.String, "", "figure or table of the paper"),
+    "kind": (pl.String, "", "measured, calibrated, law, construction, arithmetic or inconsistent"),
+    "verdict": (pl.String, "", "reproduced, agrees, not_reproduced, inconclusive, not_measured or not_testable"),
+    "statement": (pl.String, "", "what the claim says"),
+    "paper": (pl.String, "", "value that the paper states"),
+    "where": (pl.String, "", "place of the statement in the paper"),
+    "comparison": (pl.Int64, "", "number of the comparison of which the claim consists, from 1; null without"),
+    "what": (pl.String, "", "quantity that is compared"),
+    "measured": (pl.Float64, "of the column `unit`", "mean of the measured values"),
+    "sd": (pl.Float64, "of the column `unit`", "standard deviation of the measured values"),
+    "low": (pl.Float64, "of the column `unit`", "lower end of the 95 % interval"),
+    "high": (pl.Float64, "of the column `unit`", "upper end of the 95 % interval"),
+    "n": (pl.Int64, "", "number of independent runs"),
+    "allowed": (pl.String, "", "values for which the comparison holds"),
+    "unit": (pl.String, "", "unit of the measured value"),
+    "outcome": (pl.String, "", "outcome of the comparison"),
+    "reason": (pl.String, "", "why there is no verdict, or what it rests on"),
+}
+
+
+def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -> pl.DataFrame:
+    """A table of the dataset in ``folder`` with the factors of its runs: those of one experiment, or all.
+
+    A run that serves several experiments has its rows in each. An experiment that is not among the runs has no rows.
+    Raises StudyError on an unknown table, RigError when one cannot be read.
+    """
+    runs = _read(folder, "runs").collect()
+    factors = [name for name in runs.columns if name.startswith(FACTOR_PREFIX)]
+    if experiment is not None:
+        own = [FACTOR_PREFIX + name for name in experiment.factors]
+        missing = [pl.lit(None, pl.String).alias(name) for name in own if name not in factors]
+        runs = runs.filter(pl.col("experiment") == experiment.id).drop(name for name in factors if name not in own)
+        factors, runs = own, runs.with_columns(missing)
+    if table == "runs":
+        return runs
+    require("table", table, TABLES)
+    kept = runs.select("run_id", *JOINED, *factors)
+    rows = _read(folder, table).filter(pl.col("run_id").is_in(kept["run_id"].implode()))
+    found = rows.with_columns(_clean(rows.collect_schema().names())).collect()
+    return kept.join(found, on="run_id", how="inner", maintain_order="left_right")
+
+
+def verdict_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """One row for each comparison of each claim; a claim without comparisons has one row."""
+    rows = [row for verdict in verdicts for row in _rows(verdict)]
+    return pl.DataFrame(rows, schema={name: kind for name, (kind, _, _) in _VERDICTS.items()}, orient="row")
+
+
+def columns(of: pl.DataFrame, table: str, study: Study) -> pl.DataFrame:
+    """The columns of a frame: name, type, unit and meaning."""
+    told = [_told(name, table, study) for name in of.columns]
+    data = {"column": of.columns, "type": [str(kind) for kind in of.dtypes]}
+    return pl.DataFrame({**data, "unit": [unit for unit, _ in told], "meaning": [text for _, text in told]})
+
+
+def factor_unit(study: Study, factor: str) -> str:
+    """The unit that a factor's values have in the dataset; "" for names and plain numbers."""
+    for experiment in study.experiments:
+        for point in experiment.points:
+            if isinstance(label := point.labels.get(factor), str) and (quantity := read_quantity(label)):
+                return _BASE[type(quantity)]
+    return ""
+
+
+def require(kind: str, name: str, known: Sequence[str]) -> None:
+    """Raise StudyError unless the name is known, with the nearest."""
+    if name not in known:
+        message, hint = unknown(kind, name, known)
+        raise StudyError(message, where=name, hint=hint)
+
+
+def _told(name: str, table: str, study: Study) -> tuple[str, str]:
+    if table == VERDICTS:
+        return _VERDICTS[name][1:]
+    if name.startswith(FACTOR_PREFIX):
+        return factor_unit(study, name.removeprefix(FACTOR_PREFIX)), describe.meaning(table, name)
+    return describe.unit(name), describe.meaning(table, name)
+
+
+def _read(folder: Path, table: str) -> pl.LazyFrame:
+    path = folder / f"{table}.parquet"
+    try:
+        found = pl.scan_parquet(path)
+        found.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        hint = "build it again with `longfat dataset STUDY`"
+        raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
+    return found
+
+
+def _clean(names: Sequence[str]) -> list[pl.Expr]:
+    """Null for what the kernel writes where it has no value, and names for its numbers."""
+    nulls = [
+        pl.when(pl.col(name) != none).then(pl.col(name)).alias(name)
+        for name, none in describe.SENTINELS.items()
+        if name in names
+    ]
+    named = [
+        pl.col(name).replace_strict(states, default=pl.col(name)).cast(pl.Categorical)
+        for name, states in describe.STATES.items()
+        if name in names
+    ]
+    return nulls + named
+
+
+def _rows(verdict: Verdict) -> list[tuple[object, ...]]:
+    head = (
+        *(verdict.claim, verdict.artifact, verdict.category, verdict.verdict),
+        *(verdict.statement, verdict.paper, verdict.where),
+    )
+    if not verdict.evidence:
+        return [(*head, *(None,) * 10, verdict.reason)]
+    return [
+        (
+            *(*head, number, one.what, one.mean, one.sd, one.low, one.high, one.n),
+            *(one.limit, one.unit, one.outcome, one.reason or verdict.reason),
+        )
+        for number, one in enumerate(verdict.evidence, start=1)
+    ]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the columns of the dataset mean: a sentence, a unit, and the values that stand for "none".
+
+Owns these words, and docs/data.md, which it writes: ``python -m longfat.dataset.describe``. Must not read a dataset.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from longfat.dataset.columns import FACTOR_PREFIX, SCHEMAS
+from longfat.traffic import TABLES as OF_TRAFFIC
+
+TABLES: Mapping[str, str] = {
+    "runs": "One row for each entry of the lock, whatever became of it, with its factors.",
+    "flows": "One row for each TCP flow of a run: what it was told to do, and what it achieved.",
+    "sockets": "Samples of every sending socket: congestion window, threshold, round-trip time, retransmissions.",
+    "queues": "Samples of the queue in front of every shaped interface; counters count from the start of the run.",
+    "arrivals": "Samples of what has reached each receiver, for runs in which a queue marks packets.",
+    "outstanding": "Data in flight by the packet capture (tcptrace), for captured flows.",
+    "throughput": "Rate by the packet capture (tcptrace): averages of 500 data packets, for captured flows.",
+    "counters": "The kernel's counters that metrics read, as differences over the run.",
+    "achieved": "One row for each interface: its settings as read back from the kernel.",
+    **{table.name: table.what for table in OF_TRAFFIC},
+}
+
+SENTINELS: Mapping[str, int] = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_us": 0xFFFFFFFF, "srtt_us": 0}
+"""What the kernel writes where there is no value yet (tcp_input.c, tcp_minisocks.c of Linux): null in a frame."""
+
+STATES: Mapping[str, Mapping[str, str]] = {
+    "state": {
+        "1": "established",
+        "2": "syn-sent",
+        "3": "syn-recv",
+        "4": "fin-wait-1",
+        "5": "fin-wait-2",
+        "6": "time-wait",
+        "7": "close",
+        "8": "close-wait",
+        "9": "last-ack",
+        "10": "listen",
+        "11": "closing",
+        "12": "new-syn-recv",
+    },
+    "ca_state": {"0": "open", "1": "disorder", "2": "cwr", "3": "recovery", "4": "loss"},
+}
+"""Names of the kernel's numbers (include/net/tcp_states.h, enum tcp_ca_state in include/uapi/linux/tcp.h)."""
+
+_UNITS = {
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "bytes": "bytes",
+    "bps": "bit/s",
+    "segments": "segments",
+    "packets": "packets",
+    "per_s": "bytes/s",
+}
+_COUNTS = {
+    **dict.fromkeys(("drops", "deliberate_drops", "drops_total", "marked_total", "packets"), "packets"),
+    "retrans_total": "segments",
+    **dict.fromkeys(("bytes_received", "bytes_acked"), "bytes"),
+}
+
+_MEANINGS = {
+    "run_id": "identity of the run: SHA-256 of everything that can change its outcome",
+    "experiment": "experiment of the study",
+    "scenario": "point of the experiment's sweep, as text",
+    "repetition": "number of the repetition, from 1",
+    "seed": "seed of the run",
+    "stack": "stack profile: the settings that make the kernel resemble one of an era",
+    "status": "ok, invalid (a setting was not achieved), failed or missing",
+    "reason": "why the run is not ok",
+    "end_us": "end, counted from the start of the measurement",
+    "measured_sha256": "digest of all that was measured; runs with equal digests are one observation",
+    "kernel_version": "release that the kernel was built from",
+    "kernel_pinned": "whether this is the release of the references",
+    "flow": "name of the flow in the study",
+    "sender": "host that sends",
+    "receiver": "host that receives",
+    "cca": "congestion control by its name in the kernel",
+    "window_bytes": "socket buffer that was requested; null where the kernel decides",
+    "streams": "parallel connections of the flow",
+    "start_us": "start, counted from the start of the measurement",
+    "bytes_received": "amount that the receiver had received in the flow's time",
+    "goodput_bps": "goodput as the receiving end reports it, over all streams",
+    "transfers": "complete transfers; null where the flow is a single one",
+    "retrans_segments": "segments sent again",
+    "min_rtt_us": "smallest round-trip time that the kernel has seen",
+    "node": "host or router",
+    "interface": "network interface",
+    "mtu_bytes": "maximum transmission unit",
+    "rate_bps": "rate of the interface",
+    "delay_us": "delay that the interface adds",
+    "queue_kind": "kind of the queue",
+    "limit_packets": "length of the queue in packets",
+    "limit_bytes": "length of the queue in bytes",
+    "drops": "packets that the queue dropped",
+    "deliberate_drops": "packets dropped because the study asks for it",
+    "sent_bytes": "amount sent, framing included",
+    "busy_ns": "time in which the wire had a frame to send",
+    "t_us": "time since the start of the measurement",
+    "stream": "number of the connection in its flow, from 0",
+    "state": "state of the connection (RFC 9293)",
+    "ca_state": "state of loss recovery in the sender",
+    "cwnd_segments": "congestion window",
+    "ssthresh_segments": "slow-start threshold; null before the first cut",
+    "inflight_segments": "segments sent and neither acknowledged nor given up",
+    "srtt_us": "smoothed round-trip time; null before the first measurement",
+    "retrans_total": "retransmissions so far",
+    "lost_segments": "segments that the sender takes for lost at this moment",
+    "bytes_acked": "amount acknowledged so far",
+    "delivered_segments": "segments delivered so far",
+    "dwnd_segments": "delay window of Compound TCP; null for other algorithms",
+    "qdisc": "kind of the queue in the kernel",
+    "backlog_packets": "length of the queue",
+    "backlog_bytes": "length of the queue",
+    "drops_total": "packets dropped so far",
+    "sent_packets": "packets sent so far",
+    "marked_total": "packets marked by ECN so far",
+    "packets": "packets received so far",
+    "marked_packets": "packets received so far that are marked CE (RFC 3168)",
+    "outstanding_bytes": "data sent and not acknowledged",
+    "bytes_per_s": "rate of the sent data",
+    "counter": "name of the counter, as in /proc/net/snmp and /proc/net/netstat",
+    "value": "difference over the run",
+}
+_OF_TABLE = {
+    ("queues", "rate_bps"): "rate of the interface by the study",
+    ("throughput", "t_us"): "time of the last of the packets averaged",
+    **{(table.name, column): text for table in OF_TRAFFIC for column, text in table.meanings.items()},
+}
+
+
+def meaning(table: str, column: str) -> str:
+    """What a column means, in a few words."""
+    if column.startswith(FACTOR_PREFIX):
+        return f"factor `{column.removeprefix(FACTOR_PREFIX)}` of the study; null where the experiment does not have it"
+    return _OF_TABLE.get((table, column)) or _MEANINGS.get(column, column)
+
+
+def unit(column: str) -> str:
+    """The unit of a column; "" where it has none, or where only the study knows it, as that of a factor."""
+    if column.startswith(FACTOR_PREFIX):
+        return ""
+    return _COUNTS.get(column) or next((name for end, name in _UNITS.items() if column.endswith(f"_{end}")), "")
+
+
+def values(column: str) -> tuple[str, ...]:
+    """The names that a frame has in place of the kernel's numbers; () for other columns."""
+    return tuple(STATES.get(column, {}).values())
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The type in the words of Frictionless Table Schema."""
+    names = {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}
+    return names[kind]
+
+
+def reference() -> str:
+    """The page docs/data.md after its hand-written head."""
+    lines = []
+    for table, schema in SCHEMAS.items():
+        lines += [f"### `{table}`", "", TABLES[table], "", "| column | type | unit | meaning |", "|---|---|---|---|"]
+        for field in schema:
+            name = field.name
+            lines.append(f"| `{name}` | {type_name(field.type)} | {unit(name)} | {_told(table, name)} |")
+        if table == "runs":
+            lines.append("| `factor_*` | by its values | of the study | a column for each factor of the study |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _told(table: str, column: str) -> str:
+    names = values(column)
+    return f"{meaning(table, column)}: {', '.join(names)}" if names else meaning(table, column)
+
+
+MARK = "<!-- Generated: python -m longfat.dataset.describe -->\n"
+
+
+def with_reference(page: str) -> str:
+    """The page with its generated part as it is now."""
+    return page.split(MARK)[0] + MARK + "\n" + reference()
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/data.md")
+    path.write_text(with_reference(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a dataset as a Frictionless Data Package: tables, columns, types, units, digests.
+
+Owns the content of ``datapackage.json`` (https://datapackage.org/standard/data-package/).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from longfat.dataset import describe
+
+DESCRIPTOR = "datapackage.json"
+_LICENCE = {
+    "name": "Apache-2.0",
+    "path": "https://www.apache.org/licenses/LICENSE-2.0",
+    "title": "Apache License 2.0",
+}
+_ENTRY = ["experiment", "scenario", "repetition"]
+_RUN = {"fields": ["run_id"], "reference": {"resource": "runs", "fields": ["run_id"]}}
+
+
+def descriptor(study: str, folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, object]:
+    """The descriptor of the tables whose Parquet files are in ``folder``. Raises OSError when one cannot be read."""
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": study.strip("_").replace("_", "-"),
+        "title": f"Longfat: dataset of the study {study}",
+        "description": "Measurements of real Linux TCP. Times count from the start of the measurement of each run.",
+        "licenses": [_LICENCE],
+        "resources": [_resource(name, folder / f"{name}.parquet", table.schema) for name, table in tables.items()],
+    }
+
+
+def _resource(name: str, path: Path, schema: pa.Schema) -> dict[str, object]:
+    content = path.read_bytes()
+    keys = {"primaryKey": _ENTRY} if name == "runs" else {"foreignKeys": [_RUN]}
+    return {
+        "name": name,
+        "path": path.name,
+        "title": describe.TABLES.get(name, name),
+        "type": "table",
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": {"fields": [_field(name, field) for field in schema], **keys},
+    }
+
+
+def _field(table: str, field: pa.Field) -> dict[str, object]:
+    found: dict[str, object] = {
+        "name": field.name,
+        "type": describe.type_name(field.type),
+        "description": describe.meaning(table, field.name),
+    }
+    if unit := describe.unit(field.name):
+        found["unit"] = unit
+    if field.name in describe.SENTINELS:
+        found["missingValues"] = ["", str(describe.SENTINELS[field.name])]
+    if field.name in describe.STATES:
+        found["categories"] = [{"value": key, "label": name} for key, name in describe.STATES[field.name].items()]
+    return found

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user's in one run while it happens: one that sends, one that receives, and what passes between.
+
+They have the rights of nobody: their files are copied into a folder for them, and ``execute`` gives all rights away
+before it becomes the program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longfat.guest import program, wiretap
+from longfat.guest.processes import started
+from longfat.guest.reports import write_json
+from longfat.guest.sysctls import LaboratoryError
+from longfat.runspec import Program, RunSpec
+
+if TYPE_CHECKING:
+    from longfat.guest.stage import Stage
+
+FILES = "files"  # folder beside that of the raw files, with the files of all programs by their SHA-256
+MODULE = "longfat.guest.kinds.programs"
+NOBODY = 65534
+PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
+MOST_FILES, MOST_BYTES = 4096, 64 << 20  # open files of a program, length of what it writes
+READY_S = 10.0  # a receiving program has its socket by then
+GRACE_S = 2.0  # a program that is asked to end has so much time
+TAIL_BYTES = 2000  # of what a program said is kept
+READ_US = 100_000  # packets are counted so often where queues are not sampled
+COLUMNS = "t_us,programs,received_packets,received_bytes,payload_bytes"
+
+
+class Traffic:
+    """All programs of a run."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._taps: dict[str, wiretap.Wiretap] = {}
+        self._running: dict[str, dict[str, subprocess.Popen[bytes]]] = {}
+        self._ended: dict[str, int] = {}
+
+    def prepare(self) -> None:
+        """Lay out the files, start what receives, and wait until it has a socket."""
+        for one in self._stage.spec.programs:
+            folder = self._folder(one)
+            folder.mkdir(parents=True)
+            for name, digest in one.files.items():
+                shutil.copyfile(self._stage.folder.parent / FILES / digest, folder / name)
+                (folder / name).chmod(0o755)
+            self._stage.scratch.chmod(0o711)
+            folder.parent.chmod(0o711)
+            folder.chmod(0o777)
+            self._taps[one.name] = self._tapped(one)
+            self._running[one.name] = {"receive": self._start(one, one.receiver, "receive")}
+            self._wait_for_socket(one)
+
+    def plan(self) -> None:
+        """Put start and end of what sends on the time line, and the counting of packets."""
+        timeline, probes = self._stage.timeline, self._stage.spec.probes
+        for one in self._stage.spec.programs:
+            timeline.at(one.start_us, partial(self._send, one))
+            timeline.at(one.start_us + one.duration_us, partial(self._end, one, "send"))
+        table = self._stage.cleanup.enter_context((self._stage.folder / "program_packets.csv").open("w"))
+        print(COLUMNS, file=table)
+        timeline.repeat(probes.queue_interval_us or READ_US, partial(self._sample, table))
+
+    def finish(self) -> None:
+        """End every program, and count the last packets."""
+        for one in self._stage.spec.programs:
+            self._end(one, "send")
+            self._end(one, "receive")
+            self._taps[one.name].read()
+        rows = [self._told(one) for one in self._stage.spec.programs]
+        write_json(self._stage.folder / "programs.json", rows)
+
+    def achieved(self) -> dict[str, Any]:
+        """How each program ended, and whose rights it had."""
+        said = []
+        for one in self._stage.spec.programs:
+            for role, process in self._running[one.name].items():
+                output = self._output(one, role).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
+                ended = {"status": process.returncode, "asked": f"{one.name} {role}" in self._ended}
+                said.append({"programs": one.name, "role": role, "user": NOBODY, "said": output, **ended})
+        return {"programs": said}
+
+    def _told(self, one: Program) -> dict[str, Any]:
+        tap = self._taps[one.name]
+        return {
+            "programs": one.name,
+            "sender": one.sender,
+            "receiver": one.receiver,
+            "start_us": one.start_us,
+            "end_us": one.start_us + one.duration_us,
+            "received_packets": tap.packets,
+            "received_bytes": tap.ip_bytes,
+            "payload_bytes": tap.payload_bytes,
+            "uncounted_packets": tap.lost(),
+        }
+
+    def _sample(self, table: Any) -> None:
+        t_us = self._stage.timeline.now_us()
+        for name, tap in self._taps.items():
+            tap.read()
+            print(f"{t_us},{name},{tap.packets},{tap.ip_bytes},{tap.payload_bytes}", file=table)
+
+    def _tapped(self, one: Program) -> wiretap.Wiretap:
+        network = self._stage.network
+        with network.inside(one.receiver):
+            interface = network.ports[one.receiver][0].name
+            tap = wiretap.Wiretap(interface, network.topology.address(one.sender), one.port)
+        return self._stage.cleanup.enter_context(tap)
+
+    def _send(self, one: Program) -> None:
+        self._running[one.name]["send"] = self._start(one, one.sender, "send")
+
+    def _start(self, one: Program, node: str, role: str) -> subprocess.Popen[bytes]:
+        words = {
+            "{address}": self._stage.network.topology.address(one.receiver),
+            "{port}": str(one.port),
+            "{seconds}": f"{one.duration_us / 1e6:g}",
+            "{seed}": str(self._stage.spec.seed),
+        }
+        order: dict[str, object] = {
+            "folder": str(self._folder(one)),
+            "command": [filled(word, words) for word in getattr(one, role)],
+        }
+        output = self._stage.cleanup.enter_context(self._output(one, role).open("wb"))
+        command = program.command(MODULE, "execute", order)
+        return started(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+
+    def _end(self, one: Program, role: str) -> None:
+        """Ask a program to end; one that does not is ended."""
+        process = self._running[one.name].get(role)
+        if process is None or process.poll() is not None:
+            return
+        self._ended[f"{one.name} {role}"] = 1
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _wait_for_socket(self, one: Program) -> None:
+        deadline = time.monotonic() + READY_S
+        process = self._running[one.name]["receive"]
+        while not self._has_socket(one):
+            if process.poll() is not None:
+                said = self._output(one, "receive").read_text(errors="replace")[-TAIL_BYTES:]
+                raise LaboratoryError(
+                    f"the receiving program of {one.name} ended with status {process.returncode} before it had a "
+                    f"socket: {said.strip()}"
+                )
+            if time.monotonic() > deadline:
+                raise LaboratoryError(
+                    f"the receiving program of {one.name} has no socket of port {one.port} after {READY_S:g} s"
+                )
+            time.sleep(0.01)
+
+    def _has_socket(self, one: Program) -> bool:
+        with self._stage.network.inside(one.receiver):
+            tables = [Path(f"/proc/self/net/{name}") for name in ("udp", "tcp", "udp6", "tcp6")]
+            lines = [line for path in tables if path.exists() for line in path.read_text().splitlines()[1:]]
+        return any(line.split()[1].endswith(f":{one.port:04X}") for line in lines)
+
+    def _folder(self, one: Program) -> Path:
+        return self._stage.scratch / "programs" / one.name
+
+    def _output(self, one: Program, role: str) -> Path:
+        return self._stage.scratch / f"{one.name}.{role}.txt"
+
+
+def filled(word: str, values: dict[str, str]) -> str:
+    """A word of a command line with its values in place of their names."""
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return word
+
+
+def report(spec: RunSpec, folder: Path) -> None:
+    """What is counted stands in program_packets.csv and programs.json already."""
+
+
+def execute(order: dict[str, Any]) -> None:
+    """Become the program, in a session of its own and with the rights of nobody."""
+    os.setsid()
+    os.chdir(order["folder"])
+    os.umask(0o022)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    command = order["command"]
+    environment = {"PATH": ".:/usr/bin:/bin", "HOME": order["folder"], "LC_ALL": "C", "PYTHONUNBUFFERED": "1"}
+    os.execvpe(command[0], command, environment)

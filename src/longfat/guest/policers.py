@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policers by rtnetlink: a filter for all packets that leave an interface, whose action is a token bucket. Pure.
+
+linux/pkt_cls.h has the attributes. The kernel keeps a burst as the time in which its rate fills it, in ticks.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from longfat.guest.netlink import NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes
+from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCA_STATS_QUEUE, TCMSG
+from longfat.runspec import Policer
+
+RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
+EGRESS = 0xFFFFFFF3  # of clsact (linux/pkt_sched.h)
+PREFERENCE = 2  # deliberate drops have 1
+ETH_P_IP = 0x0800
+TCA_MATCHALL_ACT = 2
+TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS = 1, 2, 4
+TCA_POLICE_TBF, TCA_POLICE_RATE, TCA_POLICE_RATE64 = 1, 2, 8
+TC_ACT_SHOT = 2
+TC_POLICE = struct.Struct("=IiIII BBHhHI BBHhHI iiI".replace(" ", ""))  # struct tc_police, with two rates
+RATE_TABLE = bytes(1024)  # the kernel asks for one, and computes for itself
+LARGEST_FRAME = 1 << 16  # larger ones would be dropped, and so would those above 2040 bytes if it were not given
+TICK_NS = 64  # include/net/pkt_sched.h
+MOST_IN_32_BITS = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class UsedPolicer:
+    """A policer as it was found, with the packets that it has dropped."""
+
+    policer: Policer
+    drops: int
+
+
+def request(index: int, policer: Policer) -> Request:
+    """What polices all IPv4 packets that leave the interface ``index``, which has the hook (clsact) for it."""
+    byte_rate = policer.rate_bps // 8
+    ticks = policer.burst_bytes * 10**9 // byte_rate // TICK_NS
+    rate = 3, 1, 0, 0, 0, min(byte_rate, MOST_IN_32_BITS)  # logarithm of a cell, Ethernet, no overhead
+    body = TC_POLICE.pack(0, TC_ACT_SHOT, 0, ticks, LARGEST_FRAME, *rate, *(0,) * 6, 0, 0, 0)
+    bucket = attribute(TCA_POLICE_TBF, body) + attribute(TCA_POLICE_RATE, RATE_TABLE)
+    if byte_rate > MOST_IN_32_BITS:
+        bucket += attribute(TCA_POLICE_RATE64, struct.pack("=Q", byte_rate))
+    action = attribute(TCA_ACT_KIND, b"police\0") + attribute(TCA_ACT_OPTIONS, bucket)
+    options = attribute(TCA_OPTIONS, attribute(TCA_MATCHALL_ACT, attribute(1, action)))
+    info = PREFERENCE << 16 | socket.htons(ETH_P_IP)
+    message = TCMSG.pack(socket.AF_UNSPEC, index, 0, EGRESS, info) + attribute(TCA_KIND, b"matchall\0") + options
+    return Request(f"police interface {index} at {policer}", RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, message)
+
+
+def question(index: int) -> bytes:
+    """The body of the request for all filters of packets that leave the interface ``index``."""
+    return TCMSG.pack(socket.AF_UNSPEC, index, 0, EGRESS, 0)
+
+
+def read(messages: Iterable[bytes]) -> UsedPolicer | None:
+    """The policer that the messages of a dump of filters tell of."""
+    for message in messages:
+        options = dict(attributes(message, TCMSG.size)).get(TCA_OPTIONS, b"")
+        actions = dict(attributes(dict(attributes(options, 0)).get(TCA_MATCHALL_ACT, b""), 0))
+        for action in actions.values():
+            parts = dict(attributes(action, 0))
+            if parts.get(TCA_ACT_KIND) == b"police\0":
+                return _told(dict(attributes(parts[TCA_ACT_OPTIONS], 0)), parts.get(TCA_ACT_STATS, b""))
+    return None
+
+
+def _told(bucket: dict[int, bytes], statistics: bytes) -> UsedPolicer:
+    numbers = TC_POLICE.unpack_from(bucket[TCA_POLICE_TBF])
+    byte_rate = int.from_bytes(bucket[TCA_POLICE_RATE64], "little") if TCA_POLICE_RATE64 in bucket else numbers[10]
+    queue = dict(attributes(statistics, 0)).get(TCA_STATS_QUEUE, bytes(12))
+    burst_bytes = -(-numbers[3] * TICK_NS * byte_rate // 10**9)
+    return UsedPolicer(Policer(8 * byte_rate, burst_bytes), struct.unpack_from("=III", queue)[2])

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links as a RunSpec has them: what each interface does with the packets it sends. Standard library only, and pure.
+
+Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from longfat.plain import LATER, Scalar
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The packet queue of an interface: a qdisc kind of ``tc`` with its limit.
+
+    ``limit_bytes`` is for ``bfifo`` and ``red``, ``limit_packets`` for the others, neither for ``cake``, which limits
+    memory; ``parameters`` has more: of ``red`` by their ``tc`` names, of others by those of ``longfat.guest.options``.
+    """
+
+    kind: str = "pfifo"
+    limit_packets: int | None = 1000
+    limit_bytes: int | None = None
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def marks(self) -> bool:
+        """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
+        return bool(self.parameters.get("ecn")) or self.kind == "cake"
+
+    @property
+    def red_weight_log(self) -> int:
+        """W such that each arrival moves the average of a queue of kind ``red`` by 2^-W of the way, as tc finds it.
+
+        The least W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)).
+        Raises ValueError where there is none.
+        """
+        burst, size = int(self.parameters["burst"]), int(self.parameters["avpkt"])
+        wanted = burst + 1 - int(self.parameters["min"]) / size
+        for exponent in range(1, 32):
+            weight = 0.5**exponent
+            if 1 <= wanted <= (1 - (1 - weight) ** burst) / weight:
+                return exponent
+        raise ValueError(f"a burst of {burst} packets of {size} bytes has no weight")
+
+
+@dataclass(frozen=True)
+class DeliberateDrop:
+    """Drop exactly one data packet that leaves the interface: the first after ``at_us`` plus a fixed count."""
+
+    at_us: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """From ``at_us`` on a wire has another rate or delay, or no bit leaves it (``held``); None leaves it as it was."""
+
+    at_us: int
+    rate_bps: int | None = None
+    delay_us: int | None = None
+    held: bool | None = None
+
+
+@dataclass(frozen=True)
+class Policer:
+    """A token bucket in front of a queue: what finds too few tokens is dropped. It counts frames without framing."""
+
+    rate_bps: int
+    burst_bytes: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How many full packets may leave in each millisecond, over and over, of a file with the digest ``sha256`` (hex).
+
+    ``packets`` has a word for milliseconds that are alike: ``3`` for one of three packets, ``0*20`` for twenty without.
+    """
+
+    sha256: str
+    packets: str
+
+    def milliseconds(self) -> Iterator[tuple[int, int]]:
+        """Packets of a millisecond, and how many such follow each other."""
+        for word in self.packets.split():
+            count, _, times = word.partition("*")
+            yield int(count), int(times or 1)
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Losses by the chain of Gilbert and Elliott, which is in one of two states; probabilities in millionths.
+
+    ``enter_ppm`` and ``leave_ppm`` are those of a change of state before each packet; ``in_burst_ppm`` and
+    ``between_ppm`` those of its loss in the state of a burst and in the other one.
+    """
+
+    enter_ppm: int
+    leave_ppm: int
+    in_burst_ppm: int = 1_000_000
+    between_ppm: int = 0
+
+
+@dataclass(frozen=True)
+class Impairment:
+    """What a path does to packets without a queue, drawn from the run's seed and the interface's name.
+
+    Of all packets ``loss_ppm`` millionths are lost, each by itself, or losses come in ``bursts``. A delay is uniform
+    between ``jitter_us`` less and ``jitter_us`` more than that of the interface: packets may overtake each other. Kept
+    ``in_order``, each waits for the one before it instead. ``overtaking_ppm`` millionths have no delay.
+    """
+
+    loss_ppm: int = 0
+    bursts: Bursts | None = None
+    jitter_us: int = 0
+    overtaking_ppm: int = field(default=0, metadata=LATER)
+    in_order: bool = field(default=False, metadata=LATER)
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        loss = f"loses {self.loss_ppm / 1e4:g} %" if self.loss_ppm else ""
+        bursts = "loses bursts" if self.bursts else ""
+        jitter = f"jitter {self.jitter_us / 1000:g} ms" if self.jitter_us else ""
+        order = "in order" if self.in_order else ""
+        overtaking = f"{self.overtaking_ppm / 1e4:g} % overtake" if self.overtaking_ppm else ""
+        return ", ".join(part for part in (loss, bursts, jitter, order, overtaking) if part)
+
+    def settings(self) -> dict[str, int]:
+        """What netem is told: probabilities in parts of 2^32, jitter in nanoseconds (names of guest.options)."""
+        found = {"loss": _of_32_bits(self.loss_ppm), "jitter": 1000 * self.jitter_us}
+        if self.overtaking_ppm:
+            found |= {"reorder": _of_32_bits(self.overtaking_ppm)}
+        if self.in_order:
+            found |= {"rate": _IN_NO_TIME}
+        if not self.bursts:
+            return found
+        return found | {
+            "enter": _of_32_bits(self.bursts.enter_ppm),
+            "leave": _of_32_bits(self.bursts.leave_ppm),
+            "pass_in_burst": _of_32_bits(1_000_000 - self.bursts.in_burst_ppm),
+            "lose_between": _of_32_bits(self.bursts.between_ppm),
+        }
+
+
+_IN_NO_TIME = 10**12  # bytes per second: at any rate of its own netem keeps the order
+
+
+def _of_32_bits(ppm: int) -> int:
+    return min((ppm << 32) // 1_000_000, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class Egress:
+    """What an interface does with the packets it sends: queue, then rate, then delay.
+
+    ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
+    24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
+    A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
+    Only an unshaped interface may have an ``impairment``. From the start of the measurement to its end ``changes``, in
+    the order of their time, take the place of rate and delay, and a ``trace`` that of the rate. Packets meet the
+    ``policer`` before the queue.
+    """
+
+    rate_bps: int | None = None
+    framing_bytes: int = 24
+    queue: Queue = field(default_factory=Queue)
+    delay_us: int = 0
+    drops: tuple[DeliberateDrop, ...] = ()
+    impairment: Impairment | None = field(default=None, metadata=LATER)
+    changes: tuple[Change, ...] = field(default=(), metadata=LATER)
+    trace: Trace | None = field(default=None, metadata=LATER)
+    policer: Policer | None = field(default=None, metadata=LATER)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a link: the node that holds it and what it does on egress."""
+
+    node: str
+    egress: Egress = field(default_factory=Egress)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable between two interfaces with one MTU."""
+
+    a: Interface
+    b: Interface
+    mtu_bytes: int = 1500

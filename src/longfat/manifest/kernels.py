@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel of the study's own: one of ``kernels/`` with patches of the study's folder."""
+
+from __future__ import annotations
+
+from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
+from longfat.manifest import fields as f
+from longfat.manifest.closed import Closed
+from longfat.manifest.own import own_file
+
+
+class Kernel(Closed):
+    """A kernel with patches that the study brings."""
+
+    base: f.BaseKernelName = Field(
+        default=DEFAULT_KERNEL, description=f"kernel that is patched, a name of `kernels/` (default {DEFAULT_KERNEL})"
+    )
+    patches: tuple[f.Text, ...] = Field(
+        min_length=1,
+        description="files of the study's folder, as `git format-patch` makes them; they are applied in this order, "
+        "after the patches of `base`",
+    )
+    _pieces: tuple[Piece, ...] = PrivateAttr(default=())
+
+    @property
+    def own(self) -> OwnKernel:
+        """What has to be built."""
+        return OwnKernel(self.base, self._pieces)
+
+    @model_validator(mode="after")
+    def _read_patches(self, info: ValidationInfo) -> Kernel:
+        pieces, faults = [], []
+        for index, name in enumerate(self.patches):
+            try:
+                pieces.append(own_file((info.context or {})["folder"], name))
+            except PydanticCustomError as error:
+                faults.append(InitErrorDetails(type=error, loc=("patches", index), input=name))
+        if faults:
+            raise ValidationError.from_exception_data("Kernel", faults)
+        self._pieces = tuple(pieces)
+        return self

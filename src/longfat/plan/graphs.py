@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of a manifest as explicit nodes and links.
+
+A link is one of the RunSpec where it can have a rate and a delay at once. Else a router of its own, ``delay`` and the
+link's number from 1, is in the middle of it: in real time, and where the link varies its delay or loses packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from longfat.manifest.changing import changed
+from longfat.manifest.graphs import Graph, GraphLink
+from longfat.manifest.study import HostSettings
+from longfat.plan.courses import Course, End
+from longfat.runspec import Egress, Interface, Link, Queue, Role
+
+
+def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
+    """The nodes with their roles: senders, routers, receivers."""
+    delaying = [_delaying(number) for number, link in enumerate(graph.links) if _needs_node(link, real_time=real_time)]
+    result: dict[str, Role] = dict.fromkeys(graph.senders, "sender")
+    result |= dict.fromkeys([*graph.routers, *delaying], "router")
+    return result | dict.fromkeys(graph.receivers, "receiver")
+
+
+def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[Link, ...]:
+    """The links in the manifest's order; ``a`` is the end nearer to the first node of each."""
+
+    queues = {path: queue.told(place) for path, queue, place in graph.queues(hosts.mtu)}
+
+    def lay(number: int, link: GraphLink) -> tuple[Link, ...]:
+        local = Queue("pfifo", hosts.local_queue)
+        both = (queues.get(("links", number, key), local) for key in ("queue", "reverse_queue"))
+        a, b = (
+            Interface(node, Egress(rate.value, queue=queue) if rate else Egress())
+            for node, rate, queue in zip(link.between, link.rates, both, strict=True)
+        )
+        return tuple(_laid(number, link, a, b, hosts.mtu.value, real_time=real_time))
+
+    found: list[Link] = []
+    for number, link in enumerate(graph.links):
+        laid = lay(number, link)
+        course = Course(laid)
+        first: End = (0, "a")
+        last: End = (len(laid) - 1, "b")
+        if link.trace:
+            course.follow([first], link.trace.trace)
+        if link.reverse_trace:
+            course.follow([last], link.reverse_trace.trace)
+        now = link
+        for change in link.changes:
+            before, now = now, changed(now, change)
+            course.differ(change.at.value, lay(number, before), lay(number, now))
+            if change.outage:
+                course.hold([first, last], change.at.value, change.outage.value)
+        found += course.links()
+    return tuple(found)
+
+
+def _needs_node(link: GraphLink, *, real_time: bool) -> bool:
+    return link.is_impaired or (real_time and bool(link.rtt.value))
+
+
+def _delaying(number: int) -> str:
+    return f"delay{number + 1}"
+
+
+def _laid(
+    number: int, link: GraphLink, a: Interface, b: Interface, mtu_bytes: int, *, real_time: bool
+) -> Iterator[Link]:
+    half_us = link.rtt.value // 2
+    if link.policer:
+        a = replace(a, egress=replace(a.egress, policer=link.policer.told))
+    if not _needs_node(link, real_time=real_time):
+        a, b = (replace(end, egress=replace(end.egress, delay_us=half_us)) for end in (a, b))
+        yield Link(a, b, mtu_bytes)
+        return
+    middle = _delaying(number)
+    yield Link(a, Interface(middle, Egress(delay_us=half_us, impairment=link.backward)), mtu_bytes)
+    yield Link(Interface(middle, Egress(delay_us=half_us, impairment=link.forward)), b, mtu_bytes)

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// The explorer of a report: reads the samples that the page holds (docs/report.md), lists the runs, draws those that are
+// chosen over one time axis, and keeps the view in the address.
+"use strict";
+(() => {
+  const PANELS = {
+    cwnd: ["congestion window (segments)", "cwnd_segments", 1],
+    inflight: ["in flight (segments)", "inflight_segments", 1],
+    rtt: ["smoothed RTT (ms)", "srtt_us", 0.1],
+    retrans: ["retransmitted (segments)", "retrans_total", 1],
+    dwnd: ["delay window (segments)", "dwnd_segments", 1],
+    goodput: ["goodput (Mb/s)", "goodput_mbps", 1],
+    queue: ["queue (packets)", "backlog_packets", 1],
+  };
+  const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
+  const root = document.getElementById("explorer");
+  let data, columns, plots = [], moving = false, started = false;
+  let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "goodput", "queue"], t: null, all: false };
+
+  const element = (name, attributes = {}, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) made[key] = value;
+      else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+    }
+    made.append(...children);
+    return made;
+  };
+
+  async function read() {
+    const text = atob(document.getElementById("samples").textContent);
+    const packed = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    const length = new DataView(bytes.buffer).getUint32(0, true);
+    data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+    let at = 4 + length;
+    const parts = Object.fromEntries(data.columns.map(([name, size]) => [name, bytes.subarray(at, (at += size))]));
+    const sockets = data.sockets.map((one) => one[3]), queues = data.queues.map((one) => one[2]);
+    columns = {};
+    for (const [name, part] of Object.entries(parts)) {
+      columns[name] = decoded(part, name === "queue_t_ms" || name === "backlog_packets" ? queues : sockets);
+    }
+    for (const [list, place] of [[data.sockets, 3], [data.queues, 2]]) {
+      let start = 0;
+      for (const one of list) { one.start = start; start += one[place]; one.end = start; }
+    }
+  }
+
+  function decoded(bytes, lengths) {
+    const result = new Int32Array(lengths.reduce((sum, length) => sum + length, 0));
+    let at = 0, to = 0;
+    for (const length of lengths) {
+      let value = 0;
+      for (let i = 0; i < length; i++) {
+        let folded = 0, factor = 1, byte;
+        do { byte = bytes[at++]; folded += (byte & 127) * factor; factor *= 128; } while (byte > 127);
+        value += folded % 2 ? -(folded + 1) / 2 : folded / 2;
+        result[to++] = value;
+      }
+    }
+    return result;
+  }
+
+  // The view in the address: #explore=EXPERIMENT&algorithm=standard&runs=ID,ID&show=cwnd,rtt&t=0-10&streams=all
+  function fromAddress() {
+    if (!location.hash.startsWith("#explore")) return false;
+    const given = new URLSearchParams(location.hash.slice(1));
+    const experiments = [...new Set(data.runs.map((run) => run.experiment))];
+    view.experiment = experiments.includes(given.get("explore")) ? given.get("explore") : experiments[0] || "";
+    view.where = {};
+    for (const name of Object.keys(factors())) if (given.has(name)) view.where[name] = given.get(name);
+    const known = new Map(data.specs.map((spec, number) => [spec.id, number]));
+    view.runs = (given.get("runs") || "").split(",").filter((id) => known.has(id)).map((id) => known.get(id));
+    if (given.has("show")) view.show = given.get("show").split(",").filter((name) => name in PANELS);
+    const span = (given.get("t") || "").split("-").map(Number);
+    view.t = span.length === 2 && span[0] < span[1] ? span : null;
+    view.all = given.get("streams") === "all";
+    if (!view.runs.length) choose();
+    return true;
+  }
+
+  function toAddress() {
+    const given = new URLSearchParams({ explore: view.experiment, ...view.where });
+    given.set("runs", view.runs.map((run) => data.specs[run].id).join(","));
+    given.set("show", view.show.join(","));
+    if (view.t) given.set("t", view.t.map((end) => +end.toFixed(3)).join("-"));
+    if (view.all) given.set("streams", "all");
+    history.replaceState(null, "", "#" + given.toString().replaceAll("%2C", ","));
+  }
+
+  function factors() {
+    const found = {};
+    for (const run of data.runs) {
+      if (run.experiment !== view.experiment) continue;
+      for (const [name, value] of Object.entries(run.factors)) (found[name] ??= new Set()).add(String(value));
+    }
+    for (const name in found) {
+      found[name] = [...found[name]].sort((one, other) => one - other || one.localeCompare(other));
+    }
+    return found;
+  }
+
+  const listed = () => data.runs.filter((run) => run.experiment === view.experiment
+    && Object.entries(view.where).every(([name, value]) => String(run.factors[name]) === value));
+
+  // To begin with: the first repetition of each algorithm, everything else as in the last of them.
+  function choose() {
+    const known = listed().filter((run) => run.status === "ok");
+    const last = known[known.length - 1];
+    if (!last) { view.runs = []; return; }
+    const [first] = Object.keys(factors()).filter((name) => name === "algorithm").concat(Object.keys(factors()));
+    const alike = known.filter((run) => run.repetition === known[0].repetition
+      && Object.keys(run.factors).every((name) => name === first || run.factors[name] === last.factors[name]));
+    view.runs = [...new Set((alike.length ? alike : [known[0]]).map((run) => run.run))].slice(0, 4);
+  }
+
+  function curves(panel) {
+    const [, column, factor] = PANELS[panel], found = [];
+    for (const run of view.runs) {
+      const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, data.colours[cca]]));
+      const shared = panel === "queue" ? data.queues : data.sockets;
+      for (const one of shared) {
+        if (one[0] !== run || (panel !== "queue" && one[2] > 0 && !view.all)) continue;
+        const times = panel === "queue" ? columns.queue_t_ms : columns.t_ms;
+        const t = Array.from(times.subarray(one.start, one.end), (ms) => ms / 1000);
+        const of = (name, scale, none) => Array.from(columns[name].subarray(one.start, one.end), (value) => value === none ? null : value * scale);
+        const colour = panel === "queue" ? Object.values(colours)[0] || "#3d6d99" : colours[one[1]] || "#3d6d99";
+        const label = named(run) + (panel === "queue" || spec.flows.length > 1 ? " " + one[1] : "") + (view.all && one[2] > 0 ? "/" + one[2] : "");
+        const values = of(column, factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
+        if (values.some((value) => value !== null)) found.push({ t, values, colour, label });
+        if (panel === "cwnd") {
+          const threshold = of("ssthresh_segments", 1, 0);
+          if (threshold.some((value) => value !== null)) found.push({ t, values: threshold, colour, label: label + " ssthresh", thin: true });
+        }
+      }
+    }
+    return found;
+  }
+
+  // A run by what tells it from the others that are drawn.
+  function named(number) {
+    const chosen = view.runs.map(entry), run = entry(number);
+    const apart = (value) => new Set(chosen.map((one) => String(value(one)))).size > 1;
+    const words = Object.keys(run.factors).filter((name) => apart((one) => one.factors[name])).map((name) => tidy(name, run.factors[name]));
+    if (apart((one) => one.experiment)) words.unshift(run.experiment);
+    if (apart((one) => one.repetition) || !words.length) words.push("r" + run.repetition);
+    return words.join(" ");
+  }
+
+  const entry = (number) => data.runs.find((run) => run.run === number && run.experiment === view.experiment) || data.runs.find((run) => run.run === number);
+  const tidy = (name, value) => typeof value === "number" && value >= 1048576 && value % 1048576 === 0 ? value / 1048576 + " MiB" : typeof value === "string" ? value : name + " " + value;
+
+  function draw() {
+    plots.forEach((plot) => plot.destroy());
+    plots = [];
+    const place = root.querySelector(".plots");
+    place.replaceChildren();
+    const end = Math.max(0, ...data.sockets.filter((one) => view.runs.includes(one[0])).map((one) => columns.t_ms[one.end - 1] / 1000));
+    for (const panel of view.show) {
+      const found = curves(panel);
+      if (!found.length) continue;
+      const seen = {};
+      const series = found.map((curve) => {
+        const turn = (seen[curve.colour + !!curve.thin] = (seen[curve.colour + !!curve.thin] ?? -1) + 1);
+        return { label: curve.label, stroke: curve.colour, width: curve.thin ? 1 : 1.5, dash: curve.thin ? [2, 2] : DASHES[turn % DASHES.length],
+          spanGaps: true, points: { show: false }, value: (_, value) => value == null ? "-" : String(+value.toPrecision(4)) };
+      });
+      const box = element("div", { class: "plot", role: "img", "aria-label": PANELS[panel][0] + " of " + found.map((curve) => curve.label).join(", ") });
+      place.append(element("h3", {}, PANELS[panel][0]), box);
+      const plot = new uPlot({
+        width: place.clientWidth, height: 170, series: [{ label: "time (s)", value: (_, value) => value == null ? "-" : value.toFixed(2) }, ...series],
+        scales: { x: { time: false, range: () => view.t || [0, end || 1] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
+        axes: [{ size: 30 }, { size: 60 }], cursor: { sync: { key: "longfat" }, drag: { x: true, y: false, setScale: false } },
+        hooks: { setSelect: [(own) => own.select.width > 4 && zoom([own.posToVal(own.select.left, "x"), own.posToVal(own.select.left + own.select.width, "x")])] },
+      }, joined(found), box);
+      box.ondblclick = () => zoom(null);
+      plots.push(plot);
+    }
+    place.dataset.drawn = plots.length;
+    if (!plots.length) place.append(element("p", { class: "soft" }, view.runs.length ? "Nothing was sampled of this in these runs." : "Choose runs in the list."));
+  }
+
+  function joined(found) {
+    const tables = found.map((curve) => [curve.t, curve.values]);
+    return uPlot.join(tables);
+  }
+
+  function zoom(span) {
+    if (moving) return;
+    moving = true;
+    view.t = span && [Math.max(0, span[0]), span[1]];
+    for (const plot of plots) { plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false); plot.setScale("x", { min: 0, max: 1 }); }
+    const [from, to] = root.querySelectorAll(".span input");
+    from.value = view.t ? +view.t[0].toFixed(3) : ""; to.value = view.t ? +view.t[1].toFixed(3) : "";
+    toAddress();
+    moving = false;
+  }
+
+  function describe() {
+    const place = root.querySelector(".chosen");
+    place.replaceChildren(...view.runs.map((number) => {
+      const run = entry(number), spec = data.specs[number], folder = "raw/" + encodeURIComponent(spec.folder) + "/";
+      const whole = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
+      const lines = (numbers) => element("ul", {}, ...numbers.map((line) => element("li", {}, data.texts[line])));
+      return element("details", { class: "run" },
+        element("summary", {}, element("code", {}, spec.id), ` ${run.experiment} ${named(number)}, repetition ${run.repetition}: ${run.status}`),
+        element("p", {}, "Run it again: ", element("code", {}, `./just again ${spec.id}`), "; with the others of its experiment: ", element("code", {}, whole)),
+        element("p", {}, "Raw: ", ...["", "spec.json", "sockets.csv", "queues.csv", "achieved.json"].map((file) => element("a", { href: folder + file }, file || folder)).flatMap((link) => [link, " "])),
+        element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${value}`).join(", ") || "none"),
+        ...(run.reason ? [element("p", { class: "invalid" }, run.reason)] : []),
+        element("p", { class: "label" }, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, told]) => element("li", {}, `${name} (${cca}): ${told}`))),
+        element("p", { class: "label" }, "Declared"), lines(spec.set), element("p", { class: "label" }, "Achieved, as read back from the kernel"), lines(spec.got));
+    }));
+  }
+
+  function list() {
+    const body = root.querySelector("tbody"), runs = listed(), names = Object.keys(factors());
+    root.querySelector("thead").replaceChildren(element("tr", {}, ...["draw", ...names.map((name) => name.replaceAll("_", " ")), "repetition", "status", "flows", "run"].map((name) => element("th", { scope: "col" }, name))));
+    body.replaceChildren(...runs.slice(0, ROWS).map((run) => {
+      const spec = data.specs[run.run];
+      const box = element("input", { type: "checkbox", "aria-label": "draw run " + spec.id, onchange: () => toggle(run.run, box.checked) });
+      box.checked = view.runs.includes(run.run);
+      return element("tr", {}, element("td", {}, box), ...names.map((name) => element("td", {}, tidy("", run.factors[name] ?? "").trim())),
+        element("td", {}, String(run.repetition)), element("td", { class: run.status }, run.status),
+        element("td", {}, spec.flows.map((flow) => flow[0] + " " + flow[2].split(",")[0]).slice(0, 3).join("; ")), element("td", {}, element("code", {}, spec.id)));
+    }));
+    root.querySelector(".count").textContent = `${runs.length} of ${data.runs.length} runs` + (runs.length > ROWS ? `, the first ${ROWS} listed` : "");
+  }
+
+  function toggle(run, on) {
+    view.runs = view.runs.filter((other) => other !== run);
+    if (on) view.runs = [...view.runs, run].slice(-MOST);
+    list(); show();
+  }
+
+  function show() { draw(); describe(); toAddress(); }
+
+  function filters() {
+    const place = root.querySelector(".where");
+    place.replaceChildren(...Object.entries(factors()).filter(([, values]) => values.length > 1).map(([name, values]) => {
+      const select = element("select", { name, onchange: () => {
+        if (select.value) view.where[name] = select.value; else delete view.where[name];
+        choose(); list(); show();
+      } }, element("option", { value: "" }, "any"), ...values.map((value) => element("option", { value }, tidy("", isNaN(value) ? value : +value).trim())));
+      select.value = view.where[name] ?? "";
+      return element("label", {}, name.replaceAll("_", " ") + " ", select);
+    }));
+  }
+
+  function build() {
+    const experiments = [...new Set(data.runs.map((run) => run.experiment))];
+    const figures = (name) => Object.entries(data.figures).filter(([, of]) => of.includes(name)).map(([figure]) => figure);
+    const select = element("select", { name: "experiment", onchange: () => { view.experiment = select.value; view.where = {}; view.t = null; choose(); filters(); list(); show(); } },
+      ...experiments.map((name) => element("option", { value: name }, name + (figures(name).length ? ` (${figures(name).slice(0, 3).join(", ")}${figures(name).length > 3 ? ", ..." : ""})` : ""))));
+    const panels = Object.entries(PANELS).filter(([name]) => name !== "dwnd" || columns.dwnd_segments.some((value) => value)).map(([name, [label]]) => {
+      const box = element("input", { type: "checkbox", name, onchange: () => {
+        view.show = Object.keys(PANELS).filter((other) => other === name ? box.checked : view.show.includes(other)); draw(); toAddress();
+      } });
+      box.checked = view.show.includes(name);
+      return element("label", {}, box, " " + label);
+    });
+    const all = element("input", { type: "checkbox", name: "streams", onchange: () => { view.all = all.checked; draw(); toAddress(); } });
+    all.checked = view.all;
+    const ends = ["from", "to"].map((word) => element("input", { type: "number", min: "0", step: "any", "aria-label": word + " (seconds)", onchange: () => {
+      const [from, to] = ends.map((end) => +end.value); zoom(from < to ? [from, to] : null);
+    } }));
+    if (view.t) ends.forEach((end, number) => { end.value = view.t[number]; });
+    root.replaceChildren(
+      element("div", { class: "controls" }, element("label", {}, "experiment ", select), element("span", { class: "where" })),
+      element("div", { class: "controls" }, ...panels, element("label", {}, all, " all streams of a flow")),
+      element("div", { class: "controls span" }, "time ", ends[0], " to ", ends[1], " s ", element("button", { type: "button", onclick: () => zoom(null) }, "whole run"),
+        element("span", { class: "soft" }, " Drag over a drawing to zoom, double-click for all; the view is in the address.")),
+      element("div", { class: "plots" }),
+      element("div", { class: "chosen" }),
+      element("p", { class: "soft count" }),
+      element("div", { class: "scroll runs", tabindex: "0", role: "region", "aria-label": "runs" }, element("table", {}, element("thead"), element("tbody"))),
+      ...(data.every > 1 ? [element("p", { class: "soft" }, `Of all samples every ${data.every}th is here; all are in dataset/.`)] : []));
+    select.value = view.experiment;
+    filters(); list(); draw(); describe();
+  }
+
+  async function start() {
+    if (started) return;
+    started = true;
+    try { await read(); } catch (error) { root.textContent = "The samples cannot be read by this browser: " + error; return; }
+    let owner = 0;
+    for (const spec of data.specs) spec.folder = data.runs.find((run) => run.run === owner)?.folder ?? "", owner++;
+    if (!fromAddress()) { view.experiment = data.runs[0]?.experiment ?? ""; choose(); }
+    build();
+    root.dataset.ready = "yes";
+    if (location.hash.startsWith("#explore")) root.scrollIntoView();
+  }
+
+  addEventListener("hashchange", async () => {
+    if (!location.hash.startsWith("#explore")) return;
+    if (!started) return start();
+    if (data && fromAddress()) { build(); root.scrollIntoView(); toAddress(); }
+  });
+  addEventListener("resize", () => plots.forEach((plot) => plot.setSize({ width: root.querySelector(".plots").clientWidth, height: 170 })));
+  if (location.hash.startsWith("#explore")) start();
+  else new IntersectionObserver((entries, observer) => {
+    if (entries.some((one) => one.isIntersecting)) { observer.disconnect(); start(); }
+  }, { rootMargin: "800px" }).observe(root);
+})();

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a study as data inside its report: what each was, how to run it again, and all that was sampled of it.
+
+Owns the shape of that data (docs/report.md), which ``explorer.js`` reads. Computes nothing of it but the encoding.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longfat.dataset.load import Dataset, Interface, Row
+from longfat.figures import style
+from longfat.plan.model import Plan
+from longfat.record.bundle import run_folder_name
+from longfat.report.numbers import shown
+from longfat.report.samples import COLUMNS, samples_of
+from longfat.report.settings import host_lines, network_lines
+
+DIGITS = 12  # of a run's id, which tell it from all others
+
+
+def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
+    """The runs and their samples, deflated, in letters: a length, a description as JSON, then the columns."""
+    ids = list(dict.fromkeys(run.run_id for run in plan.runs))
+    samples = samples_of(dataset, ids)
+    texts: dict[str, int] = {}
+    described = {
+        "study": plan.study,
+        "profile": plan.profile,
+        "stack": plan.stack,
+        "every": samples.every,
+        "colours": _colours(dataset),
+        "figures": {artifact: list(experiments) for artifact, experiments in drawn_in.items()},
+        "specs": _specs(plan, dataset, texts),
+        "runs": _entries(plan, dataset, ids),
+        "texts": list(texts),
+        "sockets": samples.sockets,
+        "queues": samples.queues,
+        "columns": [[name, len(column)] for name, column in zip(COLUMNS, samples.columns, strict=True)],
+    }
+    head = json.dumps(described, sort_keys=True, separators=(",", ":")).encode()
+    whole = b"".join((len(head).to_bytes(4, "little"), head, *samples.columns))
+    return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
+
+
+def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
+    """What was set and achieved in each run that was made, as numbers of lines of text; entries may share one."""
+    found = {}
+    for run in plan.runs:
+        if run.run_id in found:
+            continue
+        declared = [*network_lines(run.spec), *host_lines(run.spec)]
+        achieved = [_interface(row) for row in dataset.achieved.get(run.run_id, ())]
+        flows = dataset.flows.get(run.run_id, ())
+        found[run.run_id] = {
+            "id": run.run_id[:DIGITS],
+            "set": [texts.setdefault(line, len(texts)) for line in declared],
+            "got": [texts.setdefault(line, len(texts)) for line in achieved],
+            "flows": [[row["flow"], row["cca"], _flow(row)] for row in flows],
+        }
+    return list(found.values())
+
+
+def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The entries of the lock: run, experiment, factors, repetition, status and the folder of the raw record."""
+    outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
+    place = {run_id: number for number, run_id in enumerate(ids)}
+    return [
+        {
+            "run": place[run.run_id],
+            "experiment": run.experiment,
+            "factors": run.factors,
+            "repetition": run.repetition,
+            "status": known.status if (known := outcome.get((run.scenario, run.repetition))) else "missing",
+            "reason": (known.reason if known else None) or "",
+            "folder": run_folder_name(run.scenario, run.repetition, run.run_id),
+        }
+        for run in sorted(plan.runs, key=lambda one: (one.experiment, one.scenario, one.repetition))
+    ]
+
+
+def _colours(dataset: Dataset) -> dict[str, str]:
+    """The colour of each congestion control, that of the figures."""
+    names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
+    return {name: style.look(name, place)[0] for place, name in enumerate(names)}
+
+
+def _interface(row: Interface) -> str:
+    rate = f"{row['rate_bps'] / 1e6:,.6g} Mbit/s, " if row["rate_bps"] else ""
+    queue = f"{row['queue_kind']} of {row['limit_packets'] or row['limit_bytes']}, " if row["queue_kind"] else ""
+    delay = f"delay {row['delay_us'] / 1e3:g} ms, " if row["delay_us"] else ""
+    drops = f"{row['drops'] or 0} drops"
+    return f"{row['interface']}: MTU {row['mtu_bytes']} B, {rate}{queue}{delay}{drops}"
+
+
+def _flow(row: Row) -> str:
+    rtt = row.get("min_rtt_us")
+    return (
+        f"{shown(row['goodput_bps'] / 1e6, 'Mb/s')}, {row.get('retrans_segments') or 0} retransmitted"
+        + (f", smallest RTT {shown(rtt / 1e3, 'ms')}" if rtt else "")
+    )  # fmt: skip

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drawn SVG as part of a page: its letters as text, its ids its own, and no byte that nobody sees.
+
+Owns how matplotlib's files are made small. Must not know what they show.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from longfat.figures.parts import TITLE
+
+_PROLOG = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
+_OPENING = re.compile(r'<svg[^>]*?viewBox="([^"]+)"[^>]*>')
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_PATH = re.compile(r' d="([^"]*)"')
+_ID = re.compile(r' id="([^"]+)"')
+_USED = re.compile(r"#([\w.-]+)")
+_TITLE = re.compile(rf'<g id="{TITLE}">.*?</g>', re.DOTALL)
+_FONT = re.compile(r"font-family: [^;\"]*;? ?")
+_TURN_OF_NOTHING = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
+_BETWEEN = re.compile(r">\s+<")
+TITLE_HEIGHT = 14  # points of a line of a title, which a page has as its own text
+LONG = 400  # letters of a path that is a curve: a tenth of a point is finer than its line
+
+
+def inlined(svg: str, name: str, title: str) -> str:
+    """The SVG element of a file of matplotlib's, for a page that has others; ``name`` makes its ids its own."""
+    text = _PROLOG.sub("", svg)
+    cut = TITLE_HEIGHT * sum(found.count("<text") for found in _TITLE.findall(text))
+    text = _TITLE.sub("", text)
+    text = _OPENING.sub(lambda found: _opening(found[1], cut, title), text, count=1)
+    text = _PATH.sub(lambda found: f' d="{_path(found[1])}"', text)
+    text = _NUMBER.sub(lambda found: _rounded(found[0], 2), text)
+    used = set(_USED.findall(text))
+    text = _ID.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
+    text = _USED.sub(lambda found: f"#{name}-{found[1]}" if f' id="{name}-{found[1]}"' in text else found[0], text)
+    text = _TURN_OF_NOTHING.sub("", _FONT.sub("", text)).replace("xlink:href", "href")
+    return _BETWEEN.sub("><", text).strip()
+
+
+def _opening(box: str, cut: int, title: str) -> str:
+    """The opening tag without the topmost points of the drawing."""
+    left, top, width, height = (float(number) for number in box.split())
+    seen = f"{left:g} {top + cut:g} {width:g} {height - cut:g}"
+    return f'<svg viewBox="{seen}" role="img" aria-label="{html.escape(title)}">'
+
+
+def _path(data: str) -> str:
+    digits = 1 if len(data) > LONG else 2
+    joined = _NUMBER.sub(lambda found: _rounded(found[0], digits), " ".join(data.split()))
+    return re.sub(r" ?([A-Za-z]) ?", r"\1", joined)
+
+
+def _rounded(number: str, digits: int) -> str:
+    text = f"{float(number):.{digits}f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text

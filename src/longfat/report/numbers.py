@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as people read them: three significant digits, a unit, and more digits only where a limit is that near.
+
+Owns the wording of one comparison. Must not judge: what it says holds or fails was decided before.
+"""
+
+from __future__ import annotations
+
+import math
+
+from longfat.relations.evaluate import Evidence
+
+DIGITS = 3
+FINEST = 1e-3  # what is smaller, and not zero, is said to be less than this
+_MOST = 7  # digits, where a number would otherwise read as if it lay on the other side of a limit
+_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def shown(value: float, unit: str = "", digits: int = DIGITS) -> str:
+    """A number with its unit; bytes in kB, MB or GB of powers of ten."""
+    return f"{_text(*_scaled(value, unit), digits)}".strip()
+
+
+def span(low: float, high: float, unit: str = "") -> str:
+    """Two numbers with the unit of both: "941 to 944 Mb/s"."""
+    factor, name = _scale(max(abs(low), abs(high)), unit)
+    return f"{_digits(low / factor, DIGITS)} to {_digits(high / factor, DIGITS)} {name}".strip()
+
+
+def measured(evidence: Evidence) -> str:
+    """Mean with its interval and n, for people."""
+    if evidence.mean is None:
+        return evidence.reason or "no data"
+    value = shown(evidence.mean, evidence.unit, _enough(evidence))
+    if evidence.n is None:
+        return f"{value} (computed)"
+    counted = f"n = {evidence.n}"
+    if evidence.repeats:
+        counted += f"; {evidence.repeats} more the same to the byte, which count once"
+    counted += ", which counts as no effect" if evidence.no_effect and evidence.outcome == "fails" else ""
+    if evidence.low is None or evidence.high is None or evidence.high - evidence.low <= _least(evidence.mean):
+        return f"{value} ({counted})"
+    return f"{value} (95 %: {span(evidence.low, evidence.high, evidence.unit)}; {counted})"
+
+
+def allowed(evidence: Evidence) -> str:
+    """What a comparison allows, for people."""
+    low, high = evidence.limit_low, evidence.limit_high
+    if evidence.agreement or low is high is None:
+        return evidence.limit
+    if low is not None and high is not None:
+        return span(low, high, evidence.unit)
+    bound = low if low is not None else high
+    words = ("above", "at least", "below", "at most")
+    word = next((word for word in words if evidence.limit.startswith(word)), "")
+    return f"{word} {shown(bound or 0.0, evidence.unit)}".strip()
+
+
+def _enough(evidence: Evidence) -> int:
+    """The digits with which a mean lies on the side of each limit where it is."""
+    mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
+    for digits in range(DIGITS, _MOST):
+        rounded = float(f"{mean:.{digits}g}")
+        if all(mean == limit or ((rounded > limit) == (mean > limit) and rounded != limit) for limit in limits):
+            return digits
+    return _MOST
+
+
+def _least(mean: float) -> float:
+    """The width of an interval that is worth its words."""
+    return max(FINEST, 1e-9 * abs(mean))
+
+
+def _scaled(value: float, unit: str) -> tuple[float, str]:
+    factor, name = _scale(abs(value), unit)
+    return value / factor, name
+
+
+def _scale(size: float, unit: str) -> tuple[float, str]:
+    if unit == "bytes":
+        return next(((factor, name) for factor, name in _BYTES if size >= factor), (1.0, "bytes"))
+    return 1.0, unit
+
+
+def _text(value: float, unit: str, digits: int) -> str:
+    return f"{_digits(value, digits)} {unit}"
+
+
+def _digits(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    if abs(value) < FINEST:
+        return f"< {FINEST:g}" if value > 0 else f"> -{FINEST:g}"
+    rounded = float(f"{value:.{digits}g}")
+    places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{places}f}"

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a study's README.md says that the report repeats: its question, its answer, and the cause beside a verdict.
+
+Owns where these stand. The question is the text between the first heading and the first table or heading, without the
+citation above it; the answer is the section "Answer". A cause is a paragraph or an item that names a claim in
+backticks; one that begins with the name comes before one that mentions it. Sections about another stack, about
+parameters or about deviations give no cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+README = "README.md"
+ANSWER = "answer"
+_ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
+_HEADING = re.compile(r"#+ +(.*)")
+_ITEM = re.compile(r"(?:- |\d+\. )")
+_NAMED = re.compile(r"`([a-z0-9*-]+)`")
+_HEAD = re.compile(r"\*\*(.+?)\*\*")
+_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+MOST = 2  # paragraphs that only mention a claim
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A paragraph about claims, as HTML; ``key`` tells it from the others of its study."""
+
+    key: str
+    text: str
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Readme:
+    """The parts of a README, as HTML; "" and nothing where there is none."""
+
+    question: str = ""
+    answer: str = ""
+    causes: Sequence[Cause] = ()
+
+    def of(self, claim: str) -> tuple[Cause, ...]:
+        """The causes given for a claim."""
+        return tuple(cause for cause in self.causes if claim in cause.claims)
+
+
+def read_readme(study: Path, claims: Iterable[str]) -> Readme:
+    """The README of a study's folder. A missing one says nothing."""
+    path = study / README
+    if not path.exists():
+        return Readme()
+    blocks = list(_blocks(path.read_text(encoding="utf-8")))
+    intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
+    answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
+    reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
+    return Readme(_html(intro), _html(answer), tuple(_causes(reasons, tuple(claims))))
+
+
+def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
+    """Paragraphs and items with the heading that they stand under, None before the second one; no tables."""
+    heading, seen = None, 0
+    for block in re.split(r"\n\s*\n", text):
+        lines = block.strip().splitlines()
+        while lines and (match := _HEADING.match(lines[0])):
+            seen += 1
+            heading = match[1] if seen > 1 else None
+            lines.pop(0)
+        if lines and lines[0].startswith(("|", "```", "![")):
+            heading, lines = heading or "", []  # a table ends the text above all headings
+        if not lines:
+            continue
+        item: list[str] = []
+        for line in lines:
+            if _ITEM.match(line) and item:
+                yield heading, "\n".join(item)
+                item = []
+            item.append(line)
+        yield heading, "\n".join(item)
+
+
+def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
+    of: Mapping[int, list[str]] = {number: [] for number in range(len(blocks))}
+    for claim in claims:
+        first = [number for number, text in enumerate(blocks) if _names(_heads(text), claim)]
+        other = [number for number, text in enumerate(blocks) if _names(text, claim)]
+        for number in first or other[:MOST]:
+            of[number].append(claim)
+    for number, names in of.items():
+        if names:
+            yield Cause(f"cause-{number}", _html([_ITEM.sub("", blocks[number], count=1)]), tuple(names))
+
+
+def _heads(text: str) -> str:
+    """What stands in bold letters."""
+    return " ".join(_HEAD.findall(" ".join(text.split())))
+
+
+def _names(text: str, claim: str) -> bool:
+    return any(fnmatchcase(claim, name) for name in _NAMED.findall(text) if name.strip("*"))
+
+
+def _html(blocks: Iterable[str]) -> str:
+    """Markdown as HTML, without links that would lead from the README's own place."""
+    markdown = MarkdownIt("commonmark", {"html": False})
+    return str(markdown.render(_LINK.sub(r"\1", "\n\n".join(blocks)))).strip()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs set, in words: the interfaces on the way, the traffic, the hosts.
+
+Owns these words, and how those of an experiment are put together: what all of its runs share, then what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from longfat.network import Port, ports
+from longfat.plan.model import Plan, PlannedRun
+from longfat.runspec import RunSpec, Scalar
+from longfat.traffic import section_of
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an experiment set: lines that all of its runs share, and how many others some of them have."""
+
+    experiment: str
+    artifacts: str
+    runs: int
+    factors: str
+    shared: tuple[str, ...]
+    varying: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of all experiments; ``hosts`` are lines that all hosts of all runs share."""
+
+    hosts: tuple[str, ...]
+    experiments: tuple[Setting, ...]
+
+
+def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> Settings:
+    """What the runs of a lock set; ``drawn_in`` has the experiments of each figure."""
+    groups: dict[str, list[PlannedRun]] = {}
+    for run in plan.runs:
+        groups.setdefault(run.experiment, []).append(run)
+    tuned = [set(node.sysctls.items()) for run in plan.runs for node in run.spec.nodes]
+    common = set.intersection(*tuned) if tuned else set()
+    found = tuple(_setting(name, runs, drawn_in, common) for name, runs in sorted(groups.items()))
+    return Settings(tuple(f"{key} = {value}" for key, value in sorted(common)), found)
+
+
+def network_lines(spec: RunSpec) -> tuple[str, ...]:
+    """The interfaces of a run, then its traffic."""
+    flows = (
+        f"{one.name}: {one.sender} to {one.receiver}, {one.duration_us / 1e6:g} s, {section_of(one).words(one)}"
+        for one in spec.sent
+    )
+    return (*(_port_text(port) for port in ports(spec)), *flows)
+
+
+def host_lines(spec: RunSpec, common: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """The hosts of a run; settings in ``common`` are left out."""
+    hosts, left_out = [], set(common)
+    for node in spec.nodes:
+        shown = [f"{key} = {value}" for key, value in sorted(node.sysctls.items()) if (key, value) not in left_out]
+        initial = node.initial_cwnd_segments
+        shown += [f"initial window {initial} segments"] if initial is not None else []
+        shown += [f"offloads {', '.join(node.offloads) or 'none'}"]
+        hosts.append(f"{node.name} ({node.role}): {'; '.join(shown)}")
+    return tuple(hosts)
+
+
+def _setting(
+    name: str, runs: list[PlannedRun], drawn_in: Mapping[str, Sequence[str]], common: set[tuple[str, str]]
+) -> Setting:
+    each = [(*network_lines(run.spec), *host_lines(run.spec, common)) for run in runs]
+    shared = [line for line in each[0] if all(line in lines for lines in each)]
+    varying = dict.fromkeys(line for lines in each for line in lines if line not in shared)
+    factors = {key: sorted({run.factors[key] for run in runs}, key=_order) for key in runs[0].factors}
+    return Setting(
+        experiment=name,
+        artifacts=", ".join(artifact for artifact, experiments in drawn_in.items() if name in experiments),
+        runs=len(runs),
+        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()),
+        shared=tuple(shared),
+        varying=tuple(sorted(varying)),
+    )
+
+
+def _port_text(port: Port) -> str:
+    egress = port.egress
+    parts = [f"{port.name} to {port.peer}: MTU {port.mtu_bytes} B"]
+    if egress.rate_bps is not None:
+        queue = egress.queue
+        size = f"{queue.limit_bytes} B" if queue.limit_bytes else "memory"
+        limit = f"{queue.limit_packets} packets" if queue.limit_packets else size
+        own = "".join(f", {key} {value}" for key, value in sorted(queue.parameters.items()))
+        parts.append(f"{egress.rate_bps / 1e6:g} Mbit/s, {queue.kind} of {limit}{own}")
+    if egress.delay_us:
+        parts.append(f"delay {egress.delay_us / 1000:g} ms")
+    if egress.impairment:
+        parts.append(egress.impairment.words)
+    if egress.policer:
+        parts.append(f"policed to {egress.policer.rate_bps / 1e6:g} Mbit/s, {egress.policer.burst_bytes} B")
+    if egress.trace:
+        parts.append(f"rate of the trace {egress.trace.sha256[:12]}")
+    if egress.changes:
+        parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
+    if egress.drops:
+        parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
+    return ", ".join(parts)
+
+
+def _order(value: Scalar) -> tuple[str, Scalar]:
+    return str(type(value)), value

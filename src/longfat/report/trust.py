@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the results of a report rest on, in a few lines, and all their digests.
+
+Owns this list. Knows no wall-clock time but that of the records, so equal results give equal lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from longfat.dataset.build import dataset_digests
+from longfat.dataset.load import Dataset, Run
+from longfat.evidence.judged import Evidenced
+from longfat.figures.drawing import FOLDER
+from longfat.plan.model import Plan
+from longfat.relations.judge import Origin, Verdict
+from longfat.report.reference import provenance
+
+PATCHES = "kernels/linux-{}/patches"  # of a release's first two numbers, under the repository's root
+
+
+def trust(
+    root: Path, plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None
+) -> Iterator[tuple[str, str]]:
+    """What it is, and how it is known. ``root`` is the repository, whose kernel patches are counted."""
+    found = Counter(run.status for run in dataset.runs)
+    bad = [f"{number} {status}" for status, number in sorted(found.items()) if status != "ok"]
+    checked = "each passed the gates: what was declared was read back from the kernel"
+    yield "Runs", f"{found['ok']} of {len(dataset.runs)} valid{'; ' + ', '.join(bad) if bad else ''}; {checked}"
+    for source in plan.kernels.values():
+        folder = PATCHES.format(".".join(source.version.split(".")[:2]))
+        patches = len(list((root / folder).glob("*.patch")))
+        yield "Kernel", f"{source}" + (f", with the {patches} patches of {folder}" if patches else "")
+    yield "Backend", f"{plan.pins.get('backend', 'none')}, stack {plan.stack}, profile {plan.profile}, seed {plan.seed}"
+    if plan.pins.get("backend") == "virtual":
+        yield "Machine", "of no effect: time is virtual, and the same inputs give the same bytes on any machine"
+    yield "Limits", f"{origin.sentence} (digest {origin.first_sha256[:16]})"
+    yield "Date", f"claims kept {origin.first_time}"
+    if evidence:
+        yield (
+            "Committed",
+            f"{evidence.runs} runs in epoch {evidence.epoch} under experiments/{plan.study}/evidence; "
+            f"./just evidence verify {plan.study} makes a sample of them again, which must be the same to the byte",
+        )
+
+
+def exclusions_of(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:
+    """Reason and number of runs: first those that the manifest leaves out, then those that are not ok."""
+    planned = Counter(("left out by the study", point.reason) for point in plan.excluded)
+    found = Counter((run.status, _reason(run)) for run in dataset.runs if run.status != "ok")
+    return [(status, reason, count) for (status, reason), count in (*planned.items(), *found.items())]
+
+
+def digests_of(results: Path, plan: Plan, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """All that the results depend on, and what they are, by SHA-256 unless it is a name."""
+    rows = list(provenance(results).items())
+    rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
+    rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
+    rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]
+    words = json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], sort_keys=True)
+    rows.append(("verdicts", hashlib.sha256(words.encode()).hexdigest()))
+    figures = hashlib.sha256()
+    for path in sorted((results / FOLDER).glob("*.csv")):
+        figures.update(path.name.encode() + path.read_bytes())
+    rows.append(("data of the figures", figures.hexdigest()))
+    return rows
+
+
+def _reason(run: Run) -> str:
+    return run.reason or "no reason recorded"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a guest executes in the place of a run: builds the network of /task/spec.json and starts bash on a node.
+
+``/task/order.json`` names the node. Nodes are functions in the shell, names of hosts, and namespaces of ``ip netns``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from longfat.guest import traffic
+from longfat.guest.network import Namespaces, Network
+from longfat.guest.sysctls import write_sysctl
+from longfat.runspec import RunSpec
+
+TASK = Path("/task")
+NAMES = Path("/run/netns")  # where ip(8) looks for namespaces
+CONSOLE = "/dev/tty0"
+
+
+def execute() -> None:
+    """Build, name, start the shell, and wait for its end."""
+    spec = RunSpec.from_json((TASK / "spec.json").read_text())
+    order = json.loads((TASK / "order.json").read_text())
+    pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
+    write_sysctl("net.ipv4.tcp_mem", f"{pages} {pages} {pages}")
+    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    scratch = Path("/tmp/run")
+    scratch.mkdir()
+    with Network(spec, scratch, Namespaces(wires=True)) as network:
+        _name_nodes(network)
+        Path("/run/names.bash").write_text("\n".join([*_functions(spec, network), ""]))
+        os.environ.update(NODE=order["node"])
+        with network.inside(order["node"]), open(CONSOLE, "rb") as keys:
+            shell = subprocess.Popen(
+                ["bash", "--noprofile", "--norc", str(TASK / "loop.bash")],
+                stdin=subprocess.DEVNULL,
+                preexec_fn=lambda: _own_console(keys.fileno()),
+                cwd="/tmp",
+            )
+        (TASK / "raw" / "status").write_text(str(shell.wait()))
+
+
+def _own_console(keys: int) -> None:
+    """Have Ctrl-C on the console interrupt what runs in the shell."""
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(keys, termios.TIOCSCTTY, 1)
+
+
+def _name_nodes(network: Network) -> None:
+    NAMES.mkdir()
+    lines = ["127.0.0.1 localhost"]
+    for node in network.nodes:
+        place = NAMES / node.name
+        place.touch()
+        with network.inside(node.name):
+            subprocess.run(["mount", "--bind", "/proc/self/ns/net", str(place)], check=True)
+        lines.append(f"{network.topology.address(node.name)} {node.name}")
+    hosts = Path("/run/hosts")
+    hosts.write_text("\n".join([*lines, ""]))
+    subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+
+
+def _functions(spec: RunSpec, network: Network) -> list[str]:
+    """Bash: a function for each node, and one that starts a flow of the run."""
+    lines = [f'{node.name}() {{ nsenter --net={NAMES}/{node.name} "$@"; }}' for node in network.nodes]
+    ports, cases = traffic.ports(spec), []
+    for flow in spec.flows:
+        address, port = network.topology.address(flow.receiver), ports[flow.name]
+        server, client = traffic.server_command(flow, port), traffic.client_command(flow, address, port)
+        begin = f"{flow.receiver} {shlex.join(server)} >/tmp/{flow.name}.server 2>&1 &"
+        send = f"{flow.sender} {shlex.join(client)} >/tmp/{flow.name}.client 2>&1 &"
+        cases.append(f"{flow.name}) {begin} sleep 0.1; {send} ;;")
+    names = " ".join(flow.name for flow in spec.flows)
+    lines.append(f'start() {{ local one; for one in "${{@:-{names}}}"; do _start "$one"; done; }}')
+    lines.append(f'_start() {{ case "$1" in {" ".join(cases)} *) echo "no flow $1: {names}" >&2; return 1 ;; esac; }}')
+    return lines

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest with a shell, as seen from the host: lines go in as files, output comes out of its console.
+
+Between two lines the guest is stopped (SIGSTOP), so its clock stands still: commands alone make time pass.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.backends.virtual import GUEST_FOLDER, VirtualBackend, scratch_folder
+from longfat.errors import RigError
+from longfat.guest.start import FOLDERS
+from longfat.runspec import RunSpec
+from longfat.scratch import scratch_in
+
+INSIDE = (Path(__file__).with_name("inside.py"), Path(__file__).with_name("loop.bash"))
+# The guest's first process; the command line of a kernel is split at spaces.
+START = f"""
+import sys
+sys.path[:] = {FOLDERS!r}
+from longfat.guest import init
+def execute():
+    names = {{"__name__": "inside"}}
+    exec(compile(open("/task/inside.py").read(), "inside.py", "exec"), names)
+    names["execute"]()
+init.execute = execute
+init.main()
+"""
+READY, END = b"\x1e", b"\x1f"
+INTERRUPT = b"\x03"
+FAREWELL = b"reboot: Power down\n"  # of the kernel, at its end
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the shell says when it is ready: the last command's status, virtual time in us, node, working folder."""
+
+    status: int
+    time_us: int
+    node: str
+    folder: str
+
+    def __str__(self) -> str:
+        return f"{self.node} {self.time_us / 1e6:.6f} s {self.folder} $ "
+
+
+class Session:
+    """The running guest. ``show`` is given what its console says, as text, when it says it."""
+
+    def __init__(self, task: Path, process: subprocess.Popen[bytes], show: Callable[[str], None]) -> None:
+        self._task, self._process, self._show = task, process, show
+        self._number = 0
+        self._rest = b""
+        self._interrupted = False
+
+    def prompt(self) -> Prompt | None:
+        """Wait until the shell is ready for a line, and stop the guest; None when it has ended.
+
+        Ctrl-C interrupts what runs in the shell; a second one, before that has ended, raises KeyboardInterrupt.
+        """
+        while True:
+            try:
+                return self._prompt()
+            except KeyboardInterrupt:
+                if self._interrupted or self._process.stdin is None:
+                    raise
+                self._interrupted = True
+                self._process.stdin.write(INTERRUPT)
+                self._process.stdin.flush()
+
+    def _prompt(self) -> Prompt | None:
+        assert self._process.stdout is not None
+        while END not in self._rest:
+            said, ready, rest = self._rest.partition(READY)
+            self._told(said)
+            self._rest = ready + rest
+            more = os.read(self._process.stdout.fileno(), 65536)
+            if not more:
+                return None
+            self._rest += more
+        told, _, self._rest = self._rest.partition(END)
+        said, _, facts = told.partition(READY)
+        self._told(said)
+        os.kill(self._process.pid, signal.SIGSTOP)
+        self._interrupted = False
+        status, time_us, node, folder = facts.decode().split(" ", 3)
+        return Prompt(int(status), int(time_us), node, folder)
+
+    def _told(self, said: bytes) -> None:
+        if text := said.replace(b"\r", b"").replace(FAREWELL, b"").decode(errors="replace"):
+            self._show(text)
+
+    def exit_status(self) -> int:
+        """What a shell that has ended ended with. Raises RigError when it was the guest that ended."""
+        try:
+            return int((self._task / "raw" / "status").read_text())
+        except (OSError, ValueError) as error:
+            raise RigError("the guest ended, and with it its shell") from error
+
+    def give(self, line: str) -> None:
+        """Let the guest go on with a line."""
+        path = self._task / "lines" / str(self._number)
+        draft = path.with_suffix(".new")
+        draft.write_text(f"{line}\n")
+        draft.rename(path)
+        self._number += 1
+        os.kill(self._process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[str], None]) -> Iterator[Session]:
+    """A guest with the network of a run up and a shell on one of its nodes. Raises RigError."""
+    with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:
+        (task / "raw").mkdir()
+        (task / "lines").mkdir()
+        (task / "spec.json").write_text(spec.to_json())
+        (task / "order.json").write_text(json.dumps({"node": node}))
+        for path in INSIDE:
+            shutil.copyfile(path, task / path.name)
+        start = base64.b64encode(START.encode()).decode()
+        program = ["-c", f"exec(__import__('base64').b64decode('{start}'))"]
+        kernel = backend.kernel_of(spec)
+        with backend.started(
+            task, spec.memory_bytes, spec.seed, program, output=subprocess.PIPE, kernel=kernel, keys=True
+        ) as process:
+            yield Session(task, process, show)
+
+
+def converse(session: Session, line_for: Callable[[Prompt], str | None]) -> int:
+    """Give the shell line after line until there is none, or it has ended; the status of the last command.
+
+    Raises RigError when the guest ends before its shell is ready.
+    """
+    prompt = session.prompt()
+    if prompt is None:
+        raise RigError("the guest ended before its shell was ready")
+    while (line := line_for(prompt)) is not None:
+        session.give(line)
+        after = session.prompt()
+        if after is None:
+            return session.exit_status()
+        prompt = after
+    return prompt.status

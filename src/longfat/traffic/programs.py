@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user's: any binary or script that sends, and one that receives, with what comes over the wire."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from longfat.gates import Evidence
+from longfat.manifest import fields as f
+from longfat.manifest.files import OwnFile, StudyFile
+from longfat.manifest.names import Finding
+from longfat.runspec import Program as Record
+from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
+
+WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
+SECONDS_PER_PACKET = 3e-5  # sent and received by programs, a system call each; its way apart
+
+
+class Program(Entry):
+    """A program that sends, on one host, and one that receives, on another."""
+
+    send: f.Text = Field(
+        description="command line of what sends, from `start` on; {address} (the receiver's), {port}, {seconds} and "
+        "{seed} are replaced in it"
+    )
+    receive: f.Text = Field(
+        description="command line of what receives, which is there before the run begins and has a socket of `port`"
+    )
+    files: tuple[OwnFile, ...] = Field(
+        default=(), description="files beside study.yaml that the programs find in their working folder"
+    )
+    port: Annotated[int, Field(strict=True, ge=1024, le=65535)] = Field(
+        default=4433, description="UDP or TCP port of the receiver, whose packets are counted (default 4433)"
+    )
+
+    def findings(self) -> Iterator[Finding]:
+        """Command lines that cannot be split, words that stand for nothing, files given twice."""
+        for key, line in (("send", self.send), ("receive", self.receive)):
+            try:
+                shlex.split(line)
+            except ValueError as error:
+                yield Finding((key,), f"{line!r} is no command line: {str(error).lower()}")
+            for word in re.findall(r"\{\w*\}", line):
+                if word not in WORDS:
+                    yield Finding((key,), f"{word} stands for nothing; allowed: {', '.join(WORDS)}")
+        names = [file.name for file in self.own_files]
+        if double := next((name for name in names if names.count(name) > 1), None):
+            yield Finding(("files",), f"{double!r} is given twice; each file is given once")
+
+    @property
+    def own_files(self) -> tuple[StudyFile, ...]:
+        """The files of the study."""
+        return self.files
+
+
+def programs_were_counted(evidence: Evidence) -> Iterator[str]:
+    """Something of each came over the wire, and every packet of it was counted."""
+    told = {report["programs"]: report for report in evidence.told.get("programs", ())}
+    for one in evidence.spec.programs:
+        report = told.get(one.name)
+        if report is None or not report["received_packets"]:
+            yield f"no packet of program {one.name} arrived for port {one.port}"
+        elif report["uncounted_packets"]:
+            yield f"{report['uncounted_packets']} packets of program {one.name} were not counted, allowed 0"
+
+
+def programs_ended_well(evidence: Evidence) -> Iterator[str]:
+    """Each ended with status 0, or was there until it was asked to end."""
+    for item in evidence.achieved.get("programs", ()):
+        if item["status"] and not item["asked"]:
+            said = " ".join(item["said"].split())[-300:] or "nothing"
+            what = f"what {item['role']}s of program {item['programs']}"
+            yield f"{what} ended with status {item['status']}; it said: {said}"
+
+
+class Programs(Section[Program, Record]):
+    """See the module."""
+
+    model = Program
+    meaning = "programs of one's own that send and receive"
+    example = (
+        '{name: own, from: client1, to: server, send: "iperf -u -c {address} -p {port} -t {seconds} -b 2M", '
+        'receive: "iperf -u -s -p {port}", duration: 60 s}'
+    )
+    one = "program"
+    some = "a program"
+    suffices = True
+    gates = (programs_were_counted, programs_ended_well)
+    tables = (
+        Table(
+            "programs",
+            "programs.json",
+            {
+                "programs": "text",
+                "sender": "text",
+                "receiver": "text",
+                "start_us": "whole",
+                "end_us": "whole",
+                "received_packets": "whole",
+                "received_bytes": "whole",
+                "payload_bytes": "whole",
+                "uncounted_packets": "whole",
+            },
+            written=lambda spec: bool(spec.programs),
+            what="One row for each pair of a study's own programs.",
+            meanings={
+                "programs": "name of the programs in the study",
+                "received_packets": "packets received",
+                "received_bytes": "bytes received, IPv4 headers included",
+                "payload_bytes": "bytes received, without headers of IPv4 and UDP or TCP",
+                "uncounted_packets": "packets that could not be counted",
+            },
+        ),
+        Table(
+            "program_packets",
+            "program_packets.csv",
+            {
+                "t_us": "whole",
+                "programs": "text",
+                "received_packets": "whole",
+                "received_bytes": "whole",
+                "payload_bytes": "whole",
+            },
+            written=lambda spec: bool(spec.programs),
+            what="Samples of what has reached the receiving program.",
+            meanings={
+                "programs": "name of the programs in the study",
+                "received_packets": "packets received so far",
+                "received_bytes": "bytes received so far, IPv4 headers included",
+                "payload_bytes": "bytes received so far, without headers of IPv4 and UDP or TCP",
+            },
+        ),
+    )
+
+    def record(self, entry: Program, around: Around) -> Record:
+        """The programs as the guest is told of them: command lines in words, files by what they say."""
+        return Record(
+            name=entry.name,
+            sender=entry.sender,
+            receiver=entry.receiver,
+            send=tuple(shlex.split(entry.send)),
+            receive=tuple(shlex.split(entry.receive)),
+            duration_us=entry.duration.value,
+            port=entry.port,
+            files={file.name: file.digest for file in entry.own_files},
+            start_us=entry.start.value,
+        )
+
+    def words(self, record: Record) -> str:
+        """Its command lines and its files."""
+        files = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(record.files.items()))
+        return f"{shlex.join(record.send)} to {shlex.join(record.receive)}" + (f" ({files})" if files else "")
+
+    def cost(self, record: Record, path: Path) -> Cost:
+        """At most the path's rate, in packets of its MTU."""
+        packets = path.slowest_bps * record.duration_us / 8e6 / path.mtu_bytes
+        return Cost(packets, packets * SECONDS_PER_PACKET)
+
+    def drawn(self, record: Record) -> str:
+        """What it is."""
+        return "program"
+
+
+KIND = Programs()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where studies and results are. Imports little: a wrong name is told before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+from longfat.errors import StudyError
+
+MANIFEST = "study.yaml"
+PREFIX = "paper-"
+"""May stand before a study's name, or be left out of it."""
+
+
+def repository_root() -> Path:
+    """Where ``experiments/`` and ``results/`` are: ``$LONGFAT_ROOT``, else the current folder."""
+    return Path(os.environ.get("LONGFAT_ROOT") or Path.cwd())
+
+
+def study_names() -> list[str]:
+    """The names of the studies under ``experiments/``, sorted."""
+    return sorted(path.parent.name for path in (repository_root() / "experiments").glob(f"*/{MANIFEST}"))
+
+
+def study_path(name: str) -> Path:
+    """The folder of a study, given its name under ``experiments/`` or the path of its folder or manifest.
+
+    Raises StudyError with the nearest name when there is none.
+    """
+    home, given = repository_root() / "experiments", Path(name)
+    named = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")
+    for folder in (*named, given, given.parent if given.name == MANIFEST else given):
+        if name and (folder / MANIFEST).is_file():
+            return folder
+    known = study_names()
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+    raise StudyError(
+        f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
+        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
+    )
+
+
+def require_lock(study: str, given: Path | None) -> None:
+    """Raise StudyError unless there are results of a study, in the folder that is given or in its own."""
+    place = given or repository_root() / "results" / study_path(study).resolve().name
+    if not (place / "lock.json").is_file():
+        what = "no results" if place.is_dir() else "no such results folder"
+        raise StudyError(what, where=str(place), hint=f"`longfat run {study}` makes them in results/, or in --results")

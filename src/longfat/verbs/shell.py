@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb ``shell``: a shell in a guest with the network of a run up, in virtual time."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.backends.virtual import VirtualBackend, open_virtual
+from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS
+from longfat.errors import StudyError
+from longfat.network import lay_out
+from longfat.plan import Scenario, scenarios_of
+from longfat.runspec import RunSpec
+from longfat.shell.session import Prompt, converse, session
+from longfat.studies import StudyFolder
+from longfat.verbs.again import pins_here
+from longfat.verbs.found import find_run
+from longfat.verbs.places import study_names, study_path
+from longfat.verbs.say import say
+from longfat.verbs.study import find_study
+
+SHOWN = 20  # points that a message names
+INTERRUPTED = 130  # as a shell says of a program that SIGINT has ended
+PROFILE = "paper"  # has all points
+
+
+def shell(target: str, point: str | None, given: Path | None, commands: Sequence[str], console: Console) -> int:
+    """Open a shell in the network of a run, or of a point of a study; the status of the last command.
+
+    ``commands`` are executed in the place of what is typed. Raises StudyError, RigError.
+    """
+    spec = _spec(target, point, given)
+    named = spec.pins.get("kernel", DEFAULT_KERNEL)
+    kernels = tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in KERNELS else (DEFAULT_KERNEL,)
+    backend: VirtualBackend = open_virtual(partial(say, console), kernels)
+    spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
+    if reasons := backend.refuses(spec):
+        raise StudyError("; ".join(reasons))
+    node = next((node.name for node in spec.nodes if node.role == "sender"), spec.nodes[0].name)
+    if not commands and sys.stdin.isatty():
+        _introduce(spec, node, console)
+    try:
+        with session(backend, spec, node, _show) as one:
+            return converse(one, _source(commands))
+    except KeyboardInterrupt:
+        say(console, "\nthe guest was ended: what ran there never slept, and so could not be interrupted")
+        return INTERRUPTED
+
+
+def _spec(target: str, point: str | None, given: Path | None) -> RunSpec:
+    """What to build: of a run, or of a study's point."""
+    try:
+        folder = study_path(target)
+    except StudyError as error:
+        if point is None:
+            return _of_run(target, given, error)
+        raise
+    return point_of(find_study(StudyFolder(folder)), point).run(1, 1).spec
+
+
+def _of_run(target: str, given: Path | None, no_study: StudyError) -> RunSpec:
+    try:
+        found = find_run(target, given)
+    except StudyError as error:
+        hint = f"studies are {', '.join(study_names())}; {error.hint or no_study.hint}"
+        raise StudyError(error.message, where=error.where, hint=hint) from error
+    if found.backend != DEFAULT_BACKEND:
+        raise StudyError(
+            f"the run is of backend {found.backend!r}, and shells are of {DEFAULT_BACKEND!r}", where=target
+        )
+    return found.spec
+
+
+def point_of(folder: StudyFolder, point: str | None) -> Scenario:
+    """The scenario of a study that is called so, or alone begins so. Raises StudyError with those there are."""
+    study = folder.study
+    pins = {"backend": DEFAULT_BACKEND}
+    scenarios, _ = scenarios_of(study, profile=PROFILE, stack=study.header.stack, pins=pins)
+    wanted = [one for one in scenarios if one.name == point] or [
+        one for one in scenarios if point is None or one.experiment == point or one.name.startswith(point)
+    ]
+    if len(wanted) == 1:
+        return wanted[0]
+    names = [one.name for one in wanted or scenarios]
+    listing = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    what = "is no point of the study" if not wanted else "names several points of the study"
+    message = f"{point!r} {what}" if point else "the study has several points"
+    raise StudyError(message, where="POINT", hint=f"give one of {listing}")
+
+
+def _introduce(spec: RunSpec, node: str, console: Console) -> None:
+    """Say what there is to type."""
+    topology = lay_out(spec)
+    for name, ports in topology.ports.items():
+        links = ", ".join(f"{port.name} {port.address} to {port.peer}" for port in ports)
+        say(console, f"{name}: {links}")
+    flows = ", ".join(flow.name for flow in spec.flows)
+    say(console, f"You are on {node}. Each node is a command: `{spec.nodes[-1].name} ss -ti`; `on NODE` goes there.")
+    say(console, f"`start` starts the flows of the run ({flows}); ping, ss, tc, ip, tcpdump and iperf are there.")
+    say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
+
+
+def _source(commands: Sequence[str]) -> Callable[[Prompt], str | None]:
+    """Where lines come from: the commands that are given, a file or pipe, or the keyboard."""
+    if commands or not sys.stdin.isatty():
+        lines: Iterator[str] = iter(commands or (line.rstrip("\n") for line in sys.stdin))
+        return lambda prompt: next(lines, None)
+    import readline  # noqa: F401 - input() edits lines and remembers them by it
+
+    return _typed
+
+
+def _typed(prompt: Prompt) -> str | None:
+    while True:
+        try:
+            return input(str(prompt))
+        except KeyboardInterrupt:
+            print()
+        except EOFError:
+            print()
+            return None
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb ``show``: all that is known of one run. Writes nothing that stays."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.collect import value_of
+from longfat.metrics import METRICS
+from longfat.metrics.quantities import Selection
+from longfat.network import Port, lay_out
+from longfat.plan import Plan
+from longfat.plan.lockfile import write_lock
+from longfat.record.verify import read_record
+from longfat.runspec import RunSpec
+from longfat.verbs.found import Found, find_run
+from longfat.verbs.say import print_json, say, say_place
+
+FORMAT = 1
+_QUEUE = {"kind": "queue_kind", "limit_packets": "limit_packets", "limit_bytes": "limit_bytes"}
+
+
+def show(text: str, given: Path | None, console: Console, *, as_json: bool) -> bool:
+    """Print a run's settings as declared and as achieved, its gates, metrics and files; whether it is valid."""
+    facts = facts_of(find_run(text, given))
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts, console)
+    return bool(facts["status"] == "ok")
+
+
+def facts_of(found: Found) -> dict[str, Any]:
+    """What is known of a run, as plain data; quantities in base units. Raises RecordError on a damaged record."""
+    spec = found.spec
+    facts: dict[str, Any] = {
+        "format": FORMAT,
+        "run": spec.run_id,
+        "study": found.study,
+        "experiment": found.experiment,
+        "scenario": found.scenario,
+        "repetition": found.repetition,
+        "factors": dict(found.factors or {}),
+        "stack": found.stack,
+        "profile": found.profile,
+        "seed": spec.seed,
+        "pins": dict(spec.pins),
+        "again": f"./just again {spec.run_id[:8]}",
+    }
+    achieved: Mapping[str, Any] = {}
+    facts |= {"folder": None, "status": "missing", "reason": None, "metrics": {}, "files": []}
+    if found.folder is not None:
+        achieved = _json(found.folder / "achieved.json")
+        facts |= _recorded(found, found.folder)
+    elif found.row is not None:
+        facts |= {"status": "invalid" if found.row.reason else "ok", "reason": found.row.reason}
+        facts |= {"run": found.row.run_id, "again": f"./just again {found.row.run_id[:8]}"}
+        facts |= {"wall_seconds": found.row.seconds, "metrics": dict(found.row.values)}
+    facts["interfaces"] = list(_interfaces(spec, achieved))
+    facts["flows"] = list(_flows(spec, achieved, found.folder))
+    facts["sysctls"] = list(_sysctls(spec, achieved))
+    return facts
+
+
+def _recorded(found: Found, folder: Path) -> dict[str, Any]:
+    """What the record says, with its gates and metrics."""
+    record, run = read_record(folder), _json(folder / "run.json")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    with _dataset_of(found, folder) as (dataset, judged):
+        metrics = _metrics(dataset, judged) if judged.status == "ok" else {}
+    return {
+        "folder": str(folder),
+        "status": judged.status,
+        "reason": judged.reason or record.reason,
+        "started_utc": run["started_utc"],
+        "wall_seconds": run["wall_seconds"],
+        "metrics": metrics,
+        "files": [{"name": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size} for path in files],
+    }
+
+
+class _dataset_of:  # noqa: N801 - a context manager, as contextlib's
+    """The dataset of one run alone, which its gates have judged, and the run in it."""
+
+    def __init__(self, found: Found, folder: Path) -> None:
+        self._found, self._folder = found, folder.resolve()
+        self._place = tempfile.TemporaryDirectory(prefix="longfat-show-")
+
+    def __enter__(self) -> tuple[Dataset, Run]:
+        place, found = Path(self._place.name), self._found
+        (place / "raw").mkdir()
+        (place / "raw" / self._folder.name).symlink_to(self._folder)
+        runs = (found.planned(found.spec),)
+        stack, profile = found.stack or "unknown", found.profile or "unknown"
+        write_lock(
+            Plan(found.study, profile, stack, found.spec.seed, "", "", found.spec.pins, runs), place / "lock.json"
+        )
+        build_dataset(place)
+        dataset = load_dataset(place)
+        return dataset, dataset.runs[0]
+
+    def __exit__(self, *_: object) -> None:
+        self._place.cleanup()
+
+
+def _metrics(dataset: Dataset, run: Run) -> dict[str, float]:
+    """Every metric that the run has a value of without parameters, by name."""
+    selections = [
+        Selection(name, run.experiment)
+        for name, one in METRICS.items()
+        if one.shipped and not (one.required or one.over)
+    ]
+    values = {selection.metric: value_of(dataset, run, selection) for selection in selections}
+    return {name: value for name, value in values.items() if not isinstance(value, str)}
+
+
+def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    back = {item["interface"]: item for item in achieved.get("interfaces", ())}
+    for port in lay_out(spec).all_ports():
+        found = back.get(port.name)
+        declared = _declared(port)
+        yield {
+            "interface": port.name,
+            "to": port.peer,
+            "declared": declared,
+            "achieved": {key: found.get(key) for key in declared} if found else None,
+            "drops": found and found.get("drops"),
+            "sent_bytes": found and found.get("sent_bytes"),
+        }
+
+
+def _declared(port: Port) -> dict[str, Any]:
+    egress = port.egress
+    queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
+    return {"mtu_bytes": port.mtu_bytes, "rate_bps": egress.rate_bps, "delay_us": egress.delay_us, **queue}
+
+
+def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
+    sockets = {item["flow"]: item for item in achieved.get("flows", ())}
+    reports = {item["flow"]: item for item in (_json(folder / "flows.json", []) if folder else [])}
+    for flow in spec.flows:
+        declared = {
+            "cca": flow.cca,
+            "cca_parameters": spec.cca_parameters(flow),
+            "window_bytes": flow.window_bytes,
+            "streams": flow.streams,
+            "start_us": flow.start_us,
+            "duration_us": flow.duration_us,
+        }
+        yield {
+            "flow": flow.name,
+            "from": flow.sender,
+            "to": flow.receiver,
+            "declared": declared,
+            "achieved": {**sockets.get(flow.name, {}), **reports.get(flow.name, {})} or None,
+        }
+
+
+def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    back = achieved.get("nodes", {})
+    for node in spec.nodes:
+        told = back.get(node.name, {}).get("sysctls", {})
+        for name, value in sorted(node.sysctls.items()):
+            yield {"node": node.name, "sysctl": name, "declared": value, "achieved": told.get(name)}
+
+
+def _json(path: Path, default: Any = None) -> Any:
+    """What a file of a record has; the default where a failed run has left none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {} if default is None else default
+
+
+def _print(facts: Mapping[str, Any], console: Console) -> None:
+    head = f"{facts['study']}: {facts['scenario']}, repetition {facts['repetition']}"
+    say(console, f"run {facts['run']}")
+    say(console, f"  {head}; stack {facts['stack']}, profile {facts['profile']}, seed {facts['seed']}")
+    pins = (f"{name} {value[:12]}" for name, value in sorted(facts["pins"].items()))
+    say(console, f"  {', '.join(pins)}")
+    took = f", took {facts['wall_seconds']:.1f} s" if facts.get("wall_seconds") is not None else ""
+    started = f", started {facts['started_utc']}" if facts.get("started_utc") else ""
+    verdict = {"ok": "valid: every gate holds", "missing": "not run"}.get(facts["status"], facts["status"])
+    reason = f": {facts['reason']}" if facts["reason"] else ""
+    say(console, f"  {verdict}{reason}{took}{started}", {"ok": "green", "missing": None}.get(facts["status"], "red"))
+    both = ("setting", "declared", "achieved")
+    _print_table(console, "interfaces", _interface_rows(facts["interfaces"]), "interface", *both)
+    _print_table(console, "flows", _flow_rows(facts["flows"]), "flow", *both)
+    _print_table(console, "sysctls", _sysctl_rows(facts["sysctls"]), "nodes", *both)
+    _print_table(console, "metrics", _metric_rows(facts["metrics"]), "metric", "value")
+    if facts["folder"]:
+        folder = Path(facts["folder"])
+        total = sum(file["bytes"] for file in facts["files"])
+        say_place(console, f"{len(facts['files'])} files, {_size(total)}", folder)
+        for file in facts["files"]:
+            say(console, f"  {file['name']}  {_size(file['bytes'])}")
+    elif facts["status"] != "missing":
+        say(console, "its raw files are not here: the evidence keeps what claims need")
+    say(console, f"once more: {facts['again']}")
+
+
+def _print_table(console: Console, title: str, rows: Iterable[tuple[str, ...]], *columns: str) -> None:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    if table.row_count:
+        console.print(table)
+
+
+def _interface_rows(interfaces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    for one in interfaces:
+        name = f"{one['interface']} to {one['to']}"
+        for key, value in one["declared"].items():
+            if value or (one["achieved"] or {}).get(key):
+                yield name, key, _plain(value), _plain((one["achieved"] or {}).get(key))
+                name = ""
+        if one["drops"] is not None:
+            yield name, "drops", "", _plain(one["drops"])
+
+
+def _flow_rows(flows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    for one in flows:
+        name, achieved = f"{one['flow']}: {one['from']} to {one['to']}", dict(one["achieved"] or {})
+        for key, value in one["declared"].items():
+            if value or achieved.get(key):
+                yield name, key, _plain(value), _plain(achieved.get(key))
+                name = ""
+        for key in ("goodput_bps", "bytes_received", "base_rtt_us"):
+            if key in achieved:
+                yield name, key, "", _plain(achieved[key])
+
+
+def _sysctl_rows(sysctls: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """A row for each value of each sysctl, with all nodes that have it."""
+    nodes: dict[tuple[str, str, str], list[str]] = {}
+    for one in sysctls:
+        nodes.setdefault((one["sysctl"], _plain(one["declared"]), _plain(one["achieved"])), []).append(one["node"])
+    for (name, declared, achieved), of in nodes.items():
+        yield ", ".join(of), name, declared, achieved
+
+
+def _metric_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in metrics.items():
+        one = METRICS.get(name.partition("@")[0])  # the evidence names the definition too
+        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+        yield name, f"{shown} {one.unit if one else ''}".rstrip()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else str(value)
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.3g} GB"

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store has one object a run, written once; what is fetched from it is the record that was put there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_merge import commit
+from test_shards import call, made_of, root, run_tiny
+
+from longfat.errors import RecordError, RigError
+from longfat.record.bucket import Bucket, packed
+from longfat.record.verify import read_record
+
+__all__ = ["root"]  # a fixture
+
+
+def test_shards_without_a_folder_give_the_dataset_of_one_machine(root: Path) -> None:
+    assert run_tiny(root / "alone").exit_code == 0
+    store = f"file://{root}/store"
+    for number in (1, 2, 3):
+        done = run_tiny(root / f"node{number}", "--shard", f"{number}/3", "--store", store)
+        assert "2 runs executed, 0 kept, 0 failed" in done.output
+        assert list((root / f"node{number}/raw").iterdir()) == []
+    assert "0 runs executed, 2 kept" in run_tiny(root / "again", "--shard", "1/3", "--store", store).output
+    assert "6 records fetched, 0 there already" in call("merge", str(root / "all"), store).output
+    assert made_of(root / "all") == made_of(root / "alone")
+    assert "0 records fetched, 6 there already" in call("merge", str(root / "all"), store).output
+
+
+def test_a_store_of_another_plan_is_refused(root: Path) -> None:
+    store = f"file://{root}/store"
+    assert run_tiny(root / "one", "--shard", "1/3", "--store", store).exit_code == 0
+    other = run_tiny(root / "two", "--shard", "2/3", "--store", store, "--seed", "2")
+    assert other.exit_code == 2
+    assert f"{store}: the lock differs from this command's plan in runs, seed" in other.stderr
+    assert "a store takes the records of shards" in run_tiny(root / "three", "--store", store).stderr
+
+
+def test_an_object_is_written_once_and_a_failed_run_does_not_stand_in_the_way_of_an_ok_one(tmp_path: Path) -> None:
+    store = Bucket(f"file://{tmp_path}/store")
+    assert store.names() == {}
+    failed, ok = commit(tmp_path / "failed", 1, status="failed"), commit(tmp_path / "ok", 1)
+    assert store.put(failed, failed.name, ok=False)
+    assert ".failed" in store.names()[ok.name]
+    assert store.put(ok, ok.name, ok=True) and not store.put(ok, ok.name, ok=True)
+    key = store.names()[ok.name]
+    assert ".failed" not in key
+    (tmp_path / "raw").mkdir()
+    assert store.get(key, tmp_path / "raw").status == "ok"
+    assert packed(tmp_path / "raw" / ok.name) == packed(ok)
+    assert [path.name for path in (tmp_path / "raw").iterdir()] == [ok.name]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no tar at all", b"x" * 700])
+def test_a_damaged_object_is_named_and_leaves_nothing(tmp_path: Path, damage: bytes) -> None:
+    store, folder = Bucket(f"file://{tmp_path}/store"), commit(tmp_path / "one", 1)
+    store.put(folder, folder.name, ok=True)
+    key = store.names()[folder.name]
+    content = bytearray(Path(key).read_bytes())
+    content[600] ^= 1
+    Path(key).write_bytes(damage if damage != b"x" * 700 else bytes(content))
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(RecordError):
+        store.get(key, tmp_path / "raw")
+    assert list((tmp_path / "raw").iterdir()) == []
+    assert read_record(folder).status == "ok"
+
+
+def test_an_address_that_nothing_can_open_is_an_error_that_names_it() -> None:
+    with pytest.raises(RigError, match="nothing://x: the store cannot be opened"):
+        Bucket("nothing://x")

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands about one run: what a run may be called, what is shown of it, and what its repetition tells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from longfat.cli import app
+from longfat.errors import StudyError
+from longfat.record.bundle import SUMS, checksums
+from longfat.verbs.found import find_run
+
+STUDY = """
+format: 2
+study: tiny
+title: One flow with two windows
+stack: modern
+seed: 1
+algorithms:
+  reno: {cca: reno}
+hosts: {mtu: 1500 B, txqueuelen: 100}
+experiments:
+  - id: delay
+    topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
+    flows:
+      - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
+    sweep:
+      product: {window: [64 KiB, 1 MiB]}
+    repetitions: 2
+"""
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the study ``tiny`` and results of it."""
+    place = tmp_path_factory.mktemp("made")
+    folder = place / "experiments" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGFAT_ROOT", str(place))
+        result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    return place
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it."""
+    place = tmp_path / "repository"
+    shutil.copytree(made, place)
+    monkeypatch.setenv("LONGFAT_ROOT", str(place))
+    return place
+
+
+def records(root: Path) -> list[Path]:
+    return sorted((root / "results/tiny/raw").glob("delay.*"))
+
+
+def test_a_run_is_found_by_its_id_by_the_name_of_its_folder_and_by_its_path(root: Path) -> None:
+    folder = records(root)[0]
+    scenario, short = folder.name.rsplit(".", 1)
+    whole = json.loads((folder / "run.json").read_text())["run_id"]
+    for text in (short, short[:5], whole, whole[:20], folder.name, scenario, str(folder)):
+        assert find_run(text).spec.run_id == whole
+    assert find_run(short).study == "tiny"
+    assert find_run(short).experiment == "delay"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing", "no run is called 'nothing'"),
+        ("abc", "no run is called 'abc'"),
+        ("0000000000", "no run has an id that begins with '0000000000'"),
+    ],
+)
+def test_a_run_that_is_not_there_is_told(root: Path, text: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        find_run(text)
+    result = call("show", text)
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_the_beginning_of_two_ids_names_both(root: Path) -> None:
+    first, second, *_ = records(root)
+    shutil.copytree(first, second.with_name(f"other.r01.{first.name.rpartition('.')[2][:6]}ff"))
+    with pytest.raises(StudyError, match=r"2 runs are called '\w{6}': delay\.\S+, other\.r01"):
+        find_run(first.name.rpartition(".")[2][:6])
+
+
+def test_show_has_settings_declared_and_achieved_metrics_and_files(root: Path) -> None:
+    short = records(root)[0].name.rpartition(".")[2]
+    result = call("show", short, "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert (facts["study"], facts["status"], facts["repetition"]) == ("tiny", "ok", 1)
+    declared = {one["interface"]: one["declared"]["rate_bps"] for one in facts["interfaces"]}
+    achieved = {one["interface"]: one["achieved"]["rate_bps"] for one in facts["interfaces"]}
+    assert declared == achieved
+    assert facts["flows"][0]["achieved"]["goodput_bps"] / 1e6 == pytest.approx(facts["metrics"]["goodput"])
+    assert {"spec.json", "run.json", "sockets.csv"} <= {file["name"] for file in facts["files"]}
+    printed = call("show", short).output
+    for text in (facts["run"], "valid: every gate holds", "goodput", "sockets.csv", f"./just again {short}"):
+        assert text in printed
+
+
+def test_show_says_why_a_run_does_not_count(root: Path) -> None:
+    folder = records(root)[0]
+    achieved = json.loads((folder / "achieved.json").read_text())
+    achieved["interfaces"][0]["mtu_bytes"] = 9000
+    (folder / "achieved.json").write_text(json.dumps(achieved))
+    (folder / SUMS).write_text(checksums(folder))
+    result = call("show", str(folder))
+    assert result.exit_code == 4
+    assert "invalid: " in result.output
+    assert "mtu" in result.output.lower()
+
+
+def test_a_damaged_record_is_told_and_stays_where_it_is(root: Path) -> None:
+    folder = records(root)[0]
+    (folder / "sockets.csv").write_text("changed")
+    result = call("show", folder.name)
+    assert (result.exit_code, "sockets.csv" in result.stderr) == (3, True)
+    assert folder.is_dir()
+
+
+def test_again_is_the_same_to_the_byte(root: Path) -> None:
+    folder = records(root)[0]
+    result = call("again", folder.name, "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["same"]
+    assert {"flows.json", "sockets.csv"} <= {*told["files"]}
+    assert Path(told["again"]).parent == root / "results/again/raw"
+
+
+def test_again_names_each_file_that_differs(root: Path) -> None:
+    folder = records(root)[0]
+    (folder / "sockets.csv").write_text("changed")
+    (folder / SUMS).write_text(checksums(folder))
+    result = call("again", folder.name)
+    assert result.exit_code == 4
+    assert "sockets.csv differs" in result.output
+
+
+def test_pcap_leaves_a_capture_of_each_flow_and_says_where(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longfat.verbs.again.shutil.which", lambda name: None)
+    result = call("pcap", records(root)[0].name, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["run"] == find_run(records(root)[0].name).spec.run_id
+    spec = next((root / "results/pcap/raw").glob("*/spec.json"))
+    assert json.loads(spec.read_text())["probes"]["capture_flows"] == ["flow1"]
+    assert "not opened: no wireshark in PATH" in call("pcap", records(root)[0].name).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("shell", "tinny"), "studies are tiny"),
+        (("shell", "tiny"), "the study has several points"),
+        (("shell", "tiny", "dellay"), "'dellay' is no point of the study"),
+    ],
+)
+def test_a_shell_is_opened_in_one_point(root: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = call(*arguments)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_plan_takes_times_and_sizes_from_the_runs_that_were_made_here(root: Path) -> None:
+    def planned() -> dict[str, float | str]:
+        told = json.loads(call("plan", "tiny", "--backend", "fake", "--json", "--jobs", "1").stdout)
+        return {key: told[key] for key in ("seconds", "estimated", "runs")}
+
+    assert planned()["estimated"] == "by 4 runs of this study here"
+    for folder in records(root):
+        run = json.loads((folder / "run.json").read_text()) | {"wall_seconds": 7.5}
+        (folder / "run.json").write_text(json.dumps(run))
+    assert planned()["seconds"] == pytest.approx(4 * 7.5, rel=0.01)
+    shutil.rmtree(root / "results")
+    assert "another machine" in str(planned()["estimated"])

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gallery: small studies of one capability each, which check, plan and are listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from longfat.plan import build_plan, estimate
+from longfat.studies import FIGURES, MANIFEST, StudyFolder
+from longfat.verbs.study import find_study
+
+ROOT = Path(__file__).parents[2]
+GALLERY = ROOT / "experiments/gallery"
+NAMES = sorted(path.parent.name for path in GALLERY.glob(f"*/{MANIFEST}"))
+PICTURE = "picture.png"
+MOST_LINES = 40
+MOST_SECONDS = 120  # of one core
+
+
+def test_there_are_ten_at_least() -> None:
+    assert len(NAMES) >= 10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_of_the_gallery_checks_and_plans_and_is_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGFAT_ROOT", str(ROOT))
+    folder = find_study(f"gallery/{name}")
+    folder.check()
+    assert folder.study.name == name
+    assert [figure.artifact for figure in folder.figures.figures] == [name]
+    plan = build_plan(folder.study, profile="quick", pins={})
+    assert estimate(plan, jobs=1).wall_seconds < MOST_SECONDS
+    lines = [len((folder.path / file).read_text(encoding="utf-8").splitlines()) for file in (MANIFEST, FIGURES)]
+    assert sum(lines) <= MOST_LINES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_of_the_gallery_shows_its_picture(name: str) -> None:
+    page = (GALLERY / "README.md").read_text(encoding="utf-8")
+    assert f"({name}/{PICTURE})" in page
+    assert (GALLERY / name / PICTURE).read_bytes().startswith(b"\x89PNG")
+    assert StudyFolder(GALLERY / name).header.title in page
+
+
+def test_the_front_page_lists_the_gallery() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"](experiments/gallery/README.md#{name})" not in page] == []

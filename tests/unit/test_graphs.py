@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of nodes and links by name, and the parking lot: from the manifest to links, queues and routes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from longfat.errors import StudyError
+from longfat.manifest.load import load_study
+from longfat.network import base_rtt_us, lay_out, route
+from longfat.plan import build_plan
+from longfat.runspec import Change, Impairment, Queue, RunSpec
+
+MBPS = 1_000_000
+STUDY = """\
+format: 2
+study: example
+title: An example
+algorithms: {{standard: {{cca: reno}}}}
+experiments:
+  - id: first
+    topology: {topology}
+    flows:
+{flows}
+"""
+FLOW = "      - {{name: {0}, from: {1}, to: {2}, algorithm: standard, duration: 10 s}}"
+LOT = "{kind: parking_lot, bottlenecks: 3, rate: 20 Mbit/s, rtt: 100 ms, senders: 2, bottleneck_queue: {limit: 50}}"
+GRAPH = """
+      kind: graph
+      senders: [near, far]
+      receivers: [home]
+      routers: [mast, core]
+      links:
+        - {between: [near, core], rate: 1 Gbit/s, rtt: 10 ms}
+        - {between: [far, core], rate: unlimited, rtt: 200 ms}
+        - {between: [core, mast], rate: 100 Mbit/s, queue: {limit: 1 bdp}, rtt: 4 ms, changes: [{at: 5 s, outage: 1 s}]}
+        - {between: [mast, home], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms"""
+RADIO = ", queue: {kind: codel}, loss: 1 %}"
+
+
+def planned(tmp_path: Path, topology: str, *flows: tuple[str, str, str], backend: str = "virtual") -> RunSpec:
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.format(topology=topology, flows="\n".join(FLOW.format(*flow) for flow in flows)))
+    (run,) = build_plan(load_study(path), pins={"backend": backend}).runs
+    return run.spec
+
+
+def problems(tmp_path: Path, topology: str, *flows: tuple[str, str, str]) -> list[str]:
+    with pytest.raises(StudyError) as caught:
+        planned(tmp_path, topology, *flows)
+    return [f"{one.key}: {one.message}" for one in caught.value.problems]
+
+
+def test_long_flows_of_a_parking_lot_cross_every_bottleneck_and_others_one(tmp_path: Path) -> None:
+    spec = planned(tmp_path, LOT, ("long", "client2", "server"), ("second", "cross2", "sink2"))
+    long, second = spec.flows
+
+    def bottlenecks(flow: tuple[str, str]) -> list[str]:
+        return [port.node for port in route(spec, *flow) if port.egress.rate_bps]
+
+    assert bottlenecks((long.sender, long.receiver)) == ["switch1", "switch2", "switch3"]
+    assert bottlenecks((second.sender, second.receiver)) == ["switch2"]
+    assert (base_rtt_us(spec, long), base_rtt_us(spec, second)) == (100_000, 33_334)
+    queues = [port.egress.queue for port in lay_out(spec).all_ports() if port.egress.rate_bps]
+    assert queues == [Queue("pfifo", 50)] * 3
+
+
+def test_a_counted_flow_takes_the_cross_traffic_in_turn(tmp_path: Path) -> None:
+    spec = planned(tmp_path, LOT, ("cross, count: 3", "cross1", "sink1"))
+    assert [(flow.sender, flow.receiver) for flow in spec.flows] == [(f"cross{k}", f"sink{k}") for k in (1, 2, 3)]
+
+
+def test_each_pair_of_a_graph_has_a_round_trip_time_of_its_own(tmp_path: Path) -> None:
+    spec = planned(tmp_path, GRAPH + RADIO, ("one", "near", "home"), ("two", "far", "home"))
+    assert [base_rtt_us(spec, flow) for flow in spec.flows] == [44_000, 234_000]
+
+
+def test_a_graphs_links_have_rate_delay_queue_and_changes_of_their_own(tmp_path: Path) -> None:
+    spec = planned(tmp_path, GRAPH + "}", ("one", "near", "home"))
+    there = {(link.a.node, link.b.node): link for link in spec.links}
+    core, mast = there["core", "mast"], there["mast", "home"]
+    # One product is that of the link's rate and the longest round-trip time, 234 ms, in packets of 1538 bytes.
+    assert core.a.egress.queue == Queue("pfifo", 100 * MBPS * 234 // 8000 // 1538)
+    held = (Change(5_000_000, held=True), Change(6_000_000, held=False))
+    assert (core.a.egress.changes, core.b.egress.changes) == (held, held)
+    assert (mast.a.egress.rate_bps, mast.a.egress.delay_us) == (20 * MBPS, 15_000)
+    assert (mast.b.egress.rate_bps, mast.b.egress.queue) == (2 * MBPS, Queue("pfifo", 1000))
+    assert (there["far", "core"].a.egress.rate_bps, there["far", "core"].a.egress.delay_us) == (None, 100_000)
+
+
+def test_a_link_that_loses_packets_has_a_node_that_delays_in_its_middle(tmp_path: Path) -> None:
+    spec = planned(tmp_path, GRAPH + RADIO, ("one", "near", "home"))
+    assert [node.name for node in spec.nodes if node.role == "router"] == ["mast", "core", "delay4"]
+    *_, before, behind = spec.links
+    assert (before.a.egress.queue.kind, before.a.egress.delay_us) == ("codel", 0)
+    assert (behind.a.node, behind.a.egress.delay_us, behind.a.egress.impairment) == (
+        "delay4",
+        15_000,
+        Impairment(10_000),
+    )
+
+
+def test_in_real_time_each_link_with_a_delay_has_such_a_node(tmp_path: Path) -> None:
+    spec = planned(tmp_path, GRAPH + "}", ("one", "near", "home"), backend="mininet")
+    assert [node.name for node in spec.nodes if node.name.startswith("delay")] == [f"delay{k}" for k in (1, 2, 3, 4)]
+    assert not [port for port in lay_out(spec).all_ports() if port.egress.rate_bps and port.egress.delay_us]
+    assert base_rtt_us(spec, spec.flows[0]) == 44_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[near, far]", "[near, core]", "routers: 'core' is the name of two nodes; names are unique"),
+        ("[far, core]", "[far, cor]", "links[1].between: unknown node 'cor'; allowed: near, far, home, mast, core"),
+        ("[far, core]", "[near, core]", "links: there is no way from 'far' to 'home'"),
+        ("[mast, home]", "[near, home]", "links: host 'near' has several links; a host has one, a router any number"),
+        ("rtt: 4 ms", "rtt: 3 us", "links[2].rtt: 3 us cannot be split into two whole microseconds"),
+        (
+            "1 Gbit/s, rtt",
+            "1 Gbit/s, queue: {limit: 9}, rtt",
+            "links[0].queue: is the queue of 'near', which is no router",
+        ),
+        ("routers: [mast", "routers: [delay", "routers[0]: 'delay' is not a name of a node"),
+    ],
+)
+def test_what_is_no_network_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    found = problems(tmp_path, (GRAPH + "}").replace(old, new), ("one", "near", "home"))
+    assert any(one.startswith(f"experiments[0].topology.{words}") for one in found), found

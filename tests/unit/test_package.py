@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package of a study's results: what is in it, that it is equal each time, and what the appendix says."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fabricated_results import judge_study, write_results, write_study
+
+from longfat.crate.pack import pack
+from longfat.data.opened import draw_all
+from longfat.dataset.build import build_dataset
+from longfat.errors import RecordError, RigError
+from longfat.identity import KernelSource
+from longfat.report.report import write_report
+from longfat.studies import StudyFolder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StudyFolder]:
+    folder = tmp_path_factory.mktemp("package")
+    study = write_study(folder)
+    write_results(
+        study, folder, omit=lambda run: run.scenario.startswith("one-drop"), kernel=KernelSource("6.12.117", True)
+    )
+    build_dataset(folder)
+    judge_study(folder, study)
+    draw_all(folder, StudyFolder(study))
+    write_report(folder, StudyFolder(study))
+    return folder, StudyFolder(study)
+
+
+@pytest.fixture(scope="module")
+def package(finished: tuple[Path, StudyFolder]) -> zipfile.ZipFile:
+    results, folder = finished
+    pack(results, folder, ROOT, results / "small.crate.zip")
+    return zipfile.ZipFile(results / "small.crate.zip")
+
+
+@pytest.fixture(scope="module")
+def crate(package: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
+    graph = json.loads(package.read("ro-crate-metadata.json"))["@graph"]
+    return {entity["@id"]: entity for entity in graph}
+
+
+def test_it_has_the_lock_the_evidence_the_figures_the_report_and_the_patch_series(package: zipfile.ZipFile) -> None:
+    names = set(package.namelist())
+    assert {"results/lock.json", "results/report.html", "results/verdicts.json", "study/study.yaml"} <= names
+    assert {"results/figures/fig-1.svg", "results/dataset/datapackage.json", "results/dataset/flows.parquet"} <= names
+    series = (ROOT / "kernels/linux-6.12/series").read_text(encoding="utf-8").split()
+    assert {f"kernels/linux-6.12/patches/{patch}" for patch in series} <= names
+    assert not [name for name in names if name.startswith(("kernels/linux-7", "results/raw"))]
+
+
+def test_its_description_names_every_file_and_the_run_that_made_the_results(
+    package: zipfile.ZipFile, crate: dict[str, dict[str, Any]]
+) -> None:
+    parts = [part["@id"] for part in crate["./"]["hasPart"]]
+    unnamed = [name for name in package.namelist() if not any(name == part or name.startswith(part) for part in parts)]
+    assert unnamed == ["ro-crate-metadata.json", "ro-crate-preview.html"]
+    (run,) = [entity for entity in crate.values() if entity["@type"] == "CreateAction"]
+    assert run["instrument"] == crate["./"]["mainEntity"] == {"@id": "study/study.yaml"}
+    assert {"@id": "results/dataset/"} in run["result"]
+    assert run["startTime"] == "2000-01-01T00:00:00+00:00"
+
+
+def test_it_is_equal_each_time(finished: tuple[Path, StudyFolder], package: zipfile.ZipFile, tmp_path: Path) -> None:
+    results, folder = finished
+    pack(results, folder, ROOT, tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == Path(str(package.filename)).read_bytes()
+
+
+def test_the_appendix_has_each_claim_with_its_command_time_and_disk(package: zipfile.ZipFile) -> None:
+    text = package.read("ARTIFACT.md").decode()
+    row = re.search(r"^\| `window-limits` .*$", text, flags=re.MULTILINE)
+    assert row is not None
+    assert "A larger window &lt;gives&gt; more." in row[0]
+    assert row[0].endswith("| reproduced | 8 | 0.0 | 1 MB | `delay` |")
+    assert "8 of 9 runs of real Linux TCP, profile paper" in text
+    assert "./just reproduce small --profile paper" in text
+    assert all(badge in text for badge in ("available", "functional", "reusable", "Results reproduced"))
+
+
+def test_the_form_of_the_archive_is_filled_in_from_the_citation(package: zipfile.ZipFile) -> None:
+    form = json.loads(package.read(".zenodo.json"))
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert form["creators"] == [{"name": author["name"]} for author in cited["authors"]]
+    assert "small" in form["title"] and "TR-1" in form["description"]
+
+
+def test_results_that_lack_a_step_or_were_changed_are_not_packed(
+    finished: tuple[Path, StudyFolder], tmp_path: Path
+) -> None:
+    results, folder = finished
+    report = results / "report.html"
+    page = report.read_bytes()
+    try:
+        report.write_bytes(page + b" ")
+        with pytest.raises(RecordError, match=r"report\.html \(changed\)"):
+            pack(results, folder, ROOT, tmp_path / "no.zip")
+        report.unlink()
+        with pytest.raises(RigError, match=r"the results lack report\.html"):
+            pack(results, folder, ROOT, tmp_path / "no.zip")
+    finally:
+        report.write_bytes(page)
+    assert not list(tmp_path.iterdir())
+
+
+def test_citation_package_and_changelog_have_one_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    released = re.findall(r"^## (\d\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert released[0] == version

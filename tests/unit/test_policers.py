@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policers: from the manifest to the kernel's filter, read back, and judged by a gate."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from test_red import problem, study
+
+from longfat.backends.fake import FakeBackend
+from longfat.backends.host_kernel import needed_features
+from longfat.backends.protocol import Feature
+from longfat.backends.registry import traits_of
+from longfat.gates import Evidence
+from longfat.guest.netlink import attribute, attributes
+from longfat.guest.policers import TCA_ACT_STATS, UsedPolicer, read, request
+from longfat.guest.queues import TCA_STATS_QUEUE, TCMSG
+from longfat.network import lay_out
+from longfat.plan import build_plan
+from longfat.runspec import Policer, RunSpec
+from longfat.traffic import misses
+
+KEYS = "{limit: 100}\n      policer: {rate: 50 Mbit/s, burst: 30 kB}"
+
+
+def planned(tmp_path: Path) -> RunSpec:
+    (run,) = build_plan(study(tmp_path, KEYS), pins={}).runs
+    return run.spec
+
+
+def dumped(body: bytes, drops: int) -> bytes:
+    """The body of the request for a filter as a dump gives it back, with the statistics of its action."""
+    (kind, _), (options, actions) = attributes(body, TCMSG.size)
+    ((inner, listed),) = attributes(actions, 0)
+    ((place, action),) = attributes(listed, 0)
+    statistics = attribute(TCA_ACT_STATS, attribute(TCA_STATS_QUEUE, struct.pack("=IIIII", 0, 0, drops, 0, 0)))
+    return (
+        body[: TCMSG.size]
+        + attribute(kind, b"matchall\0")
+        + attribute(options, attribute(inner, attribute(place, action + statistics)))
+    )
+
+
+@pytest.mark.parametrize("policer", [Policer(50_000_000, 30_000), Policer(8_000, 1_514), Policer(40 * 10**9, 10**6)])
+def test_a_policer_comes_back_as_the_kernel_was_told(policer: Policer) -> None:
+    found = read([b"\0" * TCMSG.size, dumped(request(7, policer).body, drops=5)])
+    assert found is not None
+    assert (found.drops, found.policer.rate_bps) == (5, policer.rate_bps)
+    assert abs(found.policer.burst_bytes - policer.burst_bytes) <= 1 + policer.rate_bps * 64 / 8e9
+    assert isinstance(found, UsedPolicer)
+    assert read([]) is None
+
+
+def test_it_stands_before_the_queue_of_the_bottleneck(tmp_path: Path) -> None:
+    ports = [port for port in lay_out(planned(tmp_path)).all_ports() if port.egress.policer]
+    assert [(port.node, port.egress.policer) for port in ports] == [("switch", Policer(50_000_000, 30_000))]
+
+
+def test_a_bucket_that_no_frame_fits_into_is_refused(tmp_path: Path) -> None:
+    said = problem(tmp_path, KEYS.replace("30 kB", "1500 B"))
+    assert "topology.policer.burst: 1500 B is less than a full frame, 1514 B, of which none would pass" in said
+
+
+def test_real_kernels_need_its_module_and_simulators_have_none(tmp_path: Path) -> None:
+    assert "police" in needed_features(planned(tmp_path))
+    assert [
+        name for name in ("virtual", "mininet", "hosts", "ns2", "ns3") if Feature.POLICERS in traits_of(name).can
+    ] == [
+        "virtual",
+        "mininet",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bent", "said"),
+    [
+        ({}, ()),
+        ({"rate_bps": 1}, ("rate_bps of the policer of switch-eth1 is 1 bit/s, declared 50000000 bit/s",)),
+        ({"burst_bytes": 9}, ("burst_bytes of the policer of switch-eth1 is 9 bytes, declared 30000 bytes",)),
+    ],
+)
+def test_a_policer_that_reads_back_otherwise_is_a_miss(
+    tmp_path: Path, bent: dict[str, int], said: tuple[str, ...]
+) -> None:
+    spec, folder = planned(tmp_path), tmp_path / "run"
+    folder.mkdir()
+    FakeBackend().run(spec, folder)
+    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
+    (port,) = (item for item in achieved["interfaces"] if "policer" in item)
+    port["policer"].update(bent)
+    assert misses(Evidence(spec, achieved, reports)) == said

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of a small study in guests, for tests. Must not assert anything but that a run is valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from guests import run, virtual
+
+from longfat.dataset.parse import ParsedRun, parse_run
+from longfat.gates import Evidence
+from longfat.manifest.load import load_study
+from longfat.network import lay_out
+from longfat.plan import build_plan
+from longfat.runspec import RunSpec
+from longfat.traffic import misses
+
+
+def planned(path: Path, text: str) -> dict[str, RunSpec]:
+    """The runs of a study by experiment and factors (``queues codel``); its text goes into ``path``."""
+    path.write_text(text, encoding="utf-8")
+    plan = build_plan(load_study(path), pins=virtual().pins())
+    return {" ".join([entry.experiment, *map(str, entry.factors.values())]): entry.spec for entry in plan.runs}
+
+
+def done(spec: RunSpec, folder: Path) -> ParsedRun:
+    """A run that is valid by every gate: what was declared was read back."""
+    parsed = parse_run(run(spec, folder), "id", spec)
+    found = misses(Evidence(spec, parsed.achieved, parsed.reports))
+    assert found == (), found  # pytest shows no more of an assertion outside of a test
+    return parsed
+
+
+def samples(parsed: ParsedRun, spec: RunSpec, node: str, since_us: int = 0) -> list[dict[str, Any]]:
+    """The samples of the only queue of a node."""
+    (port,) = (port for port in lay_out(spec).ports[node] if port.egress.rate_bps)
+    rows = [row for row in parsed.queues.to_pylist() if row["interface"] == port.name and row["t_us"] >= since_us]
+    return sorted(rows, key=lambda row: row["t_us"])
+
+
+def waits_ms(parsed: ParsedRun, spec: RunSpec, since_us: int) -> list[float]:
+    """How long what is in the bottleneck's queue takes to leave it, at each sample."""
+    return [row["backlog_bytes"] * 8e3 / row["rate_bps"] for row in samples(parsed, spec, "switch", since_us)]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A congestion control in one C file: what docs/own-algorithm.md says, tried as it is written."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import one_flow, virtual
+from own_algorithm import write_study
+from test_determinism import differing
+
+from longfat.backends.virtual import VirtualBackend, open_virtual
+from longfat.builds.own_kernel import build_own_kernel
+from longfat.catalog.kernels import OwnKernel
+from longfat.errors import StudyError
+from longfat.manifest.load import load_study
+from longfat.manifest.own import own_file
+from longfat.plan.lockfile import read_lock
+
+pytestmark = pytest.mark.virtual
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def longfat(root: Path, *arguments: str) -> str:
+    """What a command prints that succeeds."""
+    environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
+    command = [sys.executable, "-m", "longfat", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the page was followed."""
+    root = tmp_path_factory.mktemp("root")
+    longfat(root, "new", "binomial")
+    write_study(root / "experiments/binomial")
+    assert "1 experiment, 1 hypothesis, 1 figure, no problems" in longfat(root, "check", "binomial")
+    printed = longfat(root, "reproduce", "binomial")
+    assert "9 runs valid, 0 invalid, 0 failed, 0 missing" in printed
+    assert "1 hypothesis: 1 reproduced" in printed
+    return root
+
+
+def record(root: Path, algorithm: str) -> Path:
+    """The folder of an algorithm's first run."""
+    return next((root / "results/binomial/raw").glob(f"*algorithm-{algorithm}.r01.*"))
+
+
+def flow_of(folder: Path) -> dict[str, Any]:
+    (flow,) = json.loads((folder / "achieved.json").read_text())["flows"]
+    return dict(flow)
+
+
+@pytest.mark.parametrize(("algorithm", "b_ppm"), [("sqrt", 1_000_000), ("sqrt-gentle", 500_000)])
+def test_sockets_show_the_algorithm_and_its_parameters(root: Path, algorithm: str, b_ppm: int) -> None:
+    flow = flow_of(record(root, algorithm))
+    assert (flow["cca"], flow["cca_parameters"]) == ("sqrt", {"a_ppm": 20_000_000, "b_ppm": b_ppm})
+
+
+@pytest.mark.parametrize(("algorithm", "b"), [("sqrt", 1.0), ("sqrt-gentle", 0.5)])
+def test_a_loss_takes_the_square_root_of_the_window(root: Path, algorithm: str, b: float) -> None:
+    with (record(root, algorithm) / "sockets.csv").open(newline="") as table:
+        samples = [(int(row["cwnd_segments"]), int(row["ssthresh_segments"])) for row in csv.DictReader(table)]
+    # Late losses, before which the window grew by less than two segments for each sample.
+    pairs = [(before, after) for before, after in itertools.pairwise(samples[50:]) if after[1] != before[1]]
+    assert len(pairs) >= 2
+    for (window, _), (_, kept) in pairs:
+        assert window - b * math.sqrt(window) - 1 <= kept <= window + 4 - b * math.sqrt(window + 4)
+
+
+def test_the_lock_names_the_file_beside_the_kernel_that_its_runs_pin(root: Path) -> None:
+    plan = read_lock(root / "results/binomial/lock.json")
+    by_algorithm = {run.factors["algorithm"]: plan.source_of(run) for run in plan.runs}
+    assert {name: list(source.own) for name, source in by_algorithm.items() if source} == {
+        "reno": [],
+        "sqrt": ["tcp_sqrt.c"],
+        "sqrt-gentle": ["tcp_sqrt.c"],
+    }
+
+
+@pytest.fixture(scope="module")
+def own(root: Path) -> VirtualBackend:
+    """A kernel with the page's algorithm."""
+    kernels = load_study(root / "experiments/binomial/study.yaml").own_kernels()
+    return open_virtual(kernels=(*kernels,), own=kernels)
+
+
+def test_the_algorithms_of_the_kernel_measure_the_same_beside_another_one(own: VirtualBackend, tmp_path: Path) -> None:
+    folders = []
+    for backend, name in ((virtual(), "pinned"), (own, "own")):
+        (tmp_path / name).mkdir()
+        backend.run(dataclasses.replace(one_flow(duration_us=500_000), pins=backend.pins()), tmp_path / name)
+        folders.append(tmp_path / name)
+    assert differing(*folders) == ["environment.json"]
+    ccas = [set(json.loads((folder / "environment.json").read_text())["ccas"]) for folder in folders]
+    assert ccas[1] - ccas[0] == {"sqrt"}
+
+
+def test_a_fault_of_the_c_file_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write_study(tmp_path) / "tcp_sqrt.c"
+    text = path.read_text().replace("\tu32 w;\n\n\tif (!tcp", "\n\tif (!tcp")
+    path.write_text(text.replace("tcp_reno_undo_cwnd", "tcp_other_undo_cwnd") + f"/* {uuid.uuid4()} */\n")
+    with pytest.raises(StudyError) as caught:
+        build_own_kernel(OwnKernel(sources=(own_file(tmp_path, "tcp_sqrt.c"),)))
+    lines = text.splitlines()
+    named = {(problem.file, lines[(problem.line or 0) - 1].strip()) for problem in caught.value.problems}
+    assert named == {
+        (str(path), "w = tcp_snd_cwnd(tp);"),
+        (str(path), ".undo_cwnd	= tcp_reno_undo_cwnd,"),
+    }

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of a study's own in a guest: what they send is counted on the wire, and one that spins is found out."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guests import run, virtual
+
+from longfat.backends import own_files
+from longfat.backends import virtual as backend_module
+from longfat.dataset.parse import parse_run
+from longfat.errors import SettledError
+from longfat.gates import Evidence
+from longfat.runspec import Egress, Interface, Link, Node, Probes, Program, Queue, RunSpec
+from longfat.traffic import misses
+
+pytestmark = pytest.mark.virtual
+
+RATE_BPS = 1_000_000
+HEADERS_BYTES = 28
+PAYLOAD_BYTES = 972  # and headers: 8 ms of the rate, with those of the link beside
+PACKETS = 100
+SEND = """
+import os, socket, sys, time
+address, port, packets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for _ in range(packets):
+        sender.sendto(bytes(972), (address, port))
+        time.sleep(0.01)
+print("user", os.getuid(), "groups", os.getgroups())
+"""
+RECEIVE = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+    receiver.bind(("", int(sys.argv[1])))
+    while True:
+        receiver.recv(2000)
+"""
+SPIN = "while True: pass"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of the scripts, which are in the cache folder."""
+    folder, found = tmp_path_factory.mktemp("files"), {}
+    for name, text in {"send.py": SEND, "receive.py": RECEIVE, "spin.py": SPIN}.items():
+        (folder / name).write_text(text)
+        found[name] = hashlib.sha256(text.encode()).hexdigest()
+        own_files.keep({found[name]: folder / name}, virtual().jail)
+    return found
+
+
+@pytest.fixture(scope="module")
+def own(files: dict[str, str]) -> Program:
+    """A hundred datagrams."""
+    send = ("python3", "send.py", "{address}", "{port}", str(PACKETS))
+    return Program("own", "client1", "server", send, ("python3", "receive.py", "{port}"), 2_000_000, files=files)
+
+
+def spec_of(one: Program) -> RunSpec:
+    """The programs on a path of 1 Mbit/s and 20 ms."""
+    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=50)), Egress(delay_us=10_000)
+    return RunSpec(
+        nodes=(
+            Node("client1", "sender"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", delayed)),
+            Link(Interface("delay", delayed), Interface("server", shaped)),
+        ),
+        flows=(),
+        probes=Probes(),
+        seed=1,
+        pins=virtual().pins(),
+        programs=(one,),
+    )
+
+
+def reasons(spec: RunSpec, folder: Path) -> tuple[str, ...]:
+    parsed = parse_run(folder, "id", spec)
+    return misses(Evidence(spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us))
+
+
+@pytest.fixture(scope="module")
+def folder(own: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run, which no test writes to."""
+    return run(spec_of(own), tmp_path_factory.mktemp("own") / "run")
+
+
+def test_every_packet_of_a_program_is_counted_on_the_wire(own: Program, folder: Path) -> None:
+    assert reasons(spec_of(own), folder) == ()
+    (told,) = json.loads((folder / "programs.json").read_text())
+    assert (told["received_packets"], told["uncounted_packets"]) == (PACKETS, 0)
+    assert told["payload_bytes"] == PACKETS * PAYLOAD_BYTES
+    assert told["received_bytes"] == PACKETS * (PAYLOAD_BYTES + HEADERS_BYTES)
+
+
+def test_the_count_over_time_follows_what_the_program_sends(folder: Path) -> None:
+    with (folder / "program_packets.csv").open(newline="") as lines:
+        counted = {int(row["t_us"]): int(row["received_packets"]) for row in csv.DictReader(lines)}
+    first, second = (next(count for t_us, count in counted.items() if t_us >= at) for at in (400_000, 900_000))
+    assert second - first == pytest.approx(50, abs=2)  # of half a second, one each 10 ms
+
+
+def test_a_program_has_the_rights_of_nobody(folder: Path) -> None:
+    (sender,) = (item for item in said(folder) if item["role"] == "send")
+    assert sender["said"] == "user 65534 groups []\n"
+    assert (sender["status"], sender["asked"]) == (0, False)
+
+
+def said(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / "achieved.json").read_text())["programs"]
+    return found
+
+
+def test_a_program_that_fails_makes_its_run_invalid_in_its_own_words(own: Program, tmp_path: Path) -> None:
+    spec = spec_of(dataclasses.replace(own, send=("python3", "absent.py")))
+    reason, *others = reasons(spec, run(spec, tmp_path / "run"))
+    assert reason == "no packet of program own arrived for port 4433"
+    assert any("status 2" in other and "absent.py" in other for other in others)
+
+
+def test_a_receiver_without_a_socket_fails_the_run(own: Program, tmp_path: Path) -> None:
+    spec = spec_of(dataclasses.replace(own, receive=("sh", "-c", "echo no; exit 3")))
+    outcome = json.loads((run(spec, tmp_path / "run") / "outcome.json").read_text())
+    assert outcome["status"] == "failed"
+    assert "receiving program of own ended with status 3 before it had a socket: no" in outcome["reason"]
+
+
+def test_a_program_that_spins_is_named_and_never_tried_again(
+    own: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(backend_module, "STILL_CPU_S", 1.5)
+    with pytest.raises(SettledError, match=r"virtual clock stood still(?s:.*)while every program waits: own"):
+        run(spec_of(dataclasses.replace(own, send=("python3", "spin.py"))), tmp_path / "run")
+
+
+def test_a_run_is_refused_where_its_files_are_absent(own: Program) -> None:
+    spec = spec_of(dataclasses.replace(own, files={"gone.py": "0" * 64}))
+    assert any("lacks the file gone.py (000000000000) of program own" in reason for reason in virtual().refuses(spec))
