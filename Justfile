@@ -87,7 +87,7 @@ reference STUDY *OPTIONS:
 compare A B *OPTIONS:
     @longfat compare "$@"
 
-# Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each (--all --keep --profile --jobs --results; docs/evaluate.md)
+# Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (ALGORITHM or FILE.c...; --all --keep --jobs; docs/evaluate.md)
 [group('study')]
 evaluate *ALGORITHMS:
     @longfat evaluate "$@"

@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 DOCUMENTS = (
     "*.md",
     "docs/**/*.md",
-    "experiments/*/*.md",
+    "experiments/**/*.md",
     "images/*.md",
     "kernels/*.md",
     "LICENSES/*.md",
@@ -32,14 +32,14 @@ DOCUMENTS = (
 )
 
 NAV = {
-    "Start": ("README.md", "docs/quickstart.md", "docs/gallery.md", "docs/faq.md", "docs/commands.md"),
-    "Tutorials": ("docs/study-tutorial.md", "docs/own-algorithm.md", "docs/extending.md"),
-    "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md"),
-    "Results": ("docs/data.md", "docs/evidence.md", "docs/citing.md"),
+    "Start": ("README.md", "docs/quickstart.md", "docs/findings.md", "docs/faq.md", "docs/commands.md"),
+    "Tutorials": ("docs/study-tutorial.md", "docs/own-algorithm.md", "docs/evaluate.md", "docs/extending.md"),
+    "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md", "experiments/**/*.md"),
+    "Results": ("docs/report.md", "docs/runs.md", "docs/data.md", "docs/evidence.md", "docs/citing.md"),
     "How it works": ("docs/architecture.md", "docs/limitations.md", "docs/statistics.md", "kernels/README.md"),
     "Reference": (
         *("docs/manifest.md", "docs/claims.md", "docs/relations.md", "docs/metrics.md", "docs/figures.md"),
-        *("docs/formats.md", "docs/glossary.md"),
+        *("docs/traffic.md", "docs/formats.md", "docs/glossary.md"),
     ),
     "Machines": (
         "docs/realtime.md",

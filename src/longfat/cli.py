@@ -270,7 +270,7 @@ def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
     folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
 ) -> None:
-    """Join the records of shards from anywhere into one results folder, each one checked (docs/cluster.md)."""
+    """Join the records of shards from anywhere, or from a store, into one results folder, each one checked."""
     with outcome() as console:
         from longfat.verbs.merge import merge
 
@@ -381,7 +381,7 @@ def evaluate(
     jobs: Jobs = None,
     results: Results = None,
 ) -> None:
-    """Hold algorithms against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: a report card for each."""
+    """Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (docs/evaluate.md)."""
     with outcome() as console:
         from longfat.verbs.evaluate import SHIPPED, evaluate
         from longfat.verbs.run import Machine

@@ -16,6 +16,7 @@ from longfat.cli_options import (
     EpochName,
     Grouped,
     Jobs,
+    Json,
     On,
     Profile,
     Results,
@@ -48,7 +49,7 @@ def verdicts(
     ] = None,
     epoch: EpochName = None,
     stack: Stack = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+    as_json: Json = False,
 ) -> None:
     """Print every claim's verdict by the committed evidence alone."""
     with outcome() as console:
@@ -123,12 +124,13 @@ def evidence_verify(
     seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     jobs: Jobs = None,
     epoch: EpochName = None,
+    as_json: Json = False,
 ) -> None:
     """Run a random sample of the evidence again and compare it to the byte."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.verify import verify
 
-        verified(verify(study, sample, seed, jobs, console, epoch))
+        verified(verify(study, sample, seed, jobs, console, epoch, as_json=as_json))
 
 
 @store.command("merge")

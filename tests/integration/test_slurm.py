@@ -62,7 +62,8 @@ class Backend(fake.FakeBackend):
             (folder / "queues.csv").write_text("t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,"
                                                "sent_packets,sent_bytes,marked_total\\n")
 
-fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=0.4, faults=Runs())
+seconds = float(os.environ.get("NODE_SECONDS", "0.4"))
+fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=seconds, faults=Runs())
 """
 
 
@@ -154,14 +155,20 @@ def test_a_node_dies_in_mid_array_and_another_one_is_an_hour_ahead(studies: Stud
 
 
 def test_a_task_is_preempted_and_the_command_killed_and_started_again(studies: Studies, alone: dict[str, str]) -> None:
+    studies.cluster.on_node("node1", NODE_SECONDS="5")
     command = studies.start()
     studies.recorded(1)
+    urgent = ["--partition=urgent", "--exclusive", "--nodelist=node1", "--output=/dev/null", "--wrap=sleep 600"]
+    number = studies.cluster("sbatch", "--parsable", *urgent).strip()  # who is on this node is preempted, and requeued
+    state = ("squeue", "--noheader", "--job", number, "--format=%T")
+    studies.cluster.wait(lambda: studies.cluster(*state) == "RUNNING\n")
     command.kill()
     command.wait()
-    urgent = ["sbatch", "--partition=urgent", "--exclusive", "--nodelist=node1", "--output=/dev/null"]
-    studies.cluster(*urgent, "--wrap=sleep 1")  # whoever is on this node is preempted, and requeued
-    said = studies.end(studies.start())
-    assert "following the tasks that are there already" in said
+    studies.cluster.on_node("node1")
+    again = studies.start()
+    studies.cluster.wait(lambda: "following the tasks that are there already" in studies.said_file.read_text(), 90)
+    studies.cluster("scancel", number)
+    said = studies.end(again)
     assert "were executed twice, on different nodes: identical to the byte" in said
     assert made_of(studies.results) == alone
 

@@ -24,6 +24,7 @@ seed: 1
 algorithms:
   reno: {cca: reno}
 hosts: {mtu: 1500 B, txqueuelen: 100}
+defaults: {flow: {start_jitter: 10 ms}}
 experiments:
   - id: delay
     topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
@@ -31,7 +32,19 @@ experiments:
       - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
     sweep:
       product: {window: [64 KiB, 1 MiB]}
-    repetitions: 2
+    repetitions: 4
+"""
+
+CLAIMS = """
+format: 2
+study: tiny
+claims:
+  - id: wider-carries-more
+    statement: A wider window carries more.
+    relation: goodput[window=1 MiB] > goodput[window=64 KiB] in delay
+  - id: wider-carries-less
+    statement: A wider window carries less.
+    relation: goodput[window=1 MiB] < goodput[window=64 KiB] in delay
 """
 
 
@@ -181,10 +194,59 @@ def test_plan_takes_times_and_sizes_from_the_runs_that_were_made_here(root: Path
         told = json.loads(call("plan", "tiny", "--backend", "fake", "--json", "--jobs", "1").stdout)
         return {key: told[key] for key in ("seconds", "estimated", "runs")}
 
-    assert planned()["estimated"] == "by 4 runs of this study here"
+    assert planned()["estimated"] == "by 8 runs of this study here"
     for folder in records(root):
         run = json.loads((folder / "run.json").read_text()) | {"wall_seconds": 7.5}
         (folder / "run.json").write_text(json.dumps(run))
-    assert planned()["seconds"] == pytest.approx(4 * 7.5, rel=0.01)
+    assert planned()["seconds"] == pytest.approx(8 * 7.5, rel=0.01)
     shutil.rmtree(root / "results")
     assert "another machine" in str(planned()["estimated"])
+
+
+def analysed(root: Path, name: str, claims: str) -> str:
+    """A copy of the results, judged by these claims."""
+    shutil.copytree(root / "results/tiny", root / name)
+    (root / "experiments/tiny/claims.yaml").write_text(claims, encoding="utf-8")
+    for verb in ("dataset", "analyse"):
+        result = call(verb, "tiny", "--results", str(root / name))
+        assert result.exit_code == 0, result.output
+    return str(root / name)
+
+
+def test_compare_prints_the_claims_whose_verdicts_differ(root: Path) -> None:
+    one = analysed(root, "one", CLAIMS)
+    swapped = CLAIMS.replace(" > ", " ? ").replace(" < ", " > ").replace(" ? ", " < ")
+    other = analysed(root, "other", swapped.replace("wider-carries-less", "another"))
+    told = json.loads(call("compare", one, other, "--json").stdout)
+    verdicts = {row["claim"]: row["verdicts"] for row in told["claims"]}
+    assert verdicts["wider-carries-more"] == ["reproduced", "not_reproduced"]
+    assert verdicts["wider-carries-less"] == ["not_reproduced", "not there"]
+    result = call("compare", one, other, "--exit-code")
+    assert result.exit_code == 4
+    assert "3 claims: 0 have the same verdict, 3 differ" in result.output
+    same = call("compare", one, one, "--exit-code")
+    assert (same.exit_code, "2 have the same verdict, 0 differ" in same.output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        ("nothing", "'nothing' is neither results nor a study"),
+        ("results/tiny", "the results are not judged yet"),
+        ("tiny", "no evidence of stack 'modern' is committed"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(root: Path, monkeypatch: pytest.MonkeyPatch, one: str, message: str) -> None:
+    monkeypatch.chdir(root)
+    result = call("compare", one, "tiny")
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_analyse_prints_what_is_not_as_stated_and_all_of_it_on_demand(root: Path) -> None:
+    results = analysed(root, "one", CLAIMS)
+    told, every = (call("analyse", "tiny", "--results", results, *more).output for more in ((), ("--all",)))
+    told, every = (text.partition("warning: ")[0] for text in (told, every))  # that the claims came after the runs
+    assert ("wider-carries-less" in told, "wider-carries-more" in told) == (True, False)
+    assert "wider-carries-more" in every
+    data = json.loads(call("analyse", "tiny", "--results", results, "--json").stdout)
+    assert [verdict["verdict"] for verdict in data["verdicts"]] == ["reproduced", "not_reproduced"]

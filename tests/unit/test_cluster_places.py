@@ -77,11 +77,11 @@ def test_the_job_is_valid_by_the_published_api(tmp_path: Path) -> None:
     models = pytest.importorskip("kubernetes.client.models")
 
     def check(value: object, kind: str, place: str) -> None:
-        if kind.startswith("list["):
+        if kind.startswith("List["):
             assert isinstance(value, list), place
             for item in value:
                 check(item, kind[5:-1], f"{place}[]")
-        elif kind.startswith("dict("):
+        elif kind.startswith("Dict["):
             assert isinstance(value, dict) and all(isinstance(item, str) for item in value.values()), place
         elif kind in ("str", "int", "bool"):
             assert type(value).__name__ == kind, place

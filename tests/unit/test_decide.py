@@ -227,7 +227,7 @@ def test_reproduce_with_a_budget_makes_the_profiles_runs_then_decides_then_repor
     assert len(list(raw.glob("*/run.json"))) == 1, "what decides is not among the profile's own runs"
     assert {row.scenario for own in read_rows(study, "small").values() for row in own.values()} > {"one-drop"}
     page = (tmp_path / "results" / "small" / "report.html").read_text(encoding="utf-8")
-    assert "By all evidence that is committed" in page
+    assert "committed runs of epoch" in page
 
 
 def test_reproduce_without_a_budget_makes_the_profiles_runs_alone_and_no_evidence(study: Path, tmp_path: Path) -> None:

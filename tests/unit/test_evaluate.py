@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from own_algorithm import write_study
 from typer.testing import CliRunner
 
 from longfat.card.card import Card, Cell, Judgement, Word, read_card, read_cards, write_card
@@ -152,7 +153,7 @@ def test_the_table_beside_the_study_is_that_of_its_cards(document: CardDocument)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("tcp_mine.c", "an algorithm of one's own cannot be evaluated yet"),
+        ("tcp_mine.c", "there is no such file"),
         ("cubik", "unknown algorithm 'cubik'"),
     ],
 )
@@ -165,14 +166,14 @@ def test_what_is_no_algorithm_is_refused_before_any_run(given: str, message: str
 
 
 def test_a_c_file_takes_the_candidates_place_in_a_copy_of_the_study(tmp_path: Path) -> None:
-    source = tmp_path / "tcp_mine.c"
-    source.write_text("/* an algorithm */")
+    source = write_study(tmp_path) / "tcp_sqrt.c"
     own = own_study(StudyFolder(FOLDER), source, tmp_path / "own")
+    assert own.study.algorithm("candidate").cca == "sqrt"
     text = (own.path / "study.yaml").read_text(encoding="utf-8")
-    assert "  candidate: {source: tcp_mine.c}" in text
+    assert "  candidate: {source: tcp_sqrt.c}" in text
     assert "unknowns" not in text
     assert "${algorithm}" not in text
     assert own.name == "bcp133"
     assert {path.name for path in own.path.iterdir()} == {
-        *("study.yaml", "claims.yaml", "card.yaml", "metrics.py", "tcp_mine.c")
+        *("study.yaml", "claims.yaml", "card.yaml", "metrics.py", "tcp_sqrt.c")
     }

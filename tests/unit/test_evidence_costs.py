@@ -98,15 +98,14 @@ def test_the_report_has_the_verdict_by_all_evidence_first_and_says_which_is_whic
     found = evidenced(tmp_path, study)
     page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[1]))
-    headline, runs = text.index("By all evidence that is committed"), text.index("By the runs of this report")
-    assert headline < text.index("1 claim reproduced") < runs < text.index("2 claims reproduced")
-    assert f"1 runs, epoch {found.epoch}, stack modern, backend fake" in text
-    row = page.split('<tr id="claim-window-limits" class="is-not_measured">')[1].split("</tr>")[0]
-    by_evidence, by_runs = row.split("<td>")[-2:]
+    assert f"1 committed runs of epoch {found.epoch}, stack modern, backend fake" in text
+    assert "Of 2 claims that only runs can decide, 1 is reproduced and 1 is not measured." in text
+    row = page.split('<article class="claim is-not_measured" id="claim-window-limits">')[1].split("</article>")[0]
+    by_evidence, by_runs = row.split("By the runs of this report alone")
     assert "not measured" in by_evidence and "lacks 12 runs" in by_evidence
     assert "reproduced" in by_runs
-    halves = page.split('<tr id="claim-halves" class="is-reproduced">')[1].split("</tr>")[0]
-    assert "n = 1, profile paper" in halves
-    assert '<a href="#only-not_measured">1 not measured</a>' in page
+    halves = page.split('<article class="claim is-reproduced" id="claim-halves">')[1].split("</article>")[0]
+    assert "n = 1" in halves and "profile paper" in halves
+    assert 'href="#only-not_measured">\N{EN DASH} 1 not measured</a>' in page
     plain = write_report(results, StudyFolder(study)).read_text(encoding="utf-8")
     assert "vidence" not in plain.split("</style>")[1].split("<footer>")[0]

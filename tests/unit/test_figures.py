@@ -43,7 +43,7 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     assert isinstance(spec, Bars)
     drawing = draw(opened.sources, spec)
     assert drawing.data.columns == (
-        "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high"
+        "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high", "runs"
     )  # fmt: skip
     assert [(row[0], row[1], row[2]) for row in drawing.data.rows] == [
         (1 << 20, "standard", 2),
@@ -54,7 +54,10 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     axes = drawing.figure.axes[0]
     assert [patch.get_height() for patch in axes.patches] == [row[3] for row in drawing.data.rows]
     note = drawing.figure.legends[0].get_title().get_text()
-    assert note == "goodput: mean, standard deviation, n = 2"
+    assert note == "goodput: mean, n = 2, each run a dot"
+    dots = [value for line in axes.lines if line.get_marker() == "o" for value in line.get_ydata()]
+    assert dots == [float(value) for row in drawing.data.rows for value in row[-1].split()]
+    assert len(dots) == 8
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
 
 
@@ -73,7 +76,7 @@ def test_saved_files_are_equal_bytes_each_time_and_the_data_stands_beside(opened
     first = bytes_of(opened.results / "figures")
     draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
-    assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "png", "svg")]
+    assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "pdf", "png", "svg")]
     rows = list(csv.reader(first["fig-2.csv"].decode().splitlines()))
     assert rows[0] == ["scenario", "repetition", "run_id", "t_s", "outstanding_bytes"]
     assert (rows[1][:2], rows[1][3]) == (["one-drop", "1"], "0.0")

@@ -57,7 +57,8 @@ def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None
     page = page_of(root)
     assert '<a href="small/report.html">small</a>' in page
     assert "A &lt;small&gt; study" in page
-    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"small/report.html"}
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"small/report.html", "small/figures/fig-1.svg"}
+    assert '<img src="small/figures/fig-1.svg" alt="fig-1 of small"' in page
     assert page_of(root) == page
 
 

@@ -89,9 +89,9 @@ def test_its_claims_are_called_hypotheses_and_need_no_paper(study: Path) -> None
     assert "│ hypothesis" in output.replace("┃", "│")
     assert "paper" not in output.split("verdicts")[-1].split("reference:")[0]
     report = read(study, "small/report.html")
-    assert "1 hypothesis reproduced" in report
-    assert "Hypothesis Measured Verdict window-limits" in report
-    assert "goodput: goodput The study expects The link is full. rate of the link" in report
+    assert "Of 1 hypothesis that only runs can decide, 1 is reproduced." in report
+    assert "Hypotheses and verdicts" in report
+    assert "goodput: goodput" in report and "The study expects The link is full. rate of the link" in report
     assert "one-drop: one drop" in report
     assert "The paper states" not in report
     assert (
@@ -108,7 +108,7 @@ def test_a_source_outside_any_paper_is_shown_as_such(study: Path) -> None:
     text = f"{HYPOTHESES}    paper: {{value: 1 MiB < 8 MiB, where: a textbook}}\n"
     (study / "claims.yaml").write_text(text, encoding="utf-8")
     call("reproduce", "small", "--backend", "fake")
-    assert "Hypothesis Source Measured Verdict" in read(study, "small/report.html")
+    assert "Source: 1 MiB &lt; 8 MiB (a textbook)" in read(study, "small/report.html")
 
 
 def test_the_size_of_a_paper_needs_a_paper(study: Path) -> None:

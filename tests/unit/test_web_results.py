@@ -28,7 +28,7 @@ from longfat.metrics.quantities import Selection, by_repetition
 from longfat.metrics.web import web_gigabytes, web_mbps
 from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
-from longfat.report.report import settings
+from longfat.report.settings import settings_of
 from longfat.runspec import Node, RunSpec, Web
 from longfat.traffic import misses
 
@@ -148,8 +148,8 @@ def plan_of_the_manifest(folder: Path) -> Plan:
 
 
 def test_the_report_s_settings_name_users_and_model(tmp_path: Path) -> None:
-    (setting,) = settings(plan_of_the_manifest(tmp_path), {})
-    assert setting.flows[0] == "one: client1 to server, 10 s, 100 web users (surge, OFF times 100 %)"
+    (setting,) = settings_of(plan_of_the_manifest(tmp_path), {}).experiments
+    assert "one: client1 to server, 10 s, 100 web users (surge, OFF times 100 %)" in setting.shared
 
 
 def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> None:

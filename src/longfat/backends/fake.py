@@ -34,7 +34,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
-TRAITS = {"fake": Traits("#000000", can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
+TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them

@@ -45,7 +45,6 @@ from longfat.testbed.connect.placement import Placement, place
 
 TRAITS = {
     "hosts": Traits(
-        "#56b4e9",
         clock="real",
         can=frozenset({Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES}),
         lab=True,

@@ -53,10 +53,9 @@ class Traits:
     follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
     ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
     opened on a lab, and ``pretends`` that its numbers are made up, for tests. ``setup_s`` is what a run takes besides
-    its flows where time is real. ``colour`` is what it is drawn in beside others.
+    its flows where time is real.
     """
 
-    colour: str
     clock: Literal["virtual", "real"] = "virtual"
     kernel: Literal["own", "machine", "none"] = "own"
     can: frozenset[str] = FEATURES - BEYOND_KERNELS

@@ -28,8 +28,8 @@ from longfat.scratch import scratch_in
 
 _CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES}
 TRAITS = {
-    "mininet": Traits("#d55e00", clock="real", kernel="machine", can=_CAN, setup_s=2.0),
-    "containernet": Traits("#009e73", clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
+    "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),
+    "containernet": Traits(clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
 MARGIN_S = 180.0  # a run that lasts longer than its flows by this much hangs
 PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")

@@ -45,7 +45,7 @@ from longfat.runspec import RunSpec
 from longfat.scratch import scratch_in
 
 TRAITS = {
-    "virtual": Traits("#0072b2", can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
+    "virtual": Traits(can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
 PACKAGE = Path(__file__).resolve().parents[1]
 GUEST_MODULES = ("__init__.py", "plain.py", "links.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")

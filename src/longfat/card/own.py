@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study of a card with a C file as its candidate: a copy in which the file stands in the place of a kernel's name.
 
-Owns the copy's text. The file itself is checked as any study's is (docs/manifest.md).
+Owns the copy's text. The file itself is checked as any study's is (docs/own-algorithm.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from longfat.card.document import FILE
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
-from longfat.manifest.algorithm import Algorithm
 from longfat.metrics.registry import OWN_METRICS
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder
 
@@ -32,15 +31,10 @@ def name_of(source: Path) -> str:
 
 
 def require_source(source: Path) -> None:
-    """Raise StudyError for a file that there is not, or that this version cannot compile."""
-    if "source" not in Algorithm.model_fields:
-        raise StudyError(
-            "an algorithm of one's own cannot be evaluated yet: its source is not compiled into the guest's kernel",
-            where=str(source),
-            hint="give the name of one that the kernel has (docs/manifest.md)",
-        )
+    """Raise StudyError for a file that there is not."""
     if not source.is_file():
-        raise StudyError("there is no such file", where=str(source))
+        hint = "give a C file with a congestion control (docs/own-algorithm.md), or the name of one that the kernel has"
+        raise StudyError("there is no such file", where=str(source), hint=hint)
 
 
 def own_study(folder: StudyFolder, source: Path, home: Path) -> StudyFolder:

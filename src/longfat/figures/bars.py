@@ -45,7 +45,7 @@ SUM = "sum"  # the row of stacked flows that represents all of them
 FEW = 5  # runs of which each is a dot: a deviation of so few says little
 CROWD = 20  # more values of x than this leave no room for a label each
 _NONE = math.nan  # a whisker that is not drawn
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx")  # in grey prints the series stay apart
+HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # in grey prints the series stay apart
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
 
 
@@ -246,6 +246,7 @@ def draw_bars(figure: Canvas, spec: Bars, data: FigureData) -> None:
         figure,
         _note(spec, bars, chosen, len(xs) <= CROWD),
         {_called(name, spec): colour for name, colour in looks.items() if spec.series and spec.style == "bars"},
+        () if spec.stacked else HATCHES,
     )
 
 

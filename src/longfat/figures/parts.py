@@ -138,9 +138,17 @@ def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int
     return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
 
 
-def legend(figure: Figure, note: str | None, colours: Mapping[str, str] | None = None) -> None:
-    """One legend below all axes: each label once, then the ``colours`` by label, under a note on the drawing."""
-    found: dict[str, Any] = {label: Patch(color=colour) for label, colour in (colours or {}).items()}
+def legend(
+    figure: Figure, note: str | None, colours: Mapping[str, str] | None = None, hatches: Sequence[str] = ()
+) -> None:
+    """One legend below all axes: each label once, then the ``colours`` by label, under a note on the drawing.
+
+    ``hatches`` are those of the colours, in turn.
+    """
+    found: dict[str, Any] = {
+        label: Patch(fc=colour, ec="white", lw=0, hatch=hatches[place % len(hatches)] if hatches else None)
+        for place, (label, colour) in enumerate((colours or {}).items())
+    }
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)

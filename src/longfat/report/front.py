@@ -130,6 +130,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
     rows: list[Row] = []
     faults: list[str] = []
     evidence = None
+    sound: list[Path] = []
     try:
         header = study.header
         catalogue = study.catalogue
@@ -137,6 +138,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
             if plan.study == study.name and (folder / VERDICTS).exists():
                 try:
                     rows.append(_results(folder, plan, catalogue))
+                    sound.append(folder)
                 except LongfatError as error:  # the study's other results are no worse for it
                     faults.append(str(error))
         rows += _references(committed(study), rows, study)
@@ -148,7 +150,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
     card = None
     try:
         if header:
-            card = _card(study, evidence, [folder for folder, plan in folders.items() if plan.study == study.name])
+            card = _card(study, evidence, sound)
     except LongfatError as error:
         faults.append(str(error))
     return Shown(
@@ -164,8 +166,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
 
 def _card(study: StudyFolder, evidence: Evidenced | None, folders: Sequence[Path]) -> Card:
     """A study by all evidence, else by its first results; its picture is the figure that most claims are about."""
-    judged = [folder for folder in folders if (folder / VERDICTS).exists()]
-    here = read_verdicts(judged[0]) if judged else []
+    here = read_verdicts(folders[0]) if folders else []
     verdicts = [one.verdict for one in evidence.judged] if evidence else here
     counts = tally(one.counted for one in verdicts)
     readme = read_readme(study.path, [one.claim for one in verdicts])

@@ -31,7 +31,12 @@ def measured(evidence: Evidence) -> str:
     """Mean with its interval and n, for people."""
     if evidence.mean is None:
         return evidence.reason or "no data"
-    value = shown(evidence.mean, evidence.unit, _enough(evidence))
+    digits = _enough(evidence)
+    value = (
+        f"{evidence.mean:.3g} {evidence.unit}".strip()
+        if _tiny(evidence)
+        else shown(evidence.mean, evidence.unit, digits)
+    )
     if evidence.n is None:
         return f"{value} (computed)"
     counted = f"n = {evidence.n}"
@@ -46,7 +51,7 @@ def measured(evidence: Evidence) -> str:
 def allowed(evidence: Evidence) -> str:
     """What a comparison allows, for people."""
     low, high = evidence.limit_low, evidence.limit_high
-    if evidence.agreement or low is high is None:
+    if evidence.agreement or low is high is None or _tiny(evidence):
         return evidence.limit
     if low is not None and high is not None:
         return span(low, high, evidence.unit)
@@ -64,6 +69,12 @@ def _enough(evidence: Evidence) -> int:
         if all(mean == limit or ((rounded > limit) == (mean > limit) and rounded != limit) for limit in limits):
             return digits
     return _MOST
+
+
+def _tiny(evidence: Evidence) -> bool:
+    """Whether what is allowed is so small that it has to be written as a power of ten."""
+    ends = [abs(end) for end in (evidence.limit_low, evidence.limit_high) if end]
+    return bool(ends) and max(ends) < FINEST
 
 
 def _least(mean: float) -> float:

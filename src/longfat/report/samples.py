@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def _goodput(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
     acked = np.nan_to_num(own["bytes_acked"].astype(np.float64))
     times = own["t_us"].astype(np.float64)
     rates: npt.NDArray[np.float64] = np.zeros(len(times))
-    for start, end in zip(starts, np.append(starts[1:], len(times)), strict=True):
+    for start, end in pairwise(np.append(starts, len(times))):
         t, total = times[start:end], acked[start:end]
         before = np.minimum(np.searchsorted(t, t - MEAN_US), np.maximum(np.arange(end - start) - 1, 0))
         spans = t - t[before]

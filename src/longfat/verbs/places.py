@@ -20,8 +20,10 @@ def repository_root() -> Path:
 
 
 def study_names() -> list[str]:
-    """The names of the studies under ``experiments/``, sorted."""
-    return sorted(path.parent.name for path in (repository_root() / "experiments").glob(f"*/{MANIFEST}"))
+    """The names of the studies under ``experiments/``, sorted; those in a folder of studies behind its name."""
+    home = repository_root() / "experiments"
+    places = [*sorted(home.glob(f"*/{MANIFEST}")), *sorted(home.glob(f"*/*/{MANIFEST}"))]
+    return [path.parent.relative_to(home).as_posix() for path in places]
 
 
 def study_path(name: str) -> Path:
@@ -35,7 +37,8 @@ def study_path(name: str) -> Path:
         if name and (folder / MANIFEST).is_file():
             return folder
     known = study_names()
-    near = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+    inner = [other for other in known if other.endswith(f"/{name}")]
+    near = inner or difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
     raise StudyError(
         f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
         hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",

@@ -61,12 +61,12 @@ def show_plan(
     if printed:
         console.out(text_for(plan, machine, results_path(folder, machine.results, backend)), end="", highlight=False)
         return True
-    kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
-    console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
-    pace = pace_here(plan, results_path(folder, None, backend))
+    pace = pace_here(plan, results_path(folder, machine.results, backend))
     if as_json:
         print_json(_data(plan, pace, job_count(machine.jobs)))
         return True
+    kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
+    console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
     tables = [_varied(plan, planned, pace), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
     tables.append(_on_cluster(plan, machine) if machine.on else _totals(plan, backend, job_count(machine.jobs), pace))
     for table in tables:

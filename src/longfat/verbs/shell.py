@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.backends.virtual import VirtualBackend, open_virtual
-from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS
+from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS, OwnKernel
 from longfat.errors import StudyError
 from longfat.network import lay_out
 from longfat.plan import Scenario, scenarios_of
@@ -36,10 +36,10 @@ def shell(target: str, point: str | None, given: Path | None, commands: Sequence
 
     ``commands`` are executed in the place of what is typed. Raises StudyError, RigError.
     """
-    spec = _spec(target, point, given)
+    spec, own = _spec(target, point, given)
     named = spec.pins.get("kernel", DEFAULT_KERNEL)
-    kernels = tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in KERNELS else (DEFAULT_KERNEL,)
-    backend: VirtualBackend = open_virtual(partial(say, console), kernels)
+    kernels = tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in {*KERNELS, *own} else (DEFAULT_KERNEL,)
+    backend: VirtualBackend = open_virtual(partial(say, console), kernels, own)
     spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
     if reasons := backend.refuses(spec):
         raise StudyError("; ".join(reasons))
@@ -54,15 +54,16 @@ def shell(target: str, point: str | None, given: Path | None, commands: Sequence
         return INTERRUPTED
 
 
-def _spec(target: str, point: str | None, given: Path | None) -> RunSpec:
-    """What to build: of a run, or of a study's point."""
+def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, Mapping[str, OwnKernel]]:
+    """What to build: of a run, or of a study's point; and the kernels that the study adds something to."""
     try:
         folder = study_path(target)
     except StudyError as error:
         if point is None:
-            return _of_run(target, given, error)
+            return _of_run(target, given, error), {}
         raise
-    return point_of(find_study(StudyFolder(folder)), point).run(1, 1).spec
+    study = find_study(StudyFolder(folder))
+    return point_of(study, point).run(1, 1).spec, study.study.own_kernels()
 
 
 def _of_run(target: str, given: Path | None, no_study: StudyError) -> RunSpec:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -120,8 +122,10 @@ def _metrics(dataset: Dataset, run: Run) -> dict[str, float]:
         for name, one in METRICS.items()
         if one.shipped and not (one.required or one.over)
     ]
-    values = {selection.metric: value_of(dataset, run, selection) for selection in selections}
-    return {name: value for name, value in values.items() if not isinstance(value, str)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of metrics that the run has no data for
+        values = {selection.metric: value_of(dataset, run, selection) for selection in selections}
+    return {name: value for name, value in values.items() if not isinstance(value, str) and math.isfinite(value)}
 
 
 def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

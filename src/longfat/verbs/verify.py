@@ -36,9 +36,11 @@ from longfat.studies import StudyFolder
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import studies_with_evidence
+
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,14 @@ class Mismatch:
 
 
 def verify(
-    name: str | StudyFolder | None, wanted: str, seed: int, jobs: int | None, console: Console, epoch: str | None = None
+    name: str | StudyFolder | None,
+    wanted: str,
+    seed: int,
+    jobs: int | None,
+    console: Console,
+    epoch: str | None = None,
+    *,
+    as_json: bool = False,
 ) -> bool:
     """Run a sample again; whether all of it is identical to the byte. True, too, where there is no evidence."""
     epochs = read_epochs(repository_root() / FOLDER)
@@ -89,6 +98,10 @@ def verify(
         here = Combination.of(open_backend(mismatches[0].backend, {}, say=console.print).pins())
         if not any(here.key in one.members for one in epochs):
             say(console, f"  no epoch lists {here.text()}: the difference may be this machine's")
+    if as_json:
+        differing = [{"run": one.name, "what": one.text, "kept": str(one.place)} for one in mismatches]
+        counts = {"evidence": len(kept), "sample": len(sample), "identical": same}
+        print_json({"format": FORMAT, "seed": seed, **counts, "differing": differing})
     return not mismatches
 
 
