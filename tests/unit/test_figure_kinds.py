@@ -174,7 +174,9 @@ def test_flows_lie_on_each_other_and_their_sum_has_a_spread_of_its_own(opened: O
     tops = {round(patch.get_y() + patch.get_height(), 3) for patch in drawing.figure.axes[0].patches}
     assert tops >= {round(rows[window, "sum"][3], 3) for window in (1, 4, 8)}
     assert labels(drawing) == ["HighSpeed", "Standard", "stated by the paper"]
-    assert note(drawing).startswith("goodput: mean, standard deviation, n = 3; whiskers: of the lowest flow")
+    assert note(drawing).startswith(
+        "goodput: mean, n = 3, each run a dot; dots: of the flow at the bottom and of the sum"
+    )
 
 
 def test_a_flow_called_by_its_algorithm_has_its_colour_and_two_flows_never_the_same() -> None:
@@ -183,13 +185,14 @@ def test_a_flow_called_by_its_algorithm_has_its_colour_and_two_flows_never_the_s
         assert len(set(style.flow_colours(names))) == 2
 
 
-def test_whiskers_of_bars_are_the_standard_deviation(opened: OpenedStudy) -> None:
+def test_runs_are_dots_where_they_are_few(opened: OpenedStudy) -> None:
     drawing = opened.show("beside")
     assert labels(drawing) == ["stream1", "stream2"]
-    (whiskers, _) = (found for found in drawing.figure.axes[0].collections if hasattr(found, "get_segments"))
-    _, _, _, mean, sd, *_ = drawing.data.rows[0]
-    (_, low), (_, high) = whiskers.get_segments()[0]
-    assert (low, high) == (pytest.approx(mean - sd), pytest.approx(mean + sd))
+    column = drawing.data.columns.index("runs")
+    runs = [float(value) for row in drawing.data.rows for value in str(row[column]).split()]
+    drawn = [y for line in drawing.figure.axes[0].lines if line.get_marker() == "o" for y in line.get_ydata()]
+    assert len(runs) > 6
+    assert sorted(drawn) == pytest.approx(sorted(runs))
 
 
 def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy) -> None:
@@ -290,7 +293,7 @@ def test_no_text_of_a_network_lies_on_another(opened: OpenedStudy) -> None:
 def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> None:
     draw_all(opened.results, opened.folder)
     first = bytes_of(opened.results / "figures")
-    assert len(first) == 3 * len(opened.folder.figures.figures)
+    assert len(first) == 4 * len(opened.folder.figures.figures)
     draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
     rows = list(csv.reader(first["crowd.csv"].decode().splitlines()))

@@ -57,7 +57,7 @@ def test_options_that_no_fragment_names_have_the_kernels_defaults_in_a_package_a
     package(kernels)
     build_kernel(kernels_folder=kernels)
     goals = [call.split()[3] for call in calls(tmp_path)]
-    assert goals == ["alldefconfig", "bindeb-pkg", "allnoconfig", "linux"]
+    assert goals == ["alldefconfig", "bindeb-pkg", "allnoconfig", "linux", "longfat-flags"]
 
 
 def test_the_release_of_a_package_ends_with_its_digest(kernels: Path) -> None:

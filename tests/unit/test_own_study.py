@@ -84,7 +84,7 @@ def test_its_claims_are_called_hypotheses_and_need_no_paper(study: Path) -> None
     (study / "claims.yaml").write_text(HYPOTHESES, encoding="utf-8")
     (study / "figures.yaml").write_text(EXPECTED, encoding="utf-8")
     assert "small: 2 experiments, 1 hypothesis, 2 figures, no problems" in call("check", "small")
-    output = call("reproduce", "small", "--backend", "fake", "--profile", "paper")
+    output = call("reproduce", "small", "--backend", "fake", "--profile", "paper", "--all")
     assert "1 hypothesis: 1 reproduced, 0 agrees, 0 not reproduced" in output
     assert "│ hypothesis" in output.replace("┃", "│")
     assert "paper" not in output.split("verdicts")[-1].split("reference:")[0]
