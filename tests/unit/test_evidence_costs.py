@@ -81,11 +81,14 @@ def test_a_claim_that_needs_more_runs_lacks_as_many(tmp_path: Path, study: Path)
     assert found.lack is not None and found.lack.runs == 4
 
 
-def test_people_and_programs_are_told_what_is_lacking(tmp_path: Path, study: Path) -> None:
+def test_people_and_programs_are_told_what_is_lacking(
+    tmp_path: Path, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep(study, "delay", 0)
     text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
     assert re.search(r"not measured .*; lacks 12 runs of profile \w+, about \d+\.\d min of CPU", text)
-    (one,) = json.loads(printed(lambda console: verdicts([], None, console, as_json=True)))["studies"]
+    printed(lambda console: verdicts([], None, console, as_json=True))
+    (one,) = json.loads(capsys.readouterr().out)["studies"]
     lacks = {claim["id"]: claim["lacks"] for claim in one["claims"]}
     assert lacks["halves"] is None
     assert lacks["window-limits"]["runs"] == 12 and lacks["window-limits"]["cpu_minutes"] > 0

@@ -297,7 +297,7 @@ def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> No
     draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
     rows = list(csv.reader(first["crowd.csv"].decode().splitlines()))
-    assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high"]
+    assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high", "runs"]
 
 
 def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) -> None:

@@ -176,4 +176,4 @@ def test_a_wire_is_asked_for_by_rate_delay_and_framing() -> None:
     numbers = [
         int.from_bytes(payload, "little") for _, payload in netlink.attributes(info[rtnetlink.IFLA_INFO_DATA], 0)
     ]
-    assert numbers == [2_400_000_000, 15_000_000, 24]
+    assert numbers == [2_400_000_000, 15_000_000, 24, 0]  # and it is not held

@@ -127,4 +127,4 @@ def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
     found = {path.parent.name: len(StudyFolder(path.parent).warnings) for path in paths}
     warned = {name: count for name, count in found.items() if count}
     assert warned == {"_laws": 25, "kelly-2003": 6, "sandia-2003": 1, "slac-2003": 1}
-    assert len(found) == 9
+    assert len(found) == 11

@@ -139,7 +139,7 @@ def test_a_report_without_verdicts_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_measurement_is_shown_with_spread_and_n() -> None:
     full = Evidence("goodput", "Mb/s", "", "holds", 948.25, 1.5, 3, 944.5, 951.97)
     assert measured(full) == "948 Mb/s (95 %: 944 to 952 Mb/s; n = 3)"
-    assert measured(Evidence("x", "bytes", "", "holds", 3655000.0, None, 1)) == "3.66 MB (n = 1)"
+    assert measured(Evidence("x", "bytes", "", "holds", 3656000.0, None, 1)) == "3.66 MB (n = 1)"
     assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.75 (computed)"
     once = Evidence("x", "s", "", "holds", 2.5, None, 1, 2.5, 2.5, repeats=2)
     assert measured(once) == "2.50 s (n = 1; 2 more the same to the byte, which count once)"

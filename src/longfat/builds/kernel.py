@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -181,7 +182,8 @@ class _Runner:
         try:
             return step.wait()
         except BaseException:
-            os.killpg(step.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have just ended
+                os.killpg(step.pid, signal.SIGKILL)
             step.wait()
             raise
 
