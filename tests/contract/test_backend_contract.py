@@ -19,6 +19,7 @@ from longfat.backends.registry import backend_names, lacking, open_backend, trai
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
 from longfat.runspec import (
+    Change,
     DeliberateDrop,
     Egress,
     Impairment,
@@ -26,6 +27,7 @@ from longfat.runspec import (
     Interface,
     Link,
     Ping,
+    Policer,
     Program,
     Queue,
     Requests,
@@ -133,6 +135,8 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
         Feature.DROPS: sending(dataclasses.replace(own, drops=(DeliberateDrop(500_000),))),
+        Feature.CHANGES: sending(dataclasses.replace(own, changes=(Change(500_000, rate_bps=10**7),))),
+        Feature.POLICERS: sending(dataclasses.replace(own, policer=Policer(10**7, 30_000))),
         Feature.IMPAIRMENTS: sending(Egress(delay_us=1000, impairment=Impairment(loss_ppm=1000))),
         Feature.RED: queued("red", **RED),
         Feature.QUEUES: queued("bfifo"),

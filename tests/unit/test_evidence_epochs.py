@@ -80,10 +80,11 @@ def test_one_whose_canaries_differ_is_refused_and_may_begin_a_new_epoch_while_th
         change(file, old.name, older.name)
     assert "9 runs added" in add(root / "results" / "small", new_epoch=True)
     epochs = read_epochs(root / FOLDER)
-    assert [epoch.name for epoch in epochs] == [older.name, old.name]
+    assert epochs[0].name == older.name
+    assert epochs[1].canaries == old.canaries
     newest, dated = evidence_of(StudyFolder(study), epochs), evidence_of(StudyFolder(study), epochs, epoch=older.name)
     assert newest is not None and dated is not None
-    assert (newest.epoch, dated.epoch) == (old.name, older.name)
+    assert (newest.epoch, dated.epoch) == (epochs[1].name, older.name)
     assert newest.runs == dated.runs == 9
 
 

@@ -86,10 +86,13 @@ class Epoch:
         return "".join(canonical_json(line) + "\n" for line in (head, *lines))
 
 
-def begin(combination: Combination, canaries: Digests, date: str) -> Epoch:
-    """A new epoch, named by its date and what its canaries measure."""
-    name = f"{date}-{hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]}"
-    return Epoch(name, dict(canaries), {}).with_member(combination, date, "began")
+def begin(combination: Combination, canaries: Digests, when: str) -> Epoch:
+    """A new epoch, named by when it began (ISO 8601, with hour and minute) and what its canaries measure.
+
+    Names are in the order of time, but for those of one minute.
+    """
+    name = f"{when}-{hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]}"
+    return Epoch(name, dict(canaries), {}).with_member(combination, when[:10], "began")
 
 
 def continued(old: Epoch, new: Epoch) -> Epoch:

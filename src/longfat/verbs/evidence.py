@@ -91,9 +91,9 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     digests = measured(backend, jobs, console)
     if failed := [canary for canary, digest in digests.items() if not digest]:
         raise RigError(f"canaries failed, so that nothing is known of {combination.text()}: {', '.join(failed)}")
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    now = datetime.datetime.now(datetime.UTC)
     if new_epoch or not epochs:
-        epoch = begin(combination, digests, date)
+        epoch = begin(combination, digests, f"{now:%Y-%m-%dT%H%M}")
         say(console, f"a new epoch: {epoch.name}")
         if epochs:
             epoch = _carry_over(epochs[-1], epoch, backend, digests, console)
@@ -102,7 +102,7 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
-        epoch = epochs[-1].with_member(combination, date, "canaries")
+        epoch = epochs[-1].with_member(combination, now.date().isoformat(), "canaries")
         say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
