@@ -180,6 +180,19 @@ def test_each_miss_has_a_reason_with_both_values(
     assert misses(Evidence(SPEC, achieved, truth[1])) == (reason,)
 
 
+def test_short_frames_that_find_a_fast_wire_idle_lose_the_part_of_a_nanosecond_each(truth: Truth) -> None:
+    achieved = copy.deepcopy(truth[0])
+    frames, frame_bytes = 1_000_000, 54 + 24  # 62.4 ns at 10 Gbit/s, of which the wire counts 62
+    fast = dataclasses.replace(SPEC.links[0].a.egress, rate_bps=10**10)
+    link = dataclasses.replace(SPEC.links[0], a=dataclasses.replace(SPEC.links[0].a, egress=fast))
+    spec = dataclasses.replace(SPEC, links=(link, *SPEC.links[1:]))
+    achieved["interfaces"][0].update(rate_bps=10**10, sent_bytes=frames * frame_bytes, busy_ns=62 * frames)
+    assert misses(Evidence(spec, achieved, truth[1])) == ()
+    achieved["interfaces"][0].update(busy_ns=63 * frames)
+    (reason,) = misses(Evidence(spec, achieved, truth[1]))
+    assert "while it was busy, declared 10000000000 bit/s" in reason
+
+
 def test_white_space_in_a_sysctl_does_not_matter(truth: Truth) -> None:
     achieved = copy.deepcopy(truth[0])
     _node(achieved)["sysctls"]["net.ipv4.tcp_rmem"] = "4096\t87380\t4194304"
