@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which evidence of an epoch holds in the next one: that of runs for which no canary that differs speaks. Pure.
+"""Which evidence of an epoch holds in the next one: that of runs of which canaries tell that they are the same. Pure.
 
-A canary of an algorithm, of a kind of queue or of an impaired path speaks for the runs that have the same. One with
-nothing but Reno, CUBIC and plain queues speaks for every run.
+A canary of an algorithm, of a kind of queue, of a kind of traffic, of transfers, of parallel streams or of an impaired
+path speaks for the runs that have the same. One with nothing but single connections of Reno or CUBIC through plain
+queues speaks for every run. A row is carried over if no canary that differs speaks for its run, and if each thing that
+is particular to the run is in a canary that is alike.
 """
 
 from __future__ import annotations
@@ -13,40 +15,41 @@ from longfat.evidence.planned import Planned, planned_or_none
 from longfat.evidence.rows import Row
 from longfat.evidence.store import Place, Rows
 from longfat.manifest.study import Study
-from longfat.runspec import RunSpec
+from longfat.runspec import KINDS, RunSpec
 
 ORDINARY = frozenset({"algorithm reno", "algorithm cubic", "queue pfifo"})
 """What a canary may have and still speak for every run."""
 
 
 def features(spec: RunSpec) -> frozenset[str]:
-    """What of a run only some runs have: its algorithms, its kinds of queue, an impaired path."""
+    """What of a run only some runs have."""
     egresses = [end.egress for link in spec.links for end in (link.a, link.b)]
     found = {f"algorithm {traffic.cca}" for traffic in spec.traffic}
     found |= {f"queue {egress.queue.kind}" for egress in egresses}
+    found |= {f"traffic {kind}" for kind in KINDS if kind != "flows" and getattr(spec, kind)}
+    found |= {"streams" for flow in spec.flows if flow.streams > 1}
+    found |= {"transfers" for flow in spec.flows if flow.transfer_bytes}
     return frozenset(found | {"impairment" for egress in egresses if egress.impairment})
 
 
-def speaks_for(canary: RunSpec, run: RunSpec) -> bool:
-    """Whether a canary tells something of a run: the run has all that is particular to the canary."""
-    return features(canary) - ORDINARY <= features(run)
-
-
-def parted(rows: Rows, study: Study, differing: Iterable[RunSpec], epoch: str) -> tuple[Rows, Rows]:
+def parted(
+    rows: Rows, study: Study, alike: Iterable[RunSpec], differing: Iterable[RunSpec], epoch: str
+) -> tuple[Rows, Rows]:
     """The rows that stay in their epoch, and those that hold in ``epoch`` as well, at their places there.
 
-    A row stays if a canary of ``differing`` speaks for it, or if the study has no such run today.
+    ``alike`` and ``differing`` are the canaries of both epochs. A row stays also where the study has no such run today.
     """
-    canaries = list(differing)
+    known = frozenset().union(*map(features, alike)) | ORDINARY
+    special = [features(canary) - ORDINARY for canary in differing]
     stay: dict[Place, dict[tuple[str, int, str], Row]] = {place: {} for place in rows}
     carried: dict[Place, dict[tuple[str, int, str], Row]] = {}
-    known: dict[tuple[str, str], Planned | None] = {}
+    plans: dict[tuple[str, str], Planned | None] = {}
     for place, own in rows.items():
         of = place.stack, place.profile
-        if of not in known:
-            known[of] = planned_or_none(study, *of)
+        if of not in plans:
+            plans[of] = planned_or_none(study, *of)
         for key, row in own.items():
-            if _holds(known[of], row, canaries):
+            if _holds(plans[of], row, known, special):
                 there = Place(epoch, place.stack, place.profile, place.experiment)
                 carried.setdefault(there, {})[key] = row
             else:
@@ -54,6 +57,9 @@ def parted(rows: Rows, study: Study, differing: Iterable[RunSpec], epoch: str) -
     return stay, carried
 
 
-def _holds(planned: Planned | None, row: Row, differing: list[RunSpec]) -> bool:
+def _holds(planned: Planned | None, row: Row, known: frozenset[str], special: list[frozenset[str]]) -> bool:
     run = planned.run(row.scenario, row.repetition) if planned else None
-    return run is not None and not any(speaks_for(canary, run.spec) for canary in differing)
+    if run is None:
+        return False
+    own = features(run.spec)
+    return own <= known and not any(one <= own for one in special)

@@ -111,13 +111,14 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
 def _carry_over(old: Epoch, new: Epoch, backend: Backend, digests: Digests, console: Console) -> Epoch:
     """Move the evidence for which no canary that differs speaks into the new epoch; give that one with its makers."""
     known = {run.scenario: run.spec for run in canaries(backend)}
-    names = old.compare(digests).differing
-    if not set(names) <= set(known):
+    names = set(old.compare(digests).differing)
+    if not names <= set(known):
         return new
+    alike = [known[name] for name in known.keys() & old.canaries.keys() - names]
     for folder in every_study():
         study = folder.header.study
         rows = read_rows(folder.path, study, old.name)
-        stay, carried = parted(rows, folder.study, [known[name] for name in names], new.name)
+        stay, carried = parted(rows, folder.study, alike, [known[name] for name in names], new.name)
         # First where they hold as well: what is ended between the two leaves them twice, in two epochs.
         write_rows(folder.path, study, together(read_rows(folder.path, study, new.name), carried))
         write_rows(folder.path, study, stay)
