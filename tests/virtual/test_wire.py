@@ -33,7 +33,8 @@ for rate, delay, lengths in {cases!r}:
     subprocess.run("tc qdisc replace dev v0 root handle 10: pfifo limit 1000".split(), check=True)
     wire = Wire(rate, delay, {framing})
     netlink.change(netlink.open_socket(socket.NETLINK_ROUTE), [wire.request(socket.if_nametoindex("v0"))])
-    assert read_wires()["v0"].wire == wire
+    before = read_wires()["v0"]  # its counters go on over a change of its settings
+    assert before.wire == wire
     sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 24)
     sender.bind(("v0", 0x88B5))
@@ -52,8 +53,9 @@ for rate, delay, lengths in {cases!r}:
         seconds, nanoseconds = struct.unpack("qq", control[0][2])
         times.append(seconds * 10**9 + nanoseconds - sent)
     used = read_wires()["v0"]
-    assert not rate or used.sent_bytes == sum(lengths) + len(lengths) * {framing}
-    assert not rate or abs(used.busy_ns - used.sent_bytes * 8e9 / rate) <= 1, (rate, used)
+    sent_bytes, busy_ns = used.sent_bytes - before.sent_bytes, used.busy_ns - before.busy_ns
+    assert not rate or sent_bytes == sum(lengths) + len(lengths) * {framing}
+    assert not rate or abs(busy_ns - sent_bytes * 8e9 / rate) <= 1, (rate, before, used)
     sender.close()
     receiver.close()
     answer.append(times)
