@@ -23,7 +23,7 @@ def packets(spec: RunSpec, folder: Path) -> list[Packet]:
 
 
 def moved(found: list[Packet]) -> list[tuple[int, bool, int, int, int]]:
-    """When each packet went which way, its flags, window and length; ports and first numbers are drawn by the kernel."""
+    """When each packet went which way, its flags, window and length; its ports are drawn by the kernel."""
     return [(one.time_us, one.destination_port == FIRST_PORT, one.flags, one.window, one.length) for one in found]
 
 
