@@ -70,6 +70,7 @@ class SeenSockets:
     def rows(self, t_us: int, _number: int, messages: Iterable[bytes]) -> Iterator[str]:
         """Rows by port and stream."""
         found = [info for info in sockets.parse(messages) if info.destination_port in self.flows]
+        found.sort(key=lambda info: info.inode)  # the kernel tells of them in the order of a hash of their ports
         for info in sorted(found, key=lambda info: (info.destination_port, self._stream(info))):
             name = self.flows[info.destination_port]
             self.ccas[name] = info.cca
@@ -79,7 +80,7 @@ class SeenSockets:
             yield sockets.row(t_us, name, self._stream(info), info)
 
     def _stream(self, info: sockets.TcpInfo) -> int:
-        """Number of the connection within its flow, in order of appearance."""
+        """Number of the connection within its flow, in the order in which they were made."""
         key = (self.flows[info.destination_port], info.source_port)
         taken = sum(flow == key[0] for flow, _ in self._streams)
         return self._streams.setdefault(key, taken)

@@ -27,6 +27,8 @@ REQUEST = struct.Struct("=BBBBI48s")  # family, protocol, extensions, pad, state
 SOCKET_ID = struct.Struct("!HH")  # source and destination port lead the id
 MESSAGE_BYTES = 72  # struct inet_diag_msg
 ID_OFFSET = 4
+INODE = struct.Struct("=I")  # of the socket's file, at the end of the message: given out in the order of creation
+INODE_OFFSET = MESSAGE_BYTES - INODE.size
 
 COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
@@ -40,9 +42,10 @@ class TcpInfo:
     """The fields of tcp_info that are recorded. Counts in segments, times in microseconds.
 
     ``cca_values`` is what the CCA says of itself: its parameters in the units of their sysctls and numbers of
-    its state, empty where it says nothing.
+    its state, empty where it says nothing. ``inode`` grows from socket to socket; it is 0 where no program has it open.
     """
 
+    inode: int
     source_port: int
     destination_port: int
     cca: str
@@ -81,6 +84,7 @@ def parse(messages: Iterable[bytes]) -> Iterator[TcpInfo]:
     """The sockets that the messages of a dump tell of."""
     for message in messages:
         source_port, destination_port = SOCKET_ID.unpack_from(message, ID_OFFSET)
+        (inode,) = INODE.unpack_from(message, INODE_OFFSET)
         info, cca, values = b"", "", {}
         for kind, payload in netlink.attributes(message, MESSAGE_BYTES):
             if kind == INET_DIAG_INFO:
@@ -90,7 +94,7 @@ def parse(messages: Iterable[bytes]) -> Iterator[TcpInfo]:
             elif kind == INET_DIAG_ULP_INFO:
                 values = _cca_values(payload)
         if info:
-            yield _tcp_info(source_port, destination_port, cca, values, info)
+            yield _tcp_info(inode, source_port, destination_port, cca, values, info)
 
 
 def _text(payload: bytes) -> str:
@@ -107,7 +111,9 @@ def _cca_values(ulp_info: bytes) -> dict[str, int]:
     return {}
 
 
-def _tcp_info(source_port: int, destination_port: int, cca: str, values: dict[str, int], info: bytes) -> TcpInfo:
+def _tcp_info(
+    inode: int, source_port: int, destination_port: int, cca: str, values: dict[str, int], info: bytes
+) -> TcpInfo:
     """Unpack struct tcp_info: 8 bytes, 24 words of 32 bits, then the counters of later kernels."""
     state, ca_state = info[0], info[1]
     words = struct.unpack_from("=24I", info, 8)
@@ -116,6 +122,7 @@ def _tcp_info(source_port: int, destination_port: int, cca: str, values: dict[st
     (min_rtt,) = struct.unpack_from("=I", info, 148)
     (delivered,) = struct.unpack_from("=I", info, 192)
     return TcpInfo(
+        inode=inode,
         source_port=source_port,
         destination_port=destination_port,
         cca=cca,
