@@ -148,10 +148,10 @@ notebook *OPTIONS:
     @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
         jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
-# Run the tests: unit tests, contract tests, and tests that boot guests
+# Run the tests: unit tests, contract tests, and tests that boot guests; on all cores, a single file on one
 [group('check')]
 test *OPTIONS:
-    @pytest "$@"
+    @pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
 
 # Check a study's manifest and claims, and name every problem (STUDY --json; without a study: ./just lint)
 [group('check')]

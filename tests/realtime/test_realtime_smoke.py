@@ -18,7 +18,7 @@ from scarce_backends import realtime, skip_if_busy, skip_if_starved, skip_if_wai
 
 from longfat.gates import STARVED_SHARE
 
-pytestmark = [pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 
 CHECKOUT = Path(__file__).parents[2]
 PAYLOAD_BPS = 94.1e6  # of 100 Mbit/s, as the study's claims have it
