@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ TRACE = "\n".join(str(ms) for ms in range(1, 100) for _ in range(ms % 3)) + "\n"
 LONGEST = "6 s"  # a segment of a film lasts for 4 s
 
 
+@functools.cache
 def examples() -> dict[str, Any]:
     """What stands in YAML below each table of the page, by the table's title; empty below one without an example."""
     return {title: text and yaml.safe_load(text) for title, text in _SECTION.findall(PAGE.read_text(encoding="utf-8"))}

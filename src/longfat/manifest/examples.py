@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Examples of the manifest reference: paths, queues and traffic as they are written, by the titles of their tables.
 
-Owns their texts alone. A test runs each of them (tests/virtual/test_examples_of_the_reference.py).
+Owns their texts alone. A test runs each of them (tests/virtual/test_reference_examples_run.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOPOLOGIES: Mapping[str, tuple[str, ...]] = {
         "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %, reverse_overtaking: 1 %}",
     ),
     "dumbbell": (
-        "{kind: dumbbell, rate: 20 Mbit/s, host_rate: 1 Gbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 1 bdp}}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 30 ms}}",
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, receivers: 2, further_delays: [0 ms, 100 ms]}",
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, reverse_queue: {limit: 20}, reverse_rate: 1 Mbit/s}",
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, policer: {rate: 10 Mbit/s, burst: 30 kB}}",
@@ -29,8 +29,8 @@ TOPOLOGIES: Mapping[str, tuple[str, ...]] = {
     ),
     "parking_lot": ("{kind: parking_lot, bottlenecks: 3, rate: 20 Mbit/s, rtt: 60 ms, host_rate: 1 Gbit/s}",),
     "graph": (
-        "{kind: graph, senders: [client1], receivers: [server], routers: [mast], "
-        "links: [{between: [client1, mast], rate: 100 Mbit/s}, {between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms}]}",
+        "{kind: graph, senders: [client1], receivers: [server], routers: [mast], links: "
+        "[{between: [client1, mast], rate: 1 Gbit/s}, {between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms}]}",
     ),
 }
 LINKS = (
