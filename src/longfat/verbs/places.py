@@ -50,6 +50,5 @@ def require_lock(study: str, given: Path | None) -> None:
     place = given or repository_root() / "results" / study_path(study).resolve().name
     lock = place / "lock.json"
     if not lock.is_file():
-        what = "no results" if place.is_dir() else "no such results folder"
-        where = str(lock if os.path.lexists(lock) else place)
-        raise StudyError(what, where=where, hint=f"`longfat run {study}` makes them in results/, or in --results")
+        what, where = ("no results", lock) if place.is_dir() else ("no such results folder", place)
+        raise StudyError(what, where=str(where), hint=f"`longfat run {study}` makes them in results/, or in --results")
