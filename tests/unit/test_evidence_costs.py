@@ -81,6 +81,13 @@ def test_a_claim_that_needs_more_runs_lacks_as_many(tmp_path: Path, study: Path)
     assert found.lack is not None and found.lack.runs == 4
 
 
+def test_a_profile_whose_runs_are_too_short_is_not_what_a_claim_lacks(tmp_path: Path, study: Path) -> None:
+    (study / "claims.yaml").write_text(CLAIMS + "    needs: {lasts: 240 s}\n")
+    found = judged(tmp_path, study, "halves")
+    assert (found.verdict.verdict, found.lack) == ("not_measured", None)
+    assert "must be at least 240 s" in found.reason
+
+
 def test_people_and_programs_are_told_what_is_lacking(
     tmp_path: Path, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,11 +68,13 @@ class Lack:
 def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack | None:
     """What a claim lacks of a profile's runs: three of each scenario, or as many as it needs, each with all its values.
 
-    None where nothing lacks; where the profile leaves out what the claim is about; and where all that lacks is among
-    the ``known`` specs, of runs that are evidence for another profile: then its runs do not help.
+    None where nothing lacks; where the profile leaves out what the claim is about, or makes it too short; and where all
+    that lacks is among the ``known`` specs, of runs that are evidence for another profile: then its runs do not help.
     """
     least = max(LOOKS[0], (claim.needs and claim.needs.at_least_n) or 0)
     costs, dataset = Costs(ground), ground.grounds.dataset
+    if too_short(claim, ground):
+        return None
     missing: set[tuple[str, int]] = set()
     for selection in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of):
         runs = selection.chosen(dataset)
@@ -85,3 +87,14 @@ def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack |
     if {ground.spec(*run) for run in missing} <= {*known}:
         return None
     return Lack(ground.profile, len(missing), sum(costs.of_run(name) for name, _ in missing))
+
+
+def too_short(claim: Claim, ground: Ground) -> bool:
+    """Whether some run of the profile ends before the time that the claim needs, or that one of its metrics is of."""
+    for selection in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of):
+        needed = claim.needs.lasts_in(selection.experiment) * 1e6 if claim.needs else 0.0
+        least = max(selection.parameters.get("within", 0.0), needed)
+        scenarios = (ground.planned.scenarios[run.scenario] for run in selection.chosen(ground.grounds.dataset))
+        if any(scenario.spec.end_us < least for scenario in scenarios):
+            return True
+    return False

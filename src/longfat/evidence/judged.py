@@ -18,6 +18,7 @@ from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, g
 from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.study import Study
+from longfat.manifest.thinning import Profile
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds
@@ -26,10 +27,10 @@ from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
 from longfat.studies import StudyFolder
 
-PROFILES = ("paper", "quick", "smoke")
+PROFILES = ("paper", "steady", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
 
-CHEAPEST_FIRST = ("quick", "paper")
+CHEAPEST_FIRST = ("quick", "steady", "paper")
 """A claim that cannot be judged lacks runs of the first of these that could measure it; before, of those with runs."""
 
 
@@ -147,7 +148,9 @@ class Evidenced:
         own = {ground.profile: ground for ground in self.grounds}
         found = [own[name] for name in CHEAPEST_FIRST if name in own]
         for name in CHEAPEST_FIRST:
-            planned = planned_or_none(self.study, self.stack, name, self.backend) if name not in own else None
+            if name in own or (name == "steady" and self.study.header.profiles.steady == Profile()):
+                continue
+            planned = planned_or_none(self.study, self.stack, name, self.backend)
             found += [ground_of(self.folder.path, planned, (), Counter())] if planned is not None else []
         return tuple(found)
 
