@@ -56,7 +56,7 @@ figures:
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 FRESH = 0.25  # of the commands begin with an interpreter; the others have read their modules already
 ENDS_S = 120.0  # so long a command may take after a signal, on a machine that does much else
-GONE_S = 15.0  # and its processes to go after it
+GONE_S = 60.0  # and its processes to go after it
 
 
 @dataclass(frozen=True)

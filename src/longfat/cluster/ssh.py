@@ -21,6 +21,8 @@ from longfat.errors import StudyError
 ALLOWED = "ssh:HOST[:CHECKOUT],... ; a checkout without a path is where this one is"
 BESIDE = ".longfat-tasks"  # in the home folder of a host
 
+TAKEN = "--no-same-owner --no-same-permissions"  # files of root's among them get no rights that a host gives them
+
 # Runs here, one for each host: sends the lock, starts the task, fetches what it has recorded.
 _SCRIPT = """\
 set -u
@@ -30,7 +32,7 @@ begun=$(date +%s)
         {ssh} {host} {unpack} && {ssh} {host} {start}
 }} >{log} 2>&1
 status=$?
-mkdir -p {part} && {ssh} {host} {pack} 2>>{log} | tar --extract --directory {part} 2>>{log}
+mkdir -p {part} && {ssh} {host} {pack} 2>>{log} | tar --extract {taken} --directory {part} 2>>{log}
 echo {host} $status $(($(date +%s) - begun)) >{ended}.draft && mv {ended}.draft {ended}
 """
 
@@ -112,6 +114,7 @@ class Ssh:
             start=shlex.quote(start),
             pack=shlex.quote(pack),
             log=shlex.quote(str(work.folder / f"task-{number}.log")),
+            taken=TAKEN,
             part=shlex.quote(str(work.folder / f"part-{number}-{os.getpid()}")),
             ended=shlex.quote(str(work.folder / "ended" / str(number))),
         )
