@@ -145,6 +145,7 @@ PARTS: dict[str, Part] = {
         "plan.lockfile",
         "plan.model",
         "record.bundle",
+        "record.made_on",
         "traffic",
     ),
     "card": _part(
