@@ -19,7 +19,7 @@ from longfat.errors import RigError
 from longfat.gates import Evidence, base_rtt_holds, rate_and_delay_hold
 from longfat.runspec import Egress, RunSpec
 
-pytestmark = [pytest.mark.root, pytest.mark.virtual]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 
 OWN_US = 100_000  # on a busy machine a path made of a program is some milliseconds late
 RATE_BPS = 4_000_000

@@ -95,3 +95,9 @@ def test_who_waits_to_be_alone_lets_nobody_pass(process: Callable[[], Turns], tm
 def test_single_files_need_no_workers_and_folders_have_one_for_each_core(tmp_path: Path) -> None:
     assert workers([__file__, f"{__file__}::test_what_owns_the_machine_is_alone"]) == 0
     assert workers([str(tmp_path)]) == workers([__file__, str(tmp_path)]) == min(len(os.sched_getaffinity(0)), WORKERS)
+
+
+def test_all_that_runs_in_real_time_is_alone() -> None:
+    files = sorted((Path(__file__).parents[1] / "realtime").glob("test_*.py"))
+    assert len(files) > 2
+    assert [path.name for path in files if "pytest.mark.alone" not in path.read_text()] == []
