@@ -72,6 +72,7 @@ def evaluate(
         write_card(card, drawn / f"{name}.json")
         if keep:
             write_card(card, folder.path / CARDS / f"{name}.json")
+            write_table(folder, document)
         draw_card(card, document, drawn)
         _say(console, f"{name}: {counted(card)}")
         _say(console, f"card: {drawn / name}.html")
@@ -81,7 +82,7 @@ def evaluate(
             _say(console, f"card: {draw_card(card, document, drawn)}")
     if cards:
         _say(console, f"matrix: {draw_matrix(cards, document, drawn)}")
-    if keep:
+    if keep and not given:
         write_table(folder, document)
     if as_json:
         wanted = [card for card in cards if not made or card.algorithm in made]

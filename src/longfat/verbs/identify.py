@@ -24,7 +24,7 @@ from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
-from longfat.verbs.evidence import epoch_for, write_page
+from longfat.verbs.evidence import epoch_for, write_findings, write_page
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
@@ -62,6 +62,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console, *, as_js
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
     write_page(folder)
+    write_findings()
     _conclude(unknown, one, wanted.claims, tried, console)
     if as_json:
         outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in wanted.claims}
