@@ -32,6 +32,8 @@ def first_sample(run: PlannedRun, folder: Path) -> None:
         rows = list(csv.DictReader(file))
     rows[0] |= {"ssthresh_segments": str(NO_THRESHOLD), "srtt_us": "0", "min_rtt_us": str(0xFFFFFFFF)}
     rows[0] |= {"state": "2", "ca_state": "0"}
+    if run.experiment == "delay":
+        rows = [row | {"min_rtt_us": str(0xFFFFFFFF)} for row in rows]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -65,6 +67,11 @@ def test_every_row_has_the_factors_of_its_run_and_only_those_of_the_experiment(s
     assert set(flows["factor_window"]) == {1 << 20, 8 << 20}
     assert not [name for name in study.frame("flows", "one-drop").columns if name.startswith("factor_")]
     assert study.frame("flows").height == flows.height + study.frame("flows", "one-drop").height
+
+
+def test_a_flow_whose_rtt_the_kernel_never_measured_has_none(study: OpenedStudy) -> None:
+    assert set(study.frame("flows", "delay")["min_rtt_us"]) == {None}
+    assert None not in set(study.frame("flows", "one-drop")["min_rtt_us"])
 
 
 def test_what_the_kernel_does_not_know_is_null_and_its_states_have_names(study: OpenedStudy) -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from longfat.dataset import columns
+from longfat.dataset.describe import SENTINELS
 from longfat.errors import RecordError
 from longfat.network import ports
 from longfat.runspec import RunSpec
@@ -110,8 +111,9 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
     if not own.num_rows:
         return {"retrans_segments": None, "min_rtt_us": None}
     last = own.group_by("stream").aggregate([("retrans_total", "max")])
-    # min_rtt is 0 until the first sample of the RTT is there.
-    known = pc.filter(own["min_rtt_us"], pc.greater(own["min_rtt_us"], 0))
+    # Until the first sample of the RTT is there, the kernel has its greatest number for the smallest RTT, and others 0.
+    rtts = own["min_rtt_us"]
+    known = rtts.filter(pc.and_(pc.greater(rtts, 0), pc.less(rtts, SENTINELS["min_rtt_us"])))
     return {
         "retrans_segments": pc.sum(last["retrans_total_max"]).as_py(),
         "min_rtt_us": pc.min(known).as_py(),

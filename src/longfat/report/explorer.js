@@ -86,7 +86,7 @@
     given.set("show", view.show.join(","));
     if (view.t) given.set("t", view.t.map((end) => +end.toFixed(3)).join("-"));
     if (view.all) given.set("streams", "all");
-    history.replaceState(null, "", "#" + given.toString().replaceAll("%2C", ","));
+    history.replaceState(null, "", location.href.split("#")[0] + "#" + given.toString().replaceAll("%2C", ","));
   }
 
   function factors() {
