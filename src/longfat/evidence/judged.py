@@ -120,7 +120,13 @@ class Evidenced:
         return tally(item.verdict.counted for item in self.judged)
 
     def judge(self, claim: Claim) -> Judged:
-        """The verdict on one claim."""
+        """The verdict on one claim, with what it lacks where it is not measured."""
+        judged = self.of_own_runs(claim)
+        lacking = judged.verdict.verdict == "not_measured"
+        return replace(judged, lack=next(self._lacks(claim), None)) if lacking else judged
+
+    def of_own_runs(self, claim: Claim) -> Judged:
+        """The verdict on one claim by the runs that are there; plans no profile that has none."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.papers)
@@ -128,8 +134,7 @@ class Evidenced:
             if verdict.verdict != "not_measured":
                 return replace(judged, lack=self._lack_of_open(claim, judged))
             found.append(judged)
-        best = next((judged for judged in found if judged.profile), found[0])
-        return replace(best, lack=next(self._lacks(claim), None))
+        return next((judged for judged in found if judged.profile), found[0])
 
     @property
     def lacks(self) -> tuple[Lack, ...]:
