@@ -19,12 +19,14 @@ from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.study import Study
 from longfat.manifest.thinning import Profile
+from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
-from longfat.relations.evaluate import Grounds
+from longfat.relations.evaluate import Grounds, evaluated
 from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
+from longfat.relations.syntax import parse_expression
 from longfat.studies import StudyFolder
 
 PROFILES = ("paper", "steady", "quick", "smoke")
@@ -138,6 +140,18 @@ class Evidenced:
     def lacks(self) -> tuple[Lack, ...]:
         """What all claims lack that are not measured or open, each run once, by profile."""
         return joined(item.lack for item in self.judged if item.lack)
+
+    def value(self, expression: str) -> float | None:
+        """The value of an expression of relations by the first profile that has one; None where none has.
+
+        Raises RelationError on what is no such expression.
+        """
+        for ground in self.grounds:
+            try:
+                return evaluated(parse_expression(expression), ground.grounds, 1).value
+            except (NoValue, ValueError):
+                continue
+        return None
 
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:

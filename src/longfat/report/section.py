@@ -17,10 +17,8 @@ from longfat.errors import StudyError
 from longfat.evidence.judged import Evidenced
 from longfat.evidence.page import PAGE, cell, measured_text
 from longfat.files import write_whole
-from longfat.metrics.data import NoValue
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
-from longfat.relations.evaluate import evaluated
-from longfat.relations.syntax import RelationError, parse_expression
+from longfat.relations.syntax import RelationError
 from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
 
@@ -47,18 +45,14 @@ def renewed(text: str, one: Evidenced, today: Evidenced | None) -> str:
 
 
 def _value(found: re.Match[str], one: Evidenced) -> str:
-    """The value of an expression with as many decimals as it has now; by the first profile that has one."""
-    _, point, decimals = found["number"].partition(".")
-    for ground in one.grounds:
-        try:
-            number = evaluated(parse_expression(found["expression"]), ground.grounds, 1).value
-        except RelationError as error:
-            where = f"{one.folder.name}/{README}"
-            raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
-        except (NoValue, ValueError):
-            continue
-        return f"{number:,.{len(decimals) if point else 0}f}"
-    return UNKNOWN
+    """The value of an expression with as many decimals as it has now."""
+    try:
+        number = one.value(found["expression"])
+    except RelationError as error:
+        where = f"{one.folder.name}/{README}"
+        raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
+    decimals = len(found["number"].partition(".")[2])
+    return UNKNOWN if number is None else f"{number:,.{decimals}f}"
 
 
 def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
