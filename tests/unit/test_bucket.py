@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gzip
+import tarfile
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from test_merge import commit
 from test_shards import call, made_of, root, run_tiny
 
 from longfat.errors import RecordError, RigError
-from longfat.record.bucket import Bucket, object_name, pack
+from longfat.record.bucket import Bucket, object_name, pack, unpack
 from longfat.record.outbox import OUTBOX, Outbox
 from longfat.record.verify import read_record
 
@@ -75,6 +77,27 @@ def test_a_damaged_object_is_named_and_leaves_nothing(tmp_path: Path, damage: by
         store.get(key, tmp_path / "raw")
     assert list((tmp_path / "raw").iterdir()) == []
     assert read_record(folder).status == "ok"
+
+
+def compressed(size: int) -> bytes:
+    return gzip.compress(bytes(size))
+
+
+def sparse(size: int) -> bytes:
+    """A tar file of two blocks with a file of ``size`` bytes, all of it a hole."""
+    entry = tarfile.TarInfo("flows.json")
+    entry.type, entry.size = tarfile.GNUTYPE_SPARSE, 0
+    header = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"%011o\0" % size  # where GNU tar has the size with holes
+    header[148:156] = b"%06o\0 " % (sum(header[:148]) + 8 * 32 + sum(header[156:512]))
+    return bytes(header[:512]) + bytes(1024)
+
+
+@pytest.mark.parametrize("content", [compressed(1 << 20), sparse(1 << 40)], ids=["compressed", "sparse"])
+def test_an_object_that_would_grow_when_it_is_unpacked_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(RecordError, match=r"no tar file|no plain file of a record"):
+        unpack(content, tmp_path / "one", "s3://bucket/one.tar")
+    assert not list((tmp_path / "one").iterdir())
 
 
 def test_an_address_that_nothing_can_open_is_an_error_that_names_it() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,18 @@ def test_a_card_that_is_no_card_is_refused_with_the_place(document: CardDocument
         read_card(path)
 
 
+def test_a_card_with_another_number_is_refused_and_one_without_a_digest_is_not(
+    document: CardDocument, tmp_path: Path
+) -> None:
+    path = write_card(made_up("htcp", document), tmp_path / "htcp.json")
+    text = path.read_text()
+    path.write_text(text.replace('"planned": 12', '"planned": 13'))
+    with pytest.raises(RigError, match=r"htcp\.json: the card was changed since it was made"):
+        read_cards(tmp_path)
+    path.write_text(json.dumps({name: value for name, value in json.loads(text).items() if name != "sha256"}))
+    assert read_card(path) == made_up("htcp", document)
+
+
 def test_the_page_has_each_number_with_its_evidence_and_the_sheet_is_the_same_each_time(
     document: CardDocument, tmp_path: Path
 ) -> None:
@@ -129,7 +142,7 @@ def test_the_page_has_each_number_with_its_evidence_and_the_sheet_is_the_same_ea
         assert f'<tr id="{row.row}">' in page
     assert "queue: as told" in page
     assert "0123abcd" in page
-    assert counted(card) == "Against Reno and CUBIC: 4 no worse, 4 worse, 3 open, 3 not measured"
+    assert counted(card) == "Against Reno and CUBIC: 4 no worse, 4 worse, 4 open, 3 not measured"
     draw_card(card, document, second)
     assert (first / "htcp.svg").read_bytes() == (second / "htcp.svg").read_bytes()
 

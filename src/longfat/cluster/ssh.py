@@ -25,6 +25,7 @@ ALLOWED = "ssh:HOST[:CHECKOUT],... ; a checkout without a path is where this one
 BESIDE = ".longfat-tasks"  # in the home folder of a host
 
 FETCH_S = 15  # so often what a host has recorded is fetched
+TAKEN = "--no-same-owner --no-same-permissions"  # files of root's among them get no rights that a host gives them
 
 # Runs here, one for each host: sends the lock, starts the task, and fetches what it records, while it goes and once
 # more. What was cut off on the way is fetched again.
@@ -35,7 +36,8 @@ exec >>{log} 2>&1
 begun=$(date +%s)
 fetch() {{
     rm -rf "$draft" && mkdir -p "$part/raw" "$draft"
-    (cd "$part" && ls -d raw/* */raw/* 2>/dev/null) | {ssh} {host} {pack} | tar --extract --directory "$draft" || return
+    (cd "$part" && ls -d raw/* */raw/* 2>/dev/null) | {ssh} {host} {pack} |
+        tar --extract {taken} --directory "$draft" || return
     for record in "$draft"/raw/* "$draft"/*/raw/*; do
         place=$part${{record#"$draft"}}
         [ -d "$record" ] && mkdir -p "${{place%/*}}" && mv "$record" "$place"
@@ -143,6 +145,7 @@ class Ssh:
             start=shlex.quote(start),
             pack=shlex.quote(f"cd {place} && {_PACK}"),
             log=shlex.quote(str(work.folder / f"task-{number}.log")),
+            taken=TAKEN,
             part=shlex.quote(str(part)),
             draft=shlex.quote(str(part.with_name(f".{part.name}"))),
             often=FETCH_S,

@@ -158,13 +158,16 @@ def pack(folder: Path, target: Path) -> None:
 
 
 def unpack(content: bytes, folder: Path, where: str) -> None:
-    """Unpack a record's tar file into a new folder. Raises RecordError on anything but plain files in it."""
+    """Unpack a record's tar file into a new folder.
+
+    Raises RecordError on anything but plain files in it: nothing in it may be larger than the object itself.
+    """
     folder.mkdir(parents=True)
     try:
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for entry in archive:
                 parts = Path(entry.name).parts
-                if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
+                if not entry.isfile() or entry.issparse() or entry.name.startswith("/") or ".." in parts:
                     raise RecordError(f"{entry.name} is no plain file of a record", where=where)
                 path = folder / entry.name
                 path.parent.mkdir(parents=True, exist_ok=True)
