@@ -21,9 +21,9 @@ def resent(rows: FlowRows, connections: Connections) -> float:
 
 
 @metric("ms", "delay of the queue", bounds=(0, np.inf))
-def waiting(pings: Pings, since_us: float) -> float:
+def waiting(pings: Pings, since_us: float, until_us: float | None = None) -> float:
     """Mean round-trip time of the pings above the smallest of the run, in milliseconds."""
-    chosen = inside(pings.t_us, since_us, None)
+    chosen = inside(pings.t_us, since_us, until_us)
     if not chosen.any():
         raise NoValue("no ping was answered in the window")
     return float(pings.values[chosen].mean() - pings.values.min()) / 1000

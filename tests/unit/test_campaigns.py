@@ -89,16 +89,24 @@ def damages(tmp_path: Path) -> Iterator[Damages]:
     campaign.patch.undo()
 
 
+def first(damages: Damages, outcome: str) -> int:
+    """The first seed of twelve whose round ends so; StopIteration when none does."""
+    return next(seed for seed in range(12) if damages.play(random.Random(seed)).outcome == outcome)
+
+
 def test_damage_that_nobody_checks_for_is_seen(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {damages.play(random.Random(seed)).outcome for seed in range(12)} & {*rounds.BAD} == set()
-    monkeypatch.setattr(seals, "_changed", lambda folder, sealed: iter(()))
-    assert "wrong" in {damages.play(random.Random(seed)).outcome for seed in range(12)}
+    with monkeypatch.context() as patch:
+        patch.setattr(seals, "_changed", lambda folder, sealed: iter(()))
+        unseen = first(damages, "wrong")
+    assert damages.play(random.Random(unseen)).outcome not in rounds.BAD
 
 
 def test_a_fault_of_the_program_is_seen(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge, "shown", None)
-    monkeypatch.setattr(judge, "check_seal", lambda *arguments: len(None))  # type: ignore[arg-type]
-    assert "traceback" in {damages.play(random.Random(seed)).outcome for seed in range(12)}
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "shown", None)
+        patch.setattr(judge, "check_seal", lambda *arguments: len(None))  # type: ignore[arg-type]
+        faulty = first(damages, "traceback")
+    assert damages.play(random.Random(faulty)).outcome not in rounds.BAD
 
 
 def test_records_that_are_made_again_are_lost_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

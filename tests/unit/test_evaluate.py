@@ -142,7 +142,7 @@ def test_the_page_has_each_number_with_its_evidence_and_the_sheet_is_the_same_ea
         assert f'<tr id="{row.row}">' in page
     assert "queue: as told" in page
     assert "0123abcd" in page
-    assert counted(card) == "Against Reno and CUBIC: 4 no worse, 4 worse, 3 open, 3 not measured"
+    assert counted(card) == "Against Reno and CUBIC: 4 no worse, 4 worse, 4 open, 3 not measured"
     draw_card(card, document, second)
     assert (first / "htcp.svg").read_bytes() == (second / "htcp.svg").read_bytes()
 

@@ -27,7 +27,7 @@ def planned(path: Path, text: str) -> dict[str, RunSpec]:
 def done(spec: RunSpec, folder: Path) -> ParsedRun:
     """A run that is valid by every gate: what was declared was read back."""
     parsed = parse_run(run(spec, folder), "id", spec)
-    found = misses(Evidence(spec, parsed.achieved, parsed.reports))
+    found = misses(Evidence(spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us))
     assert found == (), found  # pytest shows no more of an assertion outside of a test
     return parsed
 

@@ -45,6 +45,7 @@ def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
         lines.append(f"| {' | '.join([row.section, row.asks, row.shows, row.unit, *cells])} |")
     counts = [f"{card.count('no worse')} / {card.count('worse')} / {card.count('open')}" for card in cards]
     lines.append(f"| | | no worse / worse / open | | {' | '.join(counts)} |")
+    lines.append(f"| | | valid runs of those planned | | {' | '.join(f'{c.valid} of {c.planned}' for c in cards)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.evidence.costs import Lack, lack_of
+from longfat.evidence.costs import Lack, joined, lack_of
 from longfat.evidence.epochs import Epoch
 from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, ground_of
 from longfat.evidence.planned import planned_or_none
@@ -38,7 +38,8 @@ CHEAPEST_FIRST = ("quick", "steady", "paper")
 class Judged:
     """A claim's verdict, and the profile whose runs it rests on; None where it rests on no run.
 
-    ``lack`` has the runs that would measure a claim that is not measured; None where none would, or all are there.
+    ``lack`` has the runs that would measure a claim that is not measured, or decide one that is open; None where none
+    would, or all are there.
     """
 
     verdict: Verdict
@@ -123,16 +124,28 @@ class Evidenced:
             verdict = decide(claim, grounds, self.papers)
             judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
             if verdict.verdict != "not_measured":
-                return judged
+                return replace(judged, lack=self._lack_of_open(claim, judged))
             found.append(judged)
         best = next((judged for judged in found if judged.profile), found[0])
         return replace(best, lack=next(self._lacks(claim), None))
+
+    @property
+    def lacks(self) -> tuple[Lack, ...]:
+        """What all claims lack that are not measured or open, each run once, by profile."""
+        return joined(item.lack for item in self.judged if item.lack)
 
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
         """What claims are judged on, with the profiles; without evidence of any, no run at all."""
         nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
+
+    def _lack_of_open(self, claim: Claim, judged: Judged) -> Lack | None:
+        """What an open claim lacks of the repetitions that would decide it."""
+        if judged.verdict.verdict != "inconclusive" or judged.needed is None:
+            return None
+        (ground,) = (ground for ground in self.grounds if ground.profile == judged.profile)
+        return lack_of(claim, ground, least=judged.needed)
 
     def _lacks(self, claim: Claim) -> Iterator[Lack]:
         """What a claim lacks of each profile that could measure it."""

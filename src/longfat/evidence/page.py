@@ -39,10 +39,9 @@ def verdicts_page(one: Evidenced) -> str:
         f"It has {one.runs} runs of stack {one.stack} in epoch {one.epoch}.",
         "",
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
-        "Counted apart from these:",
-        "",
-        *(f"- {line}" for line in apart(counts)),
     ]
+    if others := apart(counts):
+        lines += ["Counted apart from these:", "", *(f"- {line}" for line in others)]
     for word in _ORDER:
         judged = [item for item in one.judged if item.verdict.verdict == word]
         if judged:
@@ -56,11 +55,11 @@ def _table(judged: list[Judged]) -> Iterator[str]:
     for item in judged:
         verdict = item.verdict
         artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
-        cells = (f"`{verdict.claim}`", artifacts, verdict.statement, _measured(item), item.n, verdict.category)
-        yield f"| {' | '.join(_cell(text) for text in cells)} |"
+        cells = (f"`{verdict.claim}`", artifacts, verdict.statement, measured_text(item), item.n, verdict.category)
+        yield f"| {' | '.join(cell(text) for text in cells)} |"
 
 
-def _measured(item: Judged) -> str:
+def measured_text(item: Judged) -> str:
     """The comparison that decided: the first that does not hold, else the first; and why there is none."""
     evidence = item.verdict.evidence
     if item.verdict.verdict in ("not_measured", "not_testable") or not evidence:
@@ -86,5 +85,6 @@ def _word(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text in a table's cell."""
     return " ".join(text.replace("|", "\\|").split())

@@ -18,6 +18,7 @@ from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, S
 from longfat.catalog.web import WEB_MODELS
 from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
 from longfat.manifest.algorithm import Algorithm
+from longfat.manifest.examples import example
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
@@ -255,10 +256,9 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _example(title: str) -> Iterator[str]:
-    """An entry of a kind of traffic, as it is written."""
-    name = title.removesuffix("[]")
-    if name in SECTIONS:
-        yield from ("```yaml", f"{name}:", f"  - {SECTIONS[name].example}", "```", "")
+    """What the table describes, as it is written."""
+    if lines := example(title):
+        yield from ("```yaml", *lines, "```", "")
 
 
 def _catalogue() -> str:

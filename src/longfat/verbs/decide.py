@@ -30,7 +30,7 @@ from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
-from longfat.verbs.evidence import add_results, epoch_for, write_page
+from longfat.verbs.evidence import add_results, epoch_for, write_findings, write_page
 from longfat.verbs.listening import listen
 from longfat.verbs.on import execute_on, site_of
 from longfat.verbs.places import repository_root
@@ -188,6 +188,7 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     found = every() or every(profile=planned.profile)
     assert found is not None
     write_page(folder)
+    write_findings()
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
     say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")

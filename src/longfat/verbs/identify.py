@@ -23,7 +23,7 @@ from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
-from longfat.verbs.evidence import epoch_for, write_page
+from longfat.verbs.evidence import epoch_for, write_findings, write_page
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import say
 from longfat.verbs.study import find_study, job_count
@@ -60,6 +60,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
     write_page(folder)
+    write_findings()
     _conclude(unknown, one, wanted.claims, tried, console)
     return True
 

@@ -33,6 +33,7 @@ from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import LOCK, require_same, share_lock, write_lock
 from longfat.record.bucket import Bucket
+from longfat.record.outbox import Outbox
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -144,7 +145,7 @@ def run_study(
             disk_bytes=estimate(plan, jobs).disk_bytes,
             memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
             leases=leases,
-            store=store,
+            outbox=own.enter_context(Outbox(results.path, store)) if store else None,
             deadline=_deadline(machine, begun, cost),
         )
 

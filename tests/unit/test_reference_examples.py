@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every path, queue and kind of traffic has an example in the reference, which the schema and the loader accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from reference_examples import examples, write_study
+
+from longfat.manifest import changing, graphs, impairments, models
+from longfat.manifest.load import load_study
+from longfat.manifest.schema import json_schema
+from longfat.manifest.source import read_source
+from longfat.plan import build_plan
+from longfat.queues import KINDS as QUEUES
+from longfat.traffic import SECTIONS
+
+TOPOLOGIES = {"direct": models.Direct, "delay": models.Delay, "dumbbell": models.Dumbbell,
+              "parking_lot": graphs.ParkingLot, "graph": graphs.Graph}  # fmt: skip
+OF_PATHS = (*changing.Changing.model_fields, *impairments.Impaired.model_fields, "policer", "reverse_queue")
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(f"topology: {name}" for name in TOPOLOGIES),
+        *(f"topology.bottleneck_queue: {name}" for name in QUEUES),
+        *(f"{name}[]" for name in SECTIONS),
+        *("topology.links[]", "topology.policer", "topology.changes[]", "topology.loss: bursts"),
+    ],
+)
+def test_it_has_an_example_in_the_reference(title: str) -> None:
+    assert examples()[title]
+
+
+@pytest.mark.parametrize("key", OF_PATHS)
+def test_each_key_of_a_path_stands_in_an_example(key: str) -> None:
+    assert f"{key}:" in str(examples()).replace("'", "")
+
+
+def test_the_schema_and_the_loader_accept_all_of_them(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    assert [error.message for error in Draft202012Validator(json_schema()).iter_errors(read_source(path).data)] == []
+    experiments = {run.experiment for run in build_plan(load_study(path), profile="quick", pins={}).runs}
+    assert len(experiments) >= len(TOPOLOGIES) + len(QUEUES) + len(SECTIONS)
