@@ -276,6 +276,12 @@ def test_a_results_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> 
         raise AssertionError("a folder below a file was opened")
 
 
+def test_a_device_in_the_place_of_the_holder_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".in-use").symlink_to("/dev/null")
+    with pytest.raises(RigError, match=r"\.in-use: the results folder cannot be written to"), open_results(tmp_path):
+        raise AssertionError("a device held the folder")
+
+
 def test_run_json_says_how_the_run_was_executed(tmp_path: Path) -> None:
     run_plan(plan_of(1), FakeBackend(), tmp_path)
     (record,) = find_records(tmp_path / "raw").values()

@@ -133,6 +133,15 @@ def test_faults_are_named(tmp_path: Path, entry: str, change: tuple[str, str], s
     assert any(said in problem for problem in found), found
 
 
+def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    (tmp_path / "key").write_text("secret")
+    (study / "send.py").symlink_to("../key")
+    with pytest.raises(StudyError, match=r"'send\.py' is a link that leads out of the study's folder"):
+        spec(study, OWN)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

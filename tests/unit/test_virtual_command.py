@@ -38,9 +38,10 @@ from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.errors import RigError
-from longfat.runspec import Queue
+from longfat.runspec import Program, Queue
 
-KERNEL = GuestKernel(Path("/cache/linux"), "k", ("seccomp=auto",), frozenset({"reno"}))
+WORDS = ("seccomp=auto",)
+KERNEL = GuestKernel(Path("/cache/linux"), "k", WORDS, frozenset({"reno"}))
 
 
 def command(memory_bytes: int = 1 << 30, seed: int = 1, *, writable: bool = False) -> list[str]:
@@ -111,6 +112,21 @@ def test_the_program_of_the_guest_stands_after_the_options_of_the_kernel() -> No
 
 def test_a_kernels_own_words_come_first() -> None:
     assert command()[:2] == ["/cache/linux", "seccomp=auto"]
+
+
+def test_seccomp_filters_are_for_the_images_own_programs_alone(tmp_path: Path) -> None:
+    backend = stub_backend(tmp_path, 'cp spec.json raw/outcome.json; echo "$1" >raw/word.txt')
+    (kernel,) = backend.kernels.values()
+    backend = dataclasses.replace(backend, kernels={"linux-7.3": dataclasses.replace(kernel, command_line=WORDS)})
+    plain = delay_spec()
+    own = dataclasses.replace(
+        plain, programs=(Program("own", "client1", "server", ("./send",), ("./receive",), 1_000_000),)
+    )
+    said = []
+    for spec in (plain, own):
+        backend.run(spec, tmp_path)
+        said.append((tmp_path / "word.txt").read_text().strip())
+    assert said == ["seccomp=auto", "seccomp=off"]
 
 
 def test_no_word_of_the_command_line_holds_a_space() -> None:

@@ -85,8 +85,11 @@ def _hold(own: ExitStack, file: Path, sharer: str | None) -> None:
         if sharer is None or error.errno not in _NO_LOCKS:
             raise
         return  # leases do without locks, and whoever wants the folder alone looks at them
-    os.truncate(holder, 0)
-    os.write(holder, (f"process {os.getpid()}" if sharer is None else "shards of a study").encode())
+    try:
+        os.truncate(holder, 0)
+        os.write(holder, (f"process {os.getpid()}" if sharer is None else "shards of a study").encode())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from error
 
 
 def no_room(error: OSError) -> bool:

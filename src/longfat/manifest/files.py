@@ -34,6 +34,11 @@ class StudyFile:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
 
+def within(folder: Path, path: Path) -> bool:
+    """Whether a file is in the folder itself, and not a link to any other file of the user's."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
 def _beside(given: Any, info: ValidationInfo) -> StudyFile:
     """The file of a name, which has to exist where the manifest's folder is known (context ``folder``)."""
     if not isinstance(given, str) or not _NAME.fullmatch(given):
@@ -42,6 +47,8 @@ def _beside(given: Any, info: ValidationInfo) -> StudyFile:
     file = StudyFile(Path(folder or ".") / given)
     if folder is not None and not file.path.is_file():
         raise fault(f"there is no file {given!r} beside study.yaml")
+    if folder is not None and not within(Path(folder), file.path):
+        raise fault(f"{given!r} is a link that leads out of the study's folder", "copy the file there")
     return file
 
 

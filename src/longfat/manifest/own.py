@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.catalog.kernels import Piece
 from longfat.manifest.fields import fault
+from longfat.manifest.files import within
 from longfat.manifest.names import shown
 
 MAX_BYTES = 4_000_000  # a patch series in one file has some 100 kB
@@ -67,6 +68,8 @@ def own_file(folder: Path, name: str) -> Piece:
     if not parts or name.startswith("/") or ".." in parts:
         raise fault(f"{shown(name)} is not a file of the study's folder", "copy it there, and give its name there")
     path = folder / name
+    if not within(folder, path):
+        raise fault(f"{shown(name)} is a link that leads out of the study's folder", "copy the file there")
     try:
         content = path.read_bytes()
     except OSError as error:
