@@ -335,7 +335,7 @@ def test_the_documented_example_of_names_is_planned_as_it_says(tmp_path: Path) -
 
 
 def test_the_documented_example_of_queues_is_planned_as_it_says(tmp_path: Path) -> None:
-    runs = build_plan(documented(tmp_path, "bottleneck_queue: {kind:"), profile="paper", pins={}).runs
+    runs = build_plan(documented(tmp_path, 'kind: "${queue}"'), profile="paper", pins={}).runs
     ports = [port for run in runs for port in lay_out(run.spec).all_ports()]
     assert {port.egress.queue.kind for port in ports} == {"pfifo", "bfifo", "codel", "fq_codel", "pie", "cake"}
     assert {run.factors["loss"] for run in runs if run.experiment == "radio"} == {0, 1_000, 10_000}
@@ -345,7 +345,7 @@ def test_the_documented_example_of_queues_is_planned_as_it_says(tmp_path: Path) 
 
 
 def test_the_documented_example_of_changing_paths_and_networks_is_planned_as_it_says(tmp_path: Path) -> None:
-    runs = {run.experiment: run.spec for run in build_plan(documented(tmp_path, "changes:"), pins={}).runs}
+    runs = {run.experiment: run.spec for run in build_plan(documented(tmp_path, "      changes:"), pins={}).runs}
     (port,) = (port for port in lay_out(runs["handover"]).ports["switch"] if port.egress.rate_bps)
     assert port.egress.changes == (
         Change(20_000_000, held=True),
