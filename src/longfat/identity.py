@@ -23,12 +23,14 @@ WORDS = ("kind", "type_comment", "type_ignores")
 class KernelSource:
     """The release that a kernel was built from, and whether it is the pinned one, that of the references.
 
-    ``own`` has the files that the study adds to it, with their SHA-256 (hex).
+    ``patches`` has those of the project's series, in their order, and ``own`` the files that the study adds, each with
+    its SHA-256 (hex).
     """
 
     version: str
     pinned: bool
     own: Mapping[str, str] = field(default_factory=dict)
+    patches: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         release = f"Linux {self.version}, {'the pinned release' if self.pinned else 'not the pinned release'}"

@@ -170,6 +170,7 @@ def test_runs_say_what_their_kernel_was_built_of(study: Path, tmp_path: Path, ke
     runs = pq.read_table(tmp_path / "dataset" / "runs.parquet")
     assert set(runs["kernel_version"].to_pylist()) == {kernel and kernel.version}
     assert set(runs["kernel_pinned"].to_pylist()) == {kernel and kernel.pinned}
+    assert set(runs["kernel_sha256"].to_pylist()) == {kernel and "none"}
 
 
 def test_no_half_written_dataset_is_left_beside_the_new_one(study: Path, tmp_path: Path) -> None:

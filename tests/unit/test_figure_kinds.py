@@ -7,6 +7,7 @@ import csv
 import hashlib
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
@@ -15,6 +16,7 @@ from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.figures import style
 from longfat.figures.drawing import Drawing, draw
+from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.studies import StudyFolder
 
@@ -127,10 +129,29 @@ figures:
     paper: a drawing
 """
 
+TABLES = """\
+  - table: measured
+    title: what one flow carries
+    columns: [window, highspeed, gain (%)]
+    rows:
+      - [one, {of: "goodput[pairs, first=highspeed, window=1 MiB, flow=stream1]"}, "-"]
+      - [best, {of: "max(goodput[pairs, window=8 MiB, first=f] for f in [standard, highspeed, scalable])"}, "-"]
+      - ["-", "-", none]
+    paper: no number stated
+  - cells: printed
+    title: beside the paper
+    file: printed.csv
+    of: goodput[pairs, first=${cell}, window=${setting}]
+    paper: its table
+"""
+
+KERNEL = KernelSource("6.12.117", True, {"tcp_mine.c": "ab" * 32}, {"0001-a.patch": "cd" * 32})
+
 
 def write(folder: Path, figures: str = FIGURES) -> Path:
     study = write_study(folder, "format: 2\nstudy: small\nclaims: []\n", figures)
     (study / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    (study / "printed.csv").write_text("claim,setting,cell,value\na,1 MiB,standard,940\nb,1 MiB,scalable,941\n")
     return study
 
 
@@ -149,7 +170,7 @@ def scatter(run: PlannedRun, record: Path) -> None:
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("kinds")
     study = write(folder)
-    write_results(study, folder, scatter)
+    write_results(study, folder, scatter, kernel=KERNEL)
     build_dataset(folder)
     return OpenedStudy(folder, StudyFolder(study))
 
@@ -188,11 +209,11 @@ def test_a_flow_called_by_its_algorithm_has_its_colour_and_two_flows_never_the_s
 def test_runs_are_dots_where_they_are_few(opened: OpenedStudy) -> None:
     drawing = opened.show("beside")
     assert labels(drawing) == ["stream1", "stream2"]
-    column = drawing.data.columns.index("runs")
-    runs = [float(value) for row in drawing.data.rows for value in str(row[column]).split()]
+    column = drawing.data.columns.index("values")
+    values = [float(value) for row in drawing.data.rows for value in str(row[column]).split()]
     drawn = [y for line in drawing.figure.axes[0].lines if line.get_marker() == "o" for y in line.get_ydata()]
-    assert len(runs) > 6
-    assert sorted(drawn) == pytest.approx(sorted(runs))
+    assert len(values) > 6
+    assert sorted(drawn) == pytest.approx(sorted(values))
 
 
 def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy) -> None:
@@ -206,6 +227,37 @@ def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy)
         assert row[5] < row[3] < row[6]
     assert labels(opened.show("gain")) == ["HighSpeed TCP", "scalable"]
     assert note(opened.show("gain")) == "gain in goodput over standard; n = 3; whiskers: 95 % interval"
+
+
+def behind(drawing: Drawing, opened: OpenedStudy) -> list[set[tuple[str, int]]]:
+    """Scenario and repetition of the runs that each line of a figure names."""
+    runs = {run.run_id[:16]: (run.scenario, run.repetition) for run in opened.dataset.runs}
+    heading, *lines = drawing.data.lines
+    assert heading[-1] == "run_ids"
+    return [{runs[one] for one in line[-1].split()} for line in lines]
+
+
+def test_each_line_of_a_figure_names_the_runs_behind_it_and_the_dataset_knows_their_kernel(opened: OpenedStudy) -> None:
+    for artifact in ("beside", "crowd", "order"):
+        drawing = opened.show(artifact)
+        column = drawing.data.columns.index("n")
+        scenarios = {"order": 3}.get(artifact, 1)
+        assert [len(runs) for runs in behind(drawing, opened)] == [scenarios * row[column] for row in drawing.data.rows]
+    tables = StudyFolder(write(opened.results / "tables", FIGURES + TABLES)).figures
+    measured, printed = (draw(opened.sources, tables.figure(name)) for name in ("measured", "printed"))
+    few, many, none = behind(measured, opened)
+    assert few == {("pairs.first-highspeed.window-1mib", number) for number in (1, 2, 3)}
+    assert {scenario.split(".")[1] for scenario, _ in many} == {"first-standard", "first-highspeed", "first-scalable"}
+    assert none == set()
+    assert [len(runs) for runs in behind(printed, opened)] == [6]
+    runs = pq.read_table(opened.results / "dataset" / "runs.parquet").to_pylist()
+    assert {(run["kernel_version"], run["kernel_patches"]) for run in runs} == {("6.12.117", "0001-a.patch tcp_mine.c")}
+
+
+def test_a_gain_rests_on_the_runs_of_both_series(opened: OpenedStudy) -> None:
+    drawing = opened.show("gain")
+    for row, runs in zip(drawing.data.rows, behind(drawing, opened), strict=True):
+        assert {scenario.split(".")[1] for scenario, _ in runs} == {"first-standard", f"first-{row[1]}"}
 
 
 def test_many_values_of_x_have_few_labels_and_the_highlighted_one_stands_out(opened: OpenedStudy) -> None:
@@ -297,7 +349,7 @@ def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> No
     draw_all(opened.results, opened.folder)
     assert bytes_of(opened.results / "figures") == first
     rows = list(csv.reader(first["crowd.csv"].decode().splitlines()))
-    assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high", "runs"]
+    assert rows[0] == ["txqueuelen", "n", "mean", "sd", "interval_low", "interval_high", "values", "run_ids"]
 
 
 def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) -> None:

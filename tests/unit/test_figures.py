@@ -43,7 +43,7 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     assert isinstance(spec, Bars)
     drawing = draw(opened.sources, spec)
     assert drawing.data.columns == (
-        "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high", "runs"
+        "window", "algorithm", "n", "mean", "sd", "interval_low", "interval_high", "values"
     )  # fmt: skip
     assert [(row[0], row[1], row[2]) for row in drawing.data.rows] == [
         (1 << 20, "standard", 2),

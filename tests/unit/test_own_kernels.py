@@ -149,7 +149,7 @@ def test_the_settings_of_a_point_name_the_file(folder: Path) -> None:
     assert texts == {"reno", "mine, b 0.25"}
 
 
-def test_the_lock_names_the_files_only_where_there_are_any() -> None:
+def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
     plan = Plan("s", "paper", "modern", 1, "", "", {}, (), kernels={"k": KernelSource("6.12.1", True)})
     assert '"kernels":{"k":{"pinned":true,"version":"6.12.1"}}' in plan.to_json()
     own = KernelSource("6.12.1", True, {"tcp_mine.c": "ab" * 32})

@@ -427,7 +427,9 @@ def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
 
 def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
-    source = KernelSource(built.version, built.pinned, {piece.name: piece.sha256 for piece in own.pieces})
+    pieces = {piece.name: piece.sha256 for piece in own.pieces}
+    patches = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in recipe.patches()}
+    source = KernelSource(built.version, built.pinned, pieces, patches)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
     return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
 

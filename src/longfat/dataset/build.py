@@ -135,6 +135,8 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
             "measured_sha256": outcome.measured,
             "kernel_version": source.version if source else None,
             "kernel_pinned": source.pinned if source else None,
+            "kernel_sha256": run.spec.pins.get("kernel") if source else None,
+            "kernel_patches": " ".join((*source.patches, *source.own)) if source else None,
         }
         for name, value in run.factors.items():
             column = columns.FACTOR_PREFIX + name

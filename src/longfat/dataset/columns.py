@@ -30,6 +30,8 @@ _RUNS = (
     ("measured_sha256", pa.string()),
     ("kernel_version", pa.string()),
     ("kernel_pinned", pa.bool_()),
+    ("kernel_sha256", pa.string()),
+    ("kernel_patches", pa.string()),
 )
 
 FLOWS = pa.schema(

@@ -78,6 +78,8 @@ _MEANINGS = {
     "measured_sha256": "digest of all that was measured; runs with equal digests are one observation",
     "kernel_version": "release that the kernel was built from",
     "kernel_pinned": "whether this is the release of the references",
+    "kernel_sha256": "digest of the kernel's source, patches and configuration",
+    "kernel_patches": "patches of the kernel in their order, then files of the study's own; digests in lock.json",
     "flow": "name of the flow in the study",
     "sender": "host that sends",
     "receiver": "host that receives",

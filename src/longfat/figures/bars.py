@@ -156,12 +156,12 @@ class Bar(NamedTuple):
     sd: float | None
     low: float | None
     high: float | None
-    runs: str = ""
+    values: str = ""
 
     @property
     def dots(self) -> tuple[float, ...]:
         """The values of the runs, where they are so few that each is shown."""
-        return tuple(float(value) for value in self.runs.split()) if 1 < self.n <= FEW else ()
+        return tuple(float(value) for value in self.values.split()) if 1 < self.n <= FEW else ()
 
 
 def bars_data(spec: Bars, sources: Sources) -> FigureData:
@@ -190,19 +190,24 @@ def bars_data(spec: Bars, sources: Sources) -> FigureData:
                 each[name, x] = repetitions(dataset, narrowed, sources.grounds.pool)
             except NoValue:
                 continue
+    over: list[Selection] = []
     if spec.over is not None:
-        bars = _gains(found, base_value(spec.over))
+        base = base_value(spec.over)
+        over = [own for name, own in series if name == base]
+        bars = _gains(found, base)
     else:
         bars = [
             _bar(x, name, one.n, one.value, one.sd, *one.interval())._replace(
-                runs=" ".join(f"{significant(value):.9g}" for value in each[name, x])
+                values=" ".join(f"{significant(value):.9g}" for value in each[name, x])
             )
             for (name, x), one in found.items()
         ]
-    what = ("n", "mean", "sd", "interval_low", "interval_high", "runs")
+    behind = dict(series)
+    ids = [sources.runs(*(one.narrowed(x_factor, bar.x) for one in (behind[bar.series], *over))) for bar in bars]
+    what = ("n", "mean", "sd", "interval_low", "interval_high", "values")
     if spec.series is None:
-        return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars))
-    return FigureData((x_factor, spec.series, *what), tuple(tuple(bar) for bar in bars))
+        return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars), tuple(ids))
+    return FigureData((x_factor, spec.series, *what), tuple(tuple(bar) for bar in bars), tuple(ids))
 
 
 def draw_bars(figure: Canvas, spec: Bars, data: FigureData) -> None:

@@ -22,7 +22,7 @@ from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
-from longfat.metrics.quantities import Selection
+from longfat.metrics.quantities import Selection, valued
 from longfat.plan.model import Plan
 from longfat.relations.bind import Scope, check_term, selection_of, selections_in, values_in_study
 from longfat.relations.evaluate import Grounds
@@ -77,6 +77,11 @@ class Sources:
     def study(self) -> Study:
         """The study."""
         return self.grounds.study
+
+    def runs(self, *selections: Selection) -> tuple[str, ...]:
+        """The ids of the runs from which the selections have their values, each once, in the order of the lock."""
+        found = {run.run_id for selection in selections for run in valued(self.grounds.dataset, selection)}
+        return tuple(dict.fromkeys(run.run_id for run in self.grounds.dataset.runs if run.run_id in found))
 
 
 KINDS: dict[str, type[Figure]] = {}

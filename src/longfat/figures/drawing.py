@@ -82,7 +82,7 @@ def save(drawing: Drawing, folder: Path) -> None:
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([drawing.data.columns, *drawing.data.rows])
+    writer.writerows(drawing.data.lines)
     files = {
         "png": _image(drawing.figure, "png"),
         "svg": _image(drawing.figure, "svg"),

@@ -7,7 +7,7 @@ Owns the parts that the kinds of figures share. Knows no dataset.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ from longfat.manifest.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
+RUN_IDS = "run_ids"  # the last column of a CSV file: the runs that a line rests on
+RUN_ID_DIGITS = 16  # of a run_id in a CSV file, where it stands in every line
 TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
@@ -57,10 +59,24 @@ def in_unit(value: float, unit: str | None) -> float:
 
 @dataclass(frozen=True)
 class FigureData:
-    """The data of a figure as a table: the text of its CSV file."""
+    """The data of a figure as a table. ``runs`` has for each row the ids of the runs that it rests on.
+
+    Without ``runs`` it rests on none, or its rows name them in a column of their own.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    runs: tuple[tuple[str, ...], ...] | None = None
+
+    @property
+    def lines(self) -> Iterator[tuple[Any, ...]]:
+        """The lines of its CSV file: the headings, then the rows, with the runs of each in the last column."""
+        if self.runs is None:
+            yield from (self.columns, *self.rows)
+            return
+        yield (*self.columns, RUN_IDS)
+        for row, runs in zip(self.rows, self.runs, strict=True):
+            yield (*row, " ".join(run_id[:RUN_ID_DIGITS] for run_id in runs))
 
 
 def ascending(value: Any) -> tuple[bool, Any]:

@@ -93,10 +93,11 @@ def ranking_data(spec: Ranking, sources: Sources) -> FigureData:
     try:
         order = ranking(dataset, first, second, spec.by)
     except NoValue:
-        return FigureData(columns, ())
+        return FigureData(columns, (), ())
     known = {run.factors[spec.by] for run in first.chosen(dataset) if spec.by in run.factors}
     unranked = sorted(known - set(order), key=ascending)
     places = {base_value(value): place for place, value in enumerate(spec.expected, start=1)}
+    ranks = (*order, *unranked)
     rows = [
         (
             order.index(value) + 1 if value in order else "-",
@@ -105,9 +106,10 @@ def ranking_data(spec: Ranking, sources: Sources) -> FigureData:
             *_numbers(dataset, second.narrowed(spec.by, value)),
             places.get(value, "-"),
         )
-        for value in (*order, *unranked)
+        for value in ranks
     ]
-    return FigureData(columns, tuple(rows))
+    runs = [sources.runs(*(one.narrowed(spec.by, value) for one in (first, second))) for value in ranks]
+    return FigureData(columns, tuple(rows), tuple(runs))
 
 
 def _headings(quantity: Selection, spec: Ranking) -> tuple[str, str]:

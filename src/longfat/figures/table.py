@@ -18,7 +18,7 @@ from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
-from longfat.relations.bind import check_expression
+from longfat.relations.bind import Scope, check_expression, selections_in
 from longfat.relations.evaluate import evaluated
 from longfat.relations.syntax import Expression as Node
 from longfat.relations.syntax import Formula, RelationError, parse_expression
@@ -138,7 +138,10 @@ class Table(Figure):
     def data(self, sources: Sources) -> FigureData:
         """The table with its expressions evaluated."""
         rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.cells)
-        return FigureData(self.headings, rows)
+        behind = tuple(
+            _behind((cell.of for cell in row if isinstance(cell, Expression)), sources) for row in self.cells
+        )
+        return FigureData(self.headings, rows, behind if any(self.selections(sources.study)) else None)
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """The data as a table."""
@@ -196,11 +199,12 @@ class PaperTable(Figure):
         rows: dict[str, dict[str, PaperCell]] = {}
         for cell in self.cells:
             rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
-        shown = []
+        shown, behind = [], []
         for title, cells in rows.items():
             shown.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
+            behind.append(_behind((cell.filled(self.of) for cell in cells.values()), sources))
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
-        return FigureData((self.heading or "", *headings), tuple(shown))
+        return FigureData((self.heading or "", *headings), tuple(shown), tuple(behind))
 
     def _column(self, cell: PaperCell) -> str:
         """The heading of a cell's column."""
@@ -242,6 +246,12 @@ def _shown(cell: Any, sources: Sources) -> object:
         return NO_VALUE
     spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, digits)} (n = {found.n})"
     return f"{_number(found.value, digits)}{spread}"
+
+
+def _behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
+    """The ids of the runs that a row's expressions rest on."""
+    read = selections_in(map(parse_expression, texts), Scope(sources.study), sources.grounds.values_of)
+    return sources.runs(*read)
 
 
 def _number(value: float, digits: int) -> str:

@@ -28,7 +28,7 @@ from longfat.figures.base import (
     factor_findings,
     runs_findings,
 )
-from longfat.figures.parts import FigureData, Labels, label_axes, legend, series_order, tick
+from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
 from longfat.manifest import fields as f
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
@@ -63,7 +63,6 @@ _LABELS = {
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SECOND_US = 1e6
-RUN_ID_DIGITS = 16  # of a run_id in a CSV file, where it stands in every line
 
 
 class TimeSeries(Figure):

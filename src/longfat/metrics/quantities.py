@@ -11,7 +11,8 @@ import dataclasses
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -265,6 +266,14 @@ def _between(rows: Mapping[str, _Row]) -> float | None:
 
 def _counted(faults: Iterable[str]) -> str:
     return ", ".join(f"{text} ({number} x)" for text, number in sorted(Counter(faults).items()))
+
+
+def valued(dataset: Dataset, selection: Selection) -> Iterator[Run]:
+    """The chosen runs that have a value: those that an estimate rests on."""
+    for run in selection.chosen(dataset):
+        with suppress(NoValue):
+            (points_of_run if METRICS[selection.metric].over else metric_of_run)(dataset, run, selection)
+            yield run
 
 
 def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:

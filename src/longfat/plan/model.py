@@ -58,11 +58,11 @@ class Plan:
     format: int = LOCK_FORMAT
 
     def to_json(self) -> str:
-        """The text of ``lock.json``: canonical JSON and a final newline; only a kernel with files of the study's own
-        names any."""
+        """The text of ``lock.json``: canonical JSON and a final newline; a kernel without patches, or without files of
+        the study's own, names none."""
         data = dataclasses.asdict(self)
         data["kernels"] = {
-            digest: {name: value for name, value in source.items() if name != "own" or value}
+            digest: {name: value for name, value in source.items() if value != {}}
             for digest, source in data["kernels"].items()
         }
         return canonical_json(data) + "\n"

@@ -118,7 +118,7 @@ def write_report(
         achieved=achieved(dataset),
         exclusions=exclusions_of(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
-        trust=tuple(trust(home, plan, dataset, origin, evidence, read_made_on(results))),
+        trust=tuple(trust(plan, dataset, origin, evidence, read_made_on(results))),
         digests=digests_of(results, plan, verdicts),
         measured=measured,
         allowed=allowed,

@@ -14,6 +14,7 @@ from pathlib import Path
 from longfat.figures.base import Figure
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import FOLDER
+from longfat.figures.parts import RUN_IDS
 from longfat.manifest.models import Header
 from longfat.plan.model import Plan
 from longfat.relations.counting import VerdictWord
@@ -102,8 +103,9 @@ def _drawn(folder: Path, figure: Figure) -> Drawn | None:
     if figure.kind in TABLES and data.exists():
         with data.open(encoding="utf-8", newline="") as file:
             headings, *rows = (tuple(row) for row in csv.reader(file))
+        width = headings.index(RUN_IDS) if RUN_IDS in headings else len(headings)
         if rows:
-            return Drawn(headings=headings, rows=tuple(rows))
+            return Drawn(headings=headings[:width], rows=tuple(row[:width] for row in rows))
     if not picture.exists():
         return None
     title = f"{figure.artifact}: {figure.title}"

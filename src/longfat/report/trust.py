@@ -22,21 +22,18 @@ from longfat.record.made_on import MadeOn
 from longfat.relations.judge import Origin, Verdict
 from longfat.report.reference import provenance
 
-PATCHES = "kernels/linux-{}/patches"  # of a release's first two numbers, under the repository's root
-
 
 def trust(
-    root: Path, plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None, made: MadeOn | None
+    plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None, made: MadeOn | None
 ) -> Iterator[tuple[str, str]]:
-    """What it is, and how it is known. ``root`` is the repository, whose kernel patches are counted."""
+    """What it is, and how it is known."""
     found = Counter(run.status for run in dataset.runs)
     bad = [f"{number} {status}" for status, number in sorted(found.items()) if status != "ok"]
     checked = "each passed the gates: what was declared was read back from the kernel"
     yield "Runs", f"{found['ok']} of {len(dataset.runs)} valid{'; ' + ', '.join(bad) if bad else ''}; {checked}"
     for source in plan.kernels.values():
-        folder = PATCHES.format(".".join(source.version.split(".")[:2]))
-        patches = len(list((root / folder).glob("*.patch")))
-        yield "Kernel", f"{source}" + (f", with the {patches} patches of {folder}" if patches else "")
+        patches = f", with {len(source.patches)} patches: {', '.join(source.patches)}" if source.patches else ""
+        yield "Kernel", f"{source}{patches}"
     yield "Backend", f"{plan.pins.get('backend', 'none')}, stack {plan.stack}, profile {plan.profile}, seed {plan.seed}"
     yield (
         "Commit",
