@@ -136,12 +136,15 @@ def smoke(
 
 
 @app.command(rich_help_panel=TESTBED)
-def crosscheck(backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None) -> None:
+def crosscheck(
+    backends: Annotated[str, typer.Option(help="two or more")] = "", results: Results = None, as_json: Json = False
+) -> None:
     """Reproduce the study that compares backends, on those that work here, and report where they agree."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
+        from longfat.verbs.conclude import Show
         from longfat.verbs.crosscheck import crosscheck
 
-        if not crosscheck(ids(backends), results, console):
+        if not crosscheck(ids(backends), results, console, Show(as_json=as_json)):
             sys.stderr.write(
                 "the backends do not agree everywhere; the report says where, and by how much they differ\n"
             )
@@ -174,12 +177,13 @@ def new(
 def convert(
     folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
     to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
+    as_json: Json = False,
 ) -> None:
     """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.convert import convert
 
-        convert(folder, to, console)
+        convert(folder, to, console, as_json=as_json)
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -282,24 +286,25 @@ def task(
 def merge(
     results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
     folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
+    as_json: Json = False,
 ) -> None:
     """Join the records of shards from anywhere, or from a store, into one results folder, each one checked."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.merge import merge
 
-        if not merge(results, folders, console):
+        if not merge(results, folders, console, as_json=as_json):
             sys.stderr.write("some records are damaged and were not joined; their runs count as missing\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
 
 @app.command(rich_help_panel=STUDIES)
-def dataset(study: Study, results: Results = None) -> None:
+def dataset(study: Study, results: Results = None, as_json: Json = False) -> None:
     """Build the dataset from the recorded runs, with the validity gates applied."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.dataset(study, results, console))
+        finish(conclude.dataset(study, results, console, conclude.Show(as_json=as_json)))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -343,42 +348,44 @@ def package(
     study: Study,
     results: Results = None,
     output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+    as_json: Json = False,
 ) -> None:
     """Pack a study's results as one RO-Crate for an archive, with an artifact appendix."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         require_lock(study, results)
         from longfat.verbs.package import package
 
-        finish(package(study, results, output, console))
+        finish(package(study, results, output, console, as_json=as_json))
 
 
 @app.command(rich_help_panel=STUDIES)
-def reports(opened: Opened = False) -> None:
+def reports(opened: Opened = False, as_json: Json = False) -> None:
     """Write the front page of the reports, results/index.html: every study with its artifacts and claims."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs import conclude
 
-        finish(conclude.reports(console, conclude.Show(opened)))
+        finish(conclude.reports(console, conclude.Show(opened, as_json=as_json)))
 
 
 @app.command(rich_help_panel=STUDIES)
-def reference(study: Study, results: Results = None) -> None:
+def reference(study: Study, results: Results = None, as_json: Json = False) -> None:
     """Store dataset and verdicts as the committed reference that later results are compared with."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.reference(study, results, console))
+        finish(conclude.reference(study, results, console, conclude.Show(as_json=as_json)))
 
 
 @app.command(rich_help_panel=TESTBED)
-def conformance(jobs: Jobs = None, results: Results = None) -> None:
+def conformance(jobs: Jobs = None, results: Results = None, as_json: Json = False) -> None:
     """Reproduce the study that compares the kernel's congestion controls with their published laws."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
+        from longfat.verbs.conclude import Show
         from longfat.verbs.conformance import conformance
         from longfat.verbs.run import Machine
 
-        if not conformance(Machine(jobs=jobs, results=results), console):
+        if not conformance(Machine(jobs=jobs, results=results), console, Show(as_json=as_json)):
             sys.stderr.write("some law is neither met nor deviates as stated; the report says which\n")
             raise typer.Exit(RUNS_NOT_VALID)
 

@@ -112,12 +112,13 @@ def evidence_add(
     new_epoch: Annotated[
         bool, typer.Option(help="begin a new epoch with the kernel, image and code of the results")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Add the runs of a results folder to the study's evidence."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.evidence import add
 
-        finish(add(study, results, jobs, console, new_epoch=new_epoch))
+        finish(add(study, results, jobs, console, new_epoch=new_epoch, as_json=as_json))
 
 
 @store.command("verify")
@@ -141,9 +142,10 @@ def evidence_verify(
 @store.command("merge")
 def evidence_merge(
     folders: Annotated[list[Path] | None, typer.Argument(help="checkouts, or studies' folders with evidence")] = None,
+    as_json: Json = False,
 ) -> None:
     """Merge the evidence of other folders, and write all of it in canonical order."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.evidence import merge
 
-        finish(merge(folders or (), console))
+        finish(merge(folders or (), console, as_json=as_json))

@@ -262,3 +262,23 @@ def test_analyse_prints_what_is_not_as_stated_and_all_of_it_on_demand(root: Path
     assert "wider-carries-more" in every
     data = json.loads(call("analyse", "tiny", "--results", results, "--json").stdout)
     assert [verdict["verdict"] for verdict in data["verdicts"]] == ["reproduced", "not_reproduced"]
+
+
+def test_what_follows_a_run_is_told_as_json_and_nothing_else_is_on_standard_output(root: Path, tmp_path: Path) -> None:
+    results = analysed(root, "one", CLAIMS)
+    told = {}
+    for verb in ("dataset", "report", "reference"):
+        result = call(verb, "tiny", "--results", results, "--json")
+        assert result.exit_code == 0, result.output
+        told[verb] = json.loads(result.stdout)
+    assert told["dataset"]["runs"] == {"ok": 8, "invalid": 0, "failed": 0, "missing": 0}
+    assert [Path(told[verb][verb]).exists() for verb in ("report", "reference")] == [True, True]
+    assert Path(json.loads(call("reports", "--json").stdout)["reports"]) == root / "results" / "index.html"
+    joined = json.loads(call("merge", str(tmp_path / "joined"), results, "--json").stdout)
+    assert (joined["copied"], joined["kept"], joined["damaged"]) == (8, 0, [])
+
+
+def test_all_commands_can_tell_as_json_but_those_that_prepare_machines_or_are_read_by_a_shell() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8").split("### `longfat ")[1:]
+    others = {text.split()[0].strip("`") for text in told if "--json" not in text}
+    assert others == {"build", "lab", "shell", "schema", "completion"}

@@ -213,7 +213,7 @@ def test_what_two_people_add_is_merged_by_git_without_a_conflict(
 
 
 def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = with_evidence(tmp_path / "ours", monkeypatch)
     other = tmp_path / "other"
@@ -227,7 +227,9 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
         printed(lambda console: evidence.merge([other], console))
     assert path.read_bytes() == before
     change(theirs, '"measured":"x', '"measured":"')
-    assert "small: 5 runs gained, 1 files written" in printed(lambda console: evidence.merge([other], console))
+    merged = printed(lambda console: evidence.merge([other], console, as_json=True))
+    assert "small: 5 runs gained, 1 files written" in merged
+    assert json.loads(capsys.readouterr().out) == {"format": 1, "gained": {"small": 5}}
     assert path.read_bytes() == theirs.read_bytes()
     with pytest.raises(StudyError, match="no evidence in"):
         printed(lambda console: evidence.merge([tmp_path / "nowhere"], console))

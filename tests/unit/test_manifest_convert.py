@@ -166,7 +166,8 @@ def test_a_study_becomes_paths_stacks_defaults_and_like_with_its_comments(tmp_pa
 
 def test_the_new_study_can_go_to_another_folder(tmp_path: Path) -> None:
     folder = write(tmp_path / "old", FORMAT_1)
-    assert convert(folder, "--to", str(tmp_path / "new"))[0] == 0
+    result = CliRunner().invoke(app, ["convert", str(folder), "--to", str(tmp_path / "new"), "--json"])
+    assert json.loads(result.stdout)["written"] == [str(tmp_path / "new" / "study.yaml")]
     assert (folder / "study.yaml").read_text(encoding="utf-8") == FORMAT_1
     assert load_study(tmp_path / "new" / "study.yaml").name == "old"
 

@@ -46,6 +46,11 @@ class DatasetSummary:
     failed: int
     missing: int
 
+    @property
+    def valid(self) -> bool:
+        """Whether every run is."""
+        return self.invalid == self.failed == self.missing == 0
+
 
 @dataclass(frozen=True)
 class _Outcome:

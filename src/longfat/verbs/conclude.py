@@ -73,12 +73,15 @@ COLOURS = {
 }
 
 
-def dataset(name: str, given: Path | None, console: Console) -> bool:
+def dataset(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
     """Build the dataset from what is recorded; whether every run is valid."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        return tidy(results.path, events)
+        counts = tidy(results.path, events)
+    if show.as_json:
+        print_json({"format": FORMAT, "study": folder.name, "runs": dataclasses.asdict(counts)})
+    return counts.valid
 
 
 def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
@@ -109,7 +112,9 @@ def report(name: str, given: Path | None, console: Console, show: Show = EVERYTH
 
 def reports(console: Console, show: Show = EVERYTHING) -> bool:
     """Write the front page of all reports, and say where it is."""
-    _print_pages(None, console, opened=show.opened)
+    path = _print_pages(None, console, opened=show.opened)
+    if show.as_json:
+        print_json({"format": FORMAT, "reports": str(path)})
     return True
 
 
@@ -160,7 +165,7 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = tidy(results.path, events)
+        valid = tidy(results.path, events).valid
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
@@ -216,13 +221,15 @@ def smoke(machine: Machine, console: Console, show: Show = EVERYTHING) -> bool:
     return reproduce("_smoke", Choices(), machine, console, show=show)
 
 
-def reference(name: str, given: Path | None, console: Console) -> bool:
+def reference(name: str, given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
     """Make dataset and verdicts the reference that later results are compared with."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
         path = write_reference(results.path, folder)
     say_place(console, "reference", path)
+    if show.as_json:
+        print_json({"format": FORMAT, "study": folder.name, "reference": str(path)})
     return True
 
 
@@ -281,8 +288,11 @@ def print_match(match: ReferenceMatch, console: Console) -> None:
 
 def _print_pages(
     report: Path | None, console: Console, study: StudyFolder | None = None, *, opened: bool = False
-) -> None:
-    """Say where a report is, and open it; the front page is renewed where it belongs among those of the others."""
+) -> Path | None:
+    """Say where a report is, and open it; the front page is renewed where it belongs among those of the others.
+
+    Without a report it is the front page that is opened, and whose path it gives.
+    """
     home = repository_root() / "results"
     if report is not None:
         say_place(console, "report", report)
@@ -293,6 +303,7 @@ def _print_pages(
         report = report or front
     if opened and report is not None:
         open_page(console, report)
+    return report
 
 
 def _require_own(results: Results, folder: StudyFolder) -> None:
@@ -300,15 +311,15 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def tidy(results: Path, events: EventSink) -> bool:
-    """Build the dataset with the gates applied; whether every run is valid."""
+def tidy(results: Path, events: EventSink) -> DatasetSummary:
+    """Build the dataset with the gates applied."""
     stage(events, "building the dataset")
-    counts: DatasetSummary = build_dataset(results)
+    counts = build_dataset(results)
     stage(
         events,
         f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing",
     )
-    return counts.invalid == counts.failed == counts.missing == 0
+    return counts
 
 
 def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verdict]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from longfat.relations.judge import Verdict, read_verdicts
-from longfat.verbs.conclude import reproduce
+from longfat.verbs.conclude import EVERYTHING, Show, reproduce
 from longfat.verbs.run import Machine, results_path
 from longfat.verbs.say import say
 from longfat.verbs.study import Choices, find_study
@@ -16,9 +16,9 @@ from longfat.verbs.study import Choices, find_study
 STUDY = "_laws"
 
 
-def conformance(machine: Machine, console: Console) -> bool:
+def conformance(machine: Machine, console: Console, show: Show = EVERYTHING) -> bool:
     """Whether every run is valid, and every law is met or deviates as its claim states."""
-    valid = reproduce(STUDY, Choices(), machine, console)
+    valid = reproduce(STUDY, Choices(), machine, console, show=show)
     verdicts = read_verdicts(results_path(find_study(STUDY), machine.results, machine.backend))
     unmet = [verdict for verdict in verdicts if not (met(verdict) or verdict.deviation)]
     for verdict in unmet:

@@ -23,12 +23,13 @@ from longfat.manifest.source import read_source
 from longfat.manifest.study import Study
 from longfat.plan import build_plan
 from longfat.studies import CLAIMS, FIGURES, MANIFEST
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 
+FORMAT = 1
 _BESIDE: Mapping[str, Callable[[Path, Study], str]] = {CLAIMS: converted_claims, FIGURES: converted_figures}
 
 
-def convert(folder: Path, to: Path | None, console: Console) -> None:
+def convert(folder: Path, to: Path | None, console: Console, *, as_json: bool = False) -> None:
     """Write what in ``folder`` is of format 1 in format 2, to the folder ``to`` or in its place.
 
     Raises StudyError with all that is wrong with claims and figures, or where nothing is of format 1.
@@ -61,6 +62,8 @@ def convert(folder: Path, to: Path | None, console: Console) -> None:
         points = sum(len(swept.points) for swept in study.experiments)
         same = f"; the runs of all {points} points are the same" if name == MANIFEST else ""
         say(console, f"{(to or folder) / name}: {lines}{same}")
+    if as_json:
+        print_json({"format": FORMAT, "written": [str((to or folder) / name) for name in texts]})
 
 
 def _is_format_1(path: Path) -> bool:

@@ -18,7 +18,7 @@ from longfat.execute.study import execute
 from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
 from longfat.studies import StudyFolder
-from longfat.verbs.conclude import conclude
+from longfat.verbs.conclude import EVERYTHING, Show, conclude
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.places import repository_root
 from longfat.verbs.study import Choices, find_study, resolve
@@ -26,7 +26,7 @@ from longfat.verbs.study import Choices, find_study, resolve
 STUDY = "_crosscheck"
 
 
-def crosscheck(backends: Sequence[str], given: Path | None, console: Console) -> bool:
+def crosscheck(backends: Sequence[str], given: Path | None, console: Console, show: Show = EVERYTHING) -> bool:
     """Whether all runs are valid and the backends agree on every claim.
 
     Each does the experiments that it can. Without ``backends`` those that the study names are taken, as far as they
@@ -43,7 +43,7 @@ def crosscheck(backends: Sequence[str], given: Path | None, console: Console) ->
         if len(plans) < 2:
             raise StudyError(f"a cross-check needs two backends or more, {len(plans)} can work", where="--backends")
         write_lock(together(plans), results.lock)
-    valid, verdicts = conclude(folder, target, console)
+    valid, verdicts = conclude(folder, target, console, show)
     return valid and all(verdict.verdict == "reproduced" for verdict in verdicts)
 
 

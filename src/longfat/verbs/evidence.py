@@ -37,21 +37,32 @@ from longfat.studies import StudyFolder
 from longfat.verbs.canary import canaries, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import every_study, find_study
 
+FORMAT = 1
 FINDINGS = "docs/findings.md"
 
 
-def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
+def add(
+    name: str,
+    given: Path | None,
+    jobs: int | None,
+    console: Console,
+    *,
+    new_epoch: bool = False,
+    as_json: bool = False,
+) -> bool:
     """Add what a results folder has to the evidence of its study."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         build_dataset(results.path)
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
-        add_results(results.path, folder, epoch.name, console)
+        gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
     write_findings()
+    if as_json:
+        print_json({"format": FORMAT, "study": folder.name, "epoch": epoch.name, "gained": gained})
     return True
 
 
@@ -147,7 +158,7 @@ def _count(rows: Rows) -> int:
     return sum(map(len, rows.values()))
 
 
-def merge(given: Sequence[Path], console: Console) -> bool:
+def merge(given: Sequence[Path], console: Console, *, as_json: bool = False) -> bool:
     """Take in the evidence of other checkouts, or of single studies' folders, and write all in canonical order."""
     home = repository_root()
     for other in given:
@@ -177,4 +188,6 @@ def merge(given: Sequence[Path], console: Console) -> bool:
             say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
     write_findings()
+    if as_json:
+        print_json({"format": FORMAT, "gained": {folder.name: gained for folder, _, rows, gained in merged if rows}})
     return True

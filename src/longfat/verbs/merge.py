@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -18,20 +19,34 @@ from longfat.record.bucket import Bucket
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
-from longfat.verbs.say import WARNING, say
+from longfat.verbs.say import WARNING, print_json, say
 
+FORMAT = 1
 AT_ONCE = 8  # objects that are fetched: a request takes long, and little of this machine
 
 
-def merge(target: Path, places: Sequence[str], console: Console) -> bool:
+class Merged(NamedTuple):
+    """How many records were taken over, and how many were there already; what is damaged, with the reason."""
+
+    copied: int
+    kept: int
+    damaged: tuple[str, ...]
+
+
+def merge(target: Path, places: Sequence[str], console: Console, *, as_json: bool = False) -> bool:
     """Join the records of ``places`` in ``target``: folders, and addresses of stores; whether no record is damaged."""
     folders = [Path(place) for place in places if "://" not in place]
-    whole = [_fetch(target, place, console) for place in places if "://" in place]
-    return (merge_folders(target, folders, console) if folders else True) and all(whole)
+    merged = [_fetch(target, place, console) for place in places if "://" in place]
+    merged += [merge_folders(target, folders, console)] if folders else []
+    damaged = [text for one in merged for text in one.damaged]
+    if as_json:
+        counts = {"copied": sum(one.copied for one in merged), "kept": sum(one.kept for one in merged)}
+        print_json({"format": FORMAT, "results": str(target), **counts, "damaged": damaged})
+    return not damaged
 
 
-def _fetch(target: Path, address: str, console: Console) -> bool:
-    """Fetch from a store what ``target`` does not have, and the lock; whether no object is damaged."""
+def _fetch(target: Path, address: str, console: Console) -> Merged:
+    """Fetch from a store what ``target`` does not have, and the lock."""
     store = Bucket(address)
     with open_results(target) as results:
         lock = store.text(LOCK)
@@ -51,16 +66,16 @@ def _fetch(target: Path, address: str, console: Console) -> bool:
             return None
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            damaged = [problem for problem in pool.map(problem_of, wanted) if problem]
+            damaged = tuple(problem for problem in pool.map(problem_of, wanted) if problem)
         for problem in damaged:
             say(console, f"damaged: {problem}", WARNING)
-    text = f"{len(wanted) - len(damaged)} records fetched, {len(names) - len(wanted)} there already"
-    console.print(text, highlight=False)
-    return not damaged
+    merged = Merged(len(wanted) - len(damaged), len(names) - len(wanted), damaged)
+    say(console, f"{merged.copied} records fetched, {merged.kept} there already")
+    return merged
 
 
-def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> bool:
-    """Join the records and lock of ``folders`` in ``target``; whether no record of them is damaged.
+def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> Merged:
+    """Join the records and lock of ``folders`` in ``target``.
 
     Raises StudyError when a folder has no records or locks differ, RecordError when records do, before anything is
     copied.
@@ -84,7 +99,7 @@ def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> bo
             planned = {run.run_id for run in read_lock(results.lock).runs}
             text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
         say(console, text)
-    return not joined.damaged
+    return Merged(joined.copied, joined.kept, joined.damaged)
 
 
 def _raw_folders(target: Path, folders: Sequence[Path]) -> list[Path]:
