@@ -20,6 +20,13 @@ TEXTS = {"claims": CLAIMS, "figures": FIGURES}
 SHIPPED = sorted(path for name in SCHEMAS for path in (ROOT / "experiments").glob(f"*/{name}.yaml"))
 
 
+def test_each_schema_has_an_id_and_a_title_of_its_own() -> None:
+    told = [(one.schema["$id"], one.schema["title"]) for one in SCHEMAS.values()]
+    assert told == [
+        (f"urn:longfat:schema:{name}:2", f"{name}.yaml of a Longfat study") for name in ("claims", "figures")
+    ]
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_shipped_file_is_accepted(path: Path) -> None:
     assert list(SCHEMAS[path.stem].iter_errors(read_source(path).data)) == []

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from longfat.manifest.schema import ManifestSchema, json_schema
 
+FORMAT = 2  # of the files
 StudyFile = Literal["study", "claims", "figures"]
 
 
@@ -17,8 +18,11 @@ def schema_of(file: StudyFile) -> dict[str, Any]:
 
     What a relation says is text to it: only the loader knows the study's names.
     """
-    if file == "study":
-        return json_schema()
+    schema = json_schema() if file == "study" else _of_relations(file)
+    return schema | {"$id": f"urn:longfat:schema:{file}:{FORMAT}", "title": f"{file}.yaml of a Longfat study"}
+
+
+def _of_relations(file: StudyFile) -> dict[str, Any]:
     # They need numpy, which the schema of a manifest does not.
     from longfat.figures import KINDS
     from longfat.figures.document import FiguresDocument
