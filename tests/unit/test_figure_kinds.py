@@ -325,7 +325,7 @@ def test_a_network_is_drawn_from_the_plan_with_every_interface_in_its_data(opene
     assert drawing.data.rows[4][4:9] == (1_000_000_000, 15_000, "pfifo", 100, 9000)
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert {"client1", "switch", "server", "MTU 9000"} <= set(texts)
-    assert "stream2: client2 to server, reno" in texts
+    assert "stream2: client2 to server, standard" in texts
 
 
 def test_a_number_that_the_sweep_varies_is_given_from_what_to_what(opened: OpenedStudy) -> None:

@@ -180,7 +180,7 @@ def counted(counts: Collection[int], elsewhere: str = "") -> str:
 
 
 def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
-    """Stated numbers as dashed lines in all axes; the label of a value of y is to the right of the last.
+    """Stated numbers as dashed lines in all axes; the label of a value of y is to the right of the last, of x above.
 
     ``name`` is their name in the legend.
     """
@@ -192,9 +192,9 @@ def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None
             first = mark is marks[0] and axes is panels[0]
             line(mark.value, label=name if first else None, **style.PAPER_MARK | own)
             if mark.axis == "x":
-                turned: Any = {"rotation": 90, "ha": "right", "va": "bottom"}
                 place = axes.get_xaxis_transform()
-                axes.text(mark.value, 0.02, mark.label, transform=place, **turned, **style.PAPER_LABEL | own)
+                above: Any = {"ha": "center", "va": "bottom", "transform": place}
+                axes.text(mark.value, 1.01, mark.label, **above, **style.PAPER_LABEL | own)
             elif axes is panels[-1]:
                 place = axes.get_yaxis_transform()
                 side = label_side(mark.value, [other.value for other in marks if other.axis == "y"])

@@ -60,6 +60,8 @@ _LABELS = {
     ("throughput", "bytes/s"): "throughput (bytes/s)",
     ("throughput", "Mb/s"): "throughput (Mb/s)",
 }
+# A rate is an average over time, not a sample: a pause is a low stretch, which a slanted line would hide.
+_STEPS = {"throughput": "steps-pre", "goodput": "steps-mid"}
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SECOND_US = 1e6
@@ -223,7 +225,7 @@ def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:
     for (panel, key), runs in curves.items():
         t_s, values = zip(*runs[min(runs)], strict=True)
         axes = drawn[panels.index(panel)]
-        axes.plot(t_s, values, lw=0.8, color=looks[key], label=_label(key, spec, data))
+        axes.plot(t_s, values, lw=0.8, color=looks[key], label=_label(key, spec, data), drawstyle=_STEPS.get(spec.what))
     for axes, panel in zip(drawn, panels, strict=True):
         axes.set_xlabel(spec.axes_labels.x)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.10g}")

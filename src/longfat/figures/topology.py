@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ class Topology(Figure):
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw nodes, links and flows."""
-        draw_topology(canvas, sources.plan, self)
+        draw_topology(canvas, sources.plan, self, names_of(sources.study))
 
     def height(self, data: FigureData, sources: Sources) -> float:
         """Inches that the drawing needs."""
@@ -96,8 +97,14 @@ def topology_height(plan: Plan, spec: Topology) -> float:
     return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.traffic) + 2 * _MARGIN
 
 
-def draw_topology(figure: Canvas, plan: Plan, spec: Topology) -> None:
-    """Draw nodes, links and flows."""
+def names_of(study: Study) -> dict[str, str]:
+    """What a study calls a congestion control, by its name in the kernel, where just one of its algorithms has it."""
+    ccas = Counter(one.cca for one in study.header.algorithms.values())
+    return {one.cca: name for name, one in study.header.algorithms.items() if one.cca and ccas[one.cca] == 1}
+
+
+def draw_topology(figure: Canvas, plan: Plan, spec: Topology, names: Mapping[str, str]) -> None:
+    """Draw nodes, links and flows; ``names`` of algorithms are by those of the kernel."""
     runs = _runs(plan, spec)
     network = runs[0].spec
     axes = figure.add_subplot()
@@ -116,7 +123,7 @@ def draw_topology(figure: Canvas, plan: Plan, spec: Topology) -> None:
     for name, (x, y) in places.items():
         router = roles[name] == "router"
         _draw_node(axes, name, (x, y), router, "" if router else f"{roles[name]}\n{_words(own[name])}")
-    _draw_flows(axes, runs, places)
+    _draw_flows(axes, runs, places, names)
 
 
 def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
@@ -211,7 +218,9 @@ def _draw_link(
             axes.text(middle, height + lift, f"{arrow} {words}", ha="center", va=side, zorder=2, **_SMALL)
 
 
-def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tuple[float, float]]) -> None:
+def _draw_flows(
+    axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tuple[float, float]], names: Mapping[str, str]
+) -> None:
     """An arrow for each flow and web traffic, below the network, from the sender's column to the receiver's."""
     flows = runs[0].spec.traffic
     colours = style.flow_colours([flow.name for flow in flows])
@@ -221,16 +230,16 @@ def _draw_flows(axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tup
         axes.add_patch(
             FancyArrowPatch((start, y), (end, y), arrowstyle="-|>", mutation_scale=9, color=colour, lw=1.4, shrinkA=0)
         )
-        words = _flow_words([run.spec.traffic[number] for run in runs])
+        words = _flow_words([run.spec.traffic[number] for run in runs], names)
         axes.text((start + end) / 2, y, words, ha="center", va="center", fontsize=7, bbox=_BEHIND)
 
 
-def _flow_words(flows: Sequence[SentOverTcp]) -> str:
+def _flow_words(flows: Sequence[SentOverTcp], names: Mapping[str, str]) -> str:
     flow = flows[0]
     words = section_of(flow).drawn(flow)
     drawn = f", {words}" if words else ""
-    ccas = ", ".join(sorted({one.cca for one in flows}, key=style.order))
-    return f"{flow.name}: {flow.sender} to {flow.receiver}{drawn}, {ccas}"
+    algorithms = ", ".join(sorted({names.get(one.cca, one.cca) for one in flows}, key=style.order))
+    return f"{flow.name}: {flow.sender} to {flow.receiver}{drawn}, {algorithms}"
 
 
 def _words(port: Sequence[Port]) -> str:
