@@ -123,7 +123,14 @@ def test_show_has_settings_declared_and_achieved_metrics_and_files(root: Path) -
     assert facts["flows"][0]["achieved"]["goodput_bps"] / 1e6 == pytest.approx(facts["metrics"]["goodput"])
     assert {"spec.json", "run.json", "sockets.csv"} <= {file["name"] for file in facts["files"]}
     printed = call("show", short).output
-    for text in (facts["run"], "valid: every gate holds", "goodput", "sockets.csv", f"./just again {short}"):
+    for text in (
+        facts["run"],
+        "kernel none (fake)",
+        "valid: every gate holds",
+        "goodput",
+        "sockets.csv",
+        f"./just again {short}",
+    ):
         assert text in printed
 
 

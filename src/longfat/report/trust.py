@@ -32,7 +32,7 @@ def trust(
     checked = "each passed the gates: what was declared was read back from the kernel"
     yield "Runs", f"{found['ok']} of {len(dataset.runs)} valid{'; ' + ', '.join(bad) if bad else ''}; {checked}"
     for source in plan.kernels.values():
-        patches = f", with {len(source.patches)} patches: {', '.join(source.patches)}" if source.patches else ""
+        patches = f", with {len(source.patches)} patches, which lock.json names" if source.patches else ""
         yield "Kernel", f"{source}{patches}"
     yield "Backend", f"{plan.pins.get('backend', 'none')}, stack {plan.stack}, profile {plan.profile}, seed {plan.seed}"
     yield (

@@ -84,6 +84,7 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
         "folder": str(folder),
         "status": judged.status,
         "reason": judged.reason or record.reason,
+        "kernel_release": _json(folder / "environment.json").get("kernel_release"),
         "started_utc": run["started_utc"],
         "wall_seconds": run["wall_seconds"],
         "metrics": metrics,
@@ -191,7 +192,8 @@ def _print(facts: Mapping[str, Any], console: Console) -> None:
     say(console, f"run {facts['run']}")
     say(console, f"  {head}; stack {facts['stack']}, profile {facts['profile']}, seed {facts['seed']}")
     pins = (f"{name} {value[:12]}" for name, value in sorted(facts["pins"].items()))
-    say(console, f"  {', '.join(pins)}")
+    release = facts.get("kernel_release")
+    say(console, f"  {', '.join(pins)}" + (f" ({release})" if release else ""))
     took = f", took {facts['wall_seconds']:.1f} s" if facts.get("wall_seconds") is not None else ""
     started = f", started {facts['started_utc']}" if facts.get("started_utc") else ""
     verdict = {"ok": "valid: every gate holds", "missing": "not run"}.get(facts["status"], facts["status"])
