@@ -26,6 +26,7 @@ from longfat.runspec import Scalar
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when it is asked for
     from longfat.figures.document import Catalogue, FiguresDocument
     from longfat.relations.claims import Claim
+    from longfat.relations.paper import PaperNumbers
 
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
@@ -36,12 +37,15 @@ FIGURES = "figures.yaml"
 class StudyFolder:
     """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
 
-    ``given`` is assumed for unknowns in place of their defaults. What a file says is read when it is first asked for,
-    and raises StudyError with all that is wrong with it.
+    ``given`` is assumed for unknowns in place of their defaults, in the study of ``base``, whose claims these are: no
+    assumption changes their text. Where ``only`` names experiments, the study has no others. What a file says is read
+    when it is first asked for, and raises StudyError with all that is wrong with it.
     """
 
     path: Path
     given: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    only: frozenset[str] = frozenset()
+    base: StudyFolder | None = field(default=None, repr=False, compare=False)
     _sources: dict[str, Source] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -49,11 +53,11 @@ class StudyFolder:
         """The name that the study's results go by: that of its folder."""
         return self.path.resolve().name
 
-    def assuming(self, given: Mapping[str, Scalar]) -> StudyFolder:
-        """The same study with other assumptions."""
-        return StudyFolder(self.path, given, self._sources)
+    def assuming(self, given: Mapping[str, Scalar], only: Iterable[str] = ()) -> StudyFolder:
+        """The same study with other assumptions, and of its experiments ``only`` those named, if any are."""
+        return StudyFolder(self.path, given, frozenset(only), self.base or self, self._sources)
 
-    @property
+    @cached_property
     def header(self) -> Header:
         """What the manifest says beside its experiments, which may be faulty."""
         return header_of(self._source(MANIFEST))
@@ -61,7 +65,7 @@ class StudyFolder:
     @cached_property
     def study(self) -> Study:
         """The study."""
-        return study_of(self._source(MANIFEST), self.given)
+        return study_of(self._source(MANIFEST), self.given, self.only)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -73,7 +77,16 @@ class StudyFolder:
         """The claims, in the order of claims.yaml; the study's own metrics are registered with them."""
         from longfat.relations.claims import claims_of
 
+        if self.base is not None:
+            return self.base.claims
         return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
+
+    @cached_property
+    def papers(self) -> Mapping[str, PaperNumbers]:
+        """The paper's own numbers by claim."""
+        from longfat.relations.gates import printed_numbers
+
+        return self.base.papers if self.base is not None else printed_numbers(self.claims, self.study)
 
     @cached_property
     def figures(self) -> FiguresDocument:

@@ -103,3 +103,15 @@ def test_a_study_without_claims_and_figures_has_none(tmp_path: Path) -> None:
     (folder,) = studies_in(path.parent)
     assert (folder.claims, folder.figures.figures, folder.catalogue.size) == ((), (), None)
     assert folder.digest("claims.yaml") == ""
+
+
+def test_other_assumptions_leave_the_claims_as_they_are_and_may_be_of_some_experiments_alone(tmp_path: Path) -> None:
+    unknowns = "unknowns:\n  way: {what: its length, default: 30 ms, between: [10 ms, 90 ms], source: a map}\n"
+    folder = StudyFolder(write_study(tmp_path))
+    text = MANIFEST.replace("rtt: 30 ms", 'rtt: "${way}"', 1).replace("experiments:\n", f"{unknowns}experiments:\n")
+    (folder.path / "study.yaml").write_text(text, encoding="utf-8")
+    other = folder.assuming({"way": "60 ms"}, ["delay"])
+    assert other.claims is folder.claims
+    assert [one.id for one in other.study.experiments] == ["delay"]
+    assert str(other.study.experiments[0].points[0].experiment.topology.rtt) == "60 ms"
+    assert {one.id for one in folder.assuming({"way": "60 ms"}).study.experiments} > {"delay"}

@@ -12,6 +12,7 @@ from longfat.evidence.regions import At, Region, regions, values_in
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.bind import experiments_of
+from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
@@ -33,13 +34,20 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
     with_evidence = epochs_with_evidence(folder.path)
     unknowns = folder.header.unknowns if with_evidence else {}
     rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
+    about = {
+        claim.id: {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
+        for claim in (folder.claims if unknowns else ())
+    }
     for name, unknown in folder.header.unknowns.items():
         values = values_in((row.assuming for of in rows.values() for row in of.values()), name, unknown)
         varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
         tried: list[At] = []
         told: dict[str, list[tuple[Evidence, ...]]] = {}
+        asked = [claim for claim in folder.claims if about[claim.id] & varied] if rows else []
+        needed = {experiment for claim in asked for experiment in about[claim.id]}
+        own = {place: of for place, of in rows.items() if place.experiment in needed}
         for value in values if len(values) > 1 else ():
-            verdicts = list(_verdicts(folder.assuming({name: value}), epochs, rows, varied))
+            verdicts = list(_verdicts(folder.assuming({name: value}, needed), epochs, own, asked)) if asked else []
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
             for verdict in verdicts:
                 told.setdefault(verdict.claim, []).append(verdict.evidence)
@@ -54,18 +62,9 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
         )
 
 
-def _verdicts(folder: StudyFolder, epochs: Sequence[Epoch], rows: Rows, varied: set[str]) -> Iterator[Verdict]:
-    """The verdicts on the claims about experiments of which there are runs with another value.
-
-    Of ``rows`` those of these claims' experiments are planned and judged, and no others.
-    """
-    about = {
-        claim.id: {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
-        for claim in folder.claims
-    }
-    asked = [claim for claim in folder.claims if about[claim.id] & varied]
-    needed = {name for claim in asked for name in about[claim.id]}
-    found = evidence_of(folder, epochs, rows={place: of for place, of in rows.items() if place.experiment in needed})
+def _verdicts(folder: StudyFolder, epochs: Sequence[Epoch], rows: Rows, asked: Sequence[Claim]) -> Iterator[Verdict]:
+    """The verdicts on claims by rows of their experiments; none on a claim of which no run is there."""
+    found = evidence_of(folder, epochs, rows=rows)
     for claim in asked if found else ():
         if found and (judged := found.of_own_runs(claim)).profile:
             yield judged.verdict

@@ -23,9 +23,7 @@ from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds, evaluated
-from longfat.relations.gates import printed_numbers
 from longfat.relations.judge import Verdict, decide
-from longfat.relations.paper import PaperNumbers
 from longfat.relations.syntax import parse_expression
 from longfat.studies import StudyFolder
 
@@ -105,11 +103,6 @@ class Evidenced:
         return sum(row.measured is not None for row in kept), len(kept)
 
     @cached_property
-    def papers(self) -> Mapping[str, PaperNumbers]:
-        """The paper's own numbers by claim."""
-        return printed_numbers(self.claims, self.study)
-
-    @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """Every claim's verdict, in the order of claims.yaml."""
         return tuple(self.judge(claim) for claim in self.claims)
@@ -129,7 +122,7 @@ class Evidenced:
         """The verdict on one claim by the runs that are there; plans no profile that has none."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
-            verdict = decide(claim, grounds, self.papers)
+            verdict = decide(claim, grounds, self.folder.papers)
             judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
             if verdict.verdict != "not_measured":
                 return replace(judged, lack=self._lack_of_open(claim, judged))

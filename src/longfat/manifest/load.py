@@ -6,7 +6,7 @@ Owns the order of the checks. It must not look at anything but the one file it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -54,13 +54,16 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
     return study_of(read_source(path), given)
 
 
-def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
-    """The study of a ``study.yaml`` that was read, as in ``load_study``. Raises StudyError with all its problems."""
+def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}), only: Collection[str] = ()) -> Study:
+    """The study of a ``study.yaml`` that was read, as in ``load_study``. Raises StudyError with all its problems.
+
+    Where ``only`` names experiments, the others are not looked at, and it has none but these.
+    """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
     _refuse_format_1(source)
     data, found = assumed(source.data, given)
-    study, findings = _checked(source.file, data)
+    study, findings = _checked(source.file, data, only)
     problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
     if problems or study is None:
         problems.sort(key=lambda problem: problem.line or 0)
@@ -92,7 +95,7 @@ def _refuse_format_1(source: Source) -> None:
         raise StudyError("the study is of format 1", problems=(problem,))
 
 
-def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Finding]]:
+def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[Study | None, list[Finding]]:
     """The study, or None with the problems; each part is checked whatever the result of the others."""
     head = {key: value for key, value in data.items() if key != "experiments"}
     outside = _outside(file, head)
@@ -113,6 +116,8 @@ def _checked(file: str, data: dict[str, Any]) -> tuple[Study | None, list[Findin
         if placed is None:
             _, found = _validated(Experiment, raws[index], {})
             findings += [finding.below("experiments", index) for finding in found]
+            continue
+        if only and placed.data.get("id") not in only:
             continue
         findings += [*_pair_findings(placed, named)]
         experiment, found = _swept(placed, around)
