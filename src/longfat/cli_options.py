@@ -55,8 +55,7 @@ def errors_told() -> Iterator[None]:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(error.exit_status) from error
     except KeyboardInterrupt as error:
-        sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from error
+        raise _interrupted() from error
     except (typer.Exit, typer.Abort):
         raise
     except BrokenPipeError as error:  # as in `longfat show RUN | head`
@@ -67,8 +66,22 @@ def errors_told() -> Iterator[None]:
         sys.stderr.write(f"error: {refused}\n")
         raise typer.Exit(refused.exit_status) from error
     except Exception as error:
+        if _amid_interrupt(error):
+            raise _interrupted() from error
         sys.stderr.write(_fault(error))
         raise typer.Exit(LongfatError.exit_status) from error
+
+
+def _interrupted() -> typer.Exit:
+    sys.stderr.write("interrupted; finished work is kept, and the same command continues\n")
+    return typer.Exit(INTERRUPTED)
+
+
+def _amid_interrupt(error: BaseException | None) -> bool:
+    """Whether it was raised while an interrupt was handled: a library's clean-up of half an object may fail so."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from campaigns.commands import Answer, answered, environment, start
-from campaigns.processes import Process, below, marked
+from campaigns.processes import Process, await_end, below, marked
 from campaigns.rounds import Failed, Round
 
 STUDY = """\
@@ -55,7 +55,7 @@ figures:
 """
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 FRESH = 0.25  # of the commands begin with an interpreter; the others have read their modules already
-ENDS_S = 120.0  # so long a command may take after a signal, on a machine that does much else
+ENDS_S = 120.0  # so long a command may take after a signal
 GONE_S = 60.0  # and its processes to go after it
 
 
@@ -111,9 +111,9 @@ class Kills:
         )
 
     def _ended(self, process: BaseProcess, folder: Path) -> Answer:
-        process.join(ENDS_S)
-        if process.exitcode is None:
-            for one in below(process.pid or 0):
+        number = process.pid or 0
+        if not await_end(lambda: process.exitcode is not None, lambda: below(number), ENDS_S):
+            for one in below(number):
                 one.strike(signal.SIGKILL)
             process.join()
             raise Failed("wrong", f"the command did not end within {ENDS_S:.0f} s")
@@ -175,13 +175,13 @@ def await_moment(process: BaseProcess, folder: Path, chance: random.Random, undi
 
 def await_gone(processes: list[Process]) -> None:
     """Wait until all have ended. Raises Failed, and ends them, where one does not."""
-    end = time.monotonic() + GONE_S
-    while (left := [one for one in processes if one.lives]) and time.monotonic() < end:
-        time.sleep(0.05)
-    for one in left:
-        one.strike(signal.SIGKILL)
-    if left:
-        raise Failed("wrong", f"still running {GONE_S:.0f} s after the command: {left[0].line}")
+
+    def left() -> list[Process]:
+        return [one for one in processes if one.lives]
+
+    if not await_end(lambda: not left(), left, GONE_S):
+        line = ", ".join(one.line for one in left() if one.strike(signal.SIGKILL))
+        raise Failed("wrong", f"still running {GONE_S:.0f} s after the command: {line}")
 
 
 def events(folder: Path) -> int:

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command's processes: all below it, and those that it left. Must strike none but these."""
+"""A command's processes: all below it, those that it left, and how to wait for them. Must strike no others."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+SLICE_S, LOOK_S = 1.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,39 @@ def marked(variable: str, value: str) -> list[Process]:
                 found += below(int(folder.name))[:1]
         except OSError:
             continue
+    return found
+
+
+def await_end(ended: Callable[[], bool], tree: Callable[[], Iterable[Process]], seconds: float) -> bool:
+    """Wait until ``ended`` says so, for so many seconds; whether it has.
+
+    On a machine that does much else, processes stand in the queue for a CPU. Seconds in which one of ``tree`` does are
+    no fault of its own: they count as a tenth, so that the patience is tenfold at most.
+    """
+    before = _queued(tree())
+    while seconds > 0:
+        began = time.monotonic()
+        while (took := time.monotonic() - began) < min(SLICE_S, seconds):
+            if ended():
+                return True
+            time.sleep(LOOK_S)
+        now = _queued(tree())
+        queued = sum(time_s - before.get(number, 0.0) for number, time_s in now.items())
+        seconds -= max(took - queued, took / 10)
+        before = now
+    return ended()
+
+
+def _queued(processes: Iterable[Process]) -> dict[int, float]:
+    """The seconds that each has waited for a CPU, all its threads together; 0 where the kernel does not count them."""
+    found = {}
+    for one in processes:
+        found[one.number] = 0.0
+        for path in Path(f"/proc/{one.number}/task").glob("*/schedstat"):  # the kernel's sched-stats.rst
+            try:
+                found[one.number] += int(path.read_text().split()[1]) / 1e9
+            except OSError:
+                continue  # it ended meanwhile
     return found
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from campaigns.damage import Damages
 from campaigns.extreme import manifest
 from campaigns.kill import Kills
 from campaigns.mutations import another_text, damaged
-from campaigns.processes import below, marked
+from campaigns.processes import await_end, below, marked
 from campaigns.rounds import Round, played, table
 from fabricated_results import MANIFEST
 
@@ -129,3 +130,17 @@ def test_processes_are_found_however_far_down_and_struck_alone() -> None:
     while any(one.lives for one in tree) and time.monotonic() < end:  # a signal takes effect a moment later
         time.sleep(0.02)
     assert not any(one.lives or one.strike(signal.SIGKILL) for one in tree)
+
+
+def test_seconds_in_which_processes_wait_for_a_cpu_are_not_held_against_them() -> None:
+    patience_s, busy = 0.4, (sys.executable, "-c", "while True: pass")
+    line = ("taskset", "--cpu-list", f"{min(os.sched_getaffinity(0))}", *busy)
+    with subprocess.Popen(line) as one, subprocess.Popen(line) as other:
+        try:
+            time.sleep(0.2)
+            began = time.monotonic()
+            assert not await_end(lambda: False, lambda: below(one.pid) + below(other.pid), patience_s)
+            assert time.monotonic() - began > 2 * patience_s
+        finally:
+            one.kill()
+            other.kill()

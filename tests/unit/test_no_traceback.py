@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from fabricated_results import CLAIMS, FIGURES, MANIFEST, change_json, judge_study, write_results, write_study
+from matplotlib.backends.backend_pdf import Stream
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
@@ -163,3 +164,20 @@ def test_files_of_a_study_with_one_thing_changed_are_checked_or_refused(tmp_path
 
 def environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": "/nonexistent", "COLUMNS": "200"}
+
+
+def test_an_interrupt_is_told_as_one_though_the_clean_up_of_a_drawing_fails_on_it(
+    judged: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = Stream._writeHeader
+
+    def interrupted(stream: Any) -> None:
+        if isinstance(stream.len, int):  # at its end, which finds it half done the second time
+            raise KeyboardInterrupt
+        header(stream)
+
+    monkeypatch.setattr(Stream, "_writeHeader", interrupted)
+    study, results = judged
+    result = call("analyse", study, "--results", results)
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted; finished work is kept, and the same command continues\n"

@@ -174,6 +174,7 @@ def test_a_container_starts_as_a_user_with_folders_of_its_own(inputs: Inputs) ->
     settings = config_of(inputs.build().path)["config"]
     assert settings["User"] not in ("", "0", "root", "0:0")
     assert {"HOME=/tmp", "TMPDIR=/tmp", "LONGFAT_ROOT=/", "LONGFAT_CACHE=/opt/longfat/cache"} <= set(settings["Env"])
+    assert {"PYTHONPATH=", "PYTHONNOUSERSITE=1"} <= set(settings["Env"]), "no package of the user's is used"
 
 
 def test_everything_is_roots_readable_by_all_and_as_old_as_the_image(inputs: Inputs) -> None:

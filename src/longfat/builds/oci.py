@@ -151,7 +151,11 @@ def _testbed(kernel: Path, source: Path, place: str, epoch: int) -> Layer:
 
 
 def _settings(labels: dict[str, str]) -> dict[str, Any]:
-    """How a container starts. Nothing in its cache folder is written to: guests meet the package in /tmp."""
+    """How a container starts. Nothing in its cache folder is written to: guests meet the package in /tmp.
+
+    Apptainer passes the machine's environment and home on, but for the names that are set here: no package of the
+    user's, in ``~/.local`` or on ``PYTHONPATH``, may take the place of the image's.
+    """
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",
@@ -159,6 +163,8 @@ def _settings(labels: dict[str, str]) -> dict[str, Any]:
         "TMPDIR": "/tmp",
         "LONGFAT_CACHE": f"/{CACHE}",
         "LONGFAT_ROOT": "/",
+        "PYTHONPATH": "",
+        "PYTHONNOUSERSITE": "1",
     }
     return {
         "User": USER,
