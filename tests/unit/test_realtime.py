@@ -16,7 +16,7 @@ from longfat.backends.enclosure import enclosed
 from longfat.backends.host_kernel import FEATURES, HostKernel
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout
 from longfat.errors import RigError
-from longfat.runspec import Node, Web
+from longfat.runspec import Node, Program, Web
 
 KERNEL = HostKernel("6.1.0", frozenset({"reno"}), frozenset(FEATURES), ())
 
@@ -46,6 +46,13 @@ def test_web_traffic_is_refused_in_real_time(name: str) -> None:
     web = Web("surf", "client1", "server", 10, "reno", 1_000_000)
     reasons = backend(name).refuses(dataclasses.replace(cable_spec(), web=(web,)))
     assert f"backend {name} has no web traffic; backend virtual has" in reasons
+
+
+@pytest.mark.parametrize("name", ["mininet", "containernet"])
+def test_a_program_is_refused_in_real_time(name: str) -> None:
+    one = Program("own", "client1", "server", ("./send",), ("./receive",), 1_000_000)
+    reasons = backend(name).refuses(dataclasses.replace(cable_spec(), programs=(one,)))
+    assert f"backend {name} has no {Program.what}; backend virtual has" in reasons
 
 
 def test_programs_without_docker_have_processes_of_their_own() -> None:

@@ -26,6 +26,7 @@ from longfat.locks import held
 from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in
 
+# A study's programs would run on the machine's own kernel, with a user id alone between them and the machine.
 _CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES}
 TRAITS = {
     "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),

@@ -39,10 +39,9 @@ def verdicts_page(one: Evidenced) -> str:
         f"It has {one.runs} runs of stack {one.stack} in epoch {one.epoch}.",
         "",
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
-        "Counted apart from these:",
-        "",
-        *(f"- {line}" for line in apart(counts)),
     ]
+    if others := apart(counts):
+        lines += ["Counted apart from these:", "", *(f"- {line}" for line in others)]
     for word in _ORDER:
         judged = [item for item in one.judged if item.verdict.verdict == word]
         if judged:

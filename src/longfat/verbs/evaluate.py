@@ -60,6 +60,7 @@ def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Cons
         write_card(card, drawn / f"{name}.json")
         if keep:
             write_card(card, folder.path / CARDS / f"{name}.json")
+            write_table(folder, document)
         draw_card(card, document, drawn)
         _say(console, f"{name}: {counted(card)}")
         _say(console, f"card: {drawn / name}.html")
@@ -69,7 +70,7 @@ def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Cons
             _say(console, f"card: {draw_card(card, document, drawn)}")
     if cards:
         _say(console, f"matrix: {draw_matrix(cards, document, drawn)}")
-    if keep:
+    if keep and not given:
         write_table(folder, document)
     return valid
 
