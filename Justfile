@@ -12,6 +12,14 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
+# Add the tools of developers to .venv, unless they are there: what the recipes that name this one need besides
+[private]
+development:
+    @sha256sum --check --status .venv/development 2>/dev/null || { \
+        echo "./just: adding the tools of developers to .venv (about a minute)" >&2 && \
+        flock .venv.lock python -m pip install --quiet --disable-pip-version-check --require-hashes \
+            --requirement requirements-dev.lock && sha256sum requirements-dev.lock >.venv/development; }
+
 # Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
@@ -144,14 +152,14 @@ longfat *ARGUMENTS:
 
 # Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
 [group('study')]
-notebook *OPTIONS:
+notebook *OPTIONS: development
     @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
         jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
-# Run the tests: unit tests, contract tests, and tests that boot guests
+# Run the tests: unit tests, contract tests, and tests that boot guests; on all cores, a single file on one
 [group('check')]
-test *OPTIONS:
-    @pytest "$@"
+test *OPTIONS: development
+    @pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
 
 # Check a study's manifest and claims, and name every problem (STUDY --json; without a study: ./just lint)
 [group('check')]
@@ -160,7 +168,7 @@ check *STUDY:
 
 # Run every linter, the type checker and the tests of the house rules
 [group('check')]
-lint:
+lint: development
     ruff format --check .
     ruff check .
     mypy
@@ -173,18 +181,18 @@ lint:
 
 # Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
 [group('check')]
-package-check FILE:
+package-check FILE: development
     @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
         python tests/validate_crate.py "$@"
 
 # Build the documentation as a site, and end at a broken link; needs no network
 [group('build')]
-docs FOLDER="results/documentation":
+docs FOLDER="results/documentation": development
     @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
 
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
-infra-check *OPTIONS:
+infra-check *OPTIONS: development
     infra/scan/run
     LONGFAT_REQUIRE=terraform pytest tests/infra "$@"
 
@@ -195,7 +203,7 @@ ansible-check:
 
 # Format the Python code and fix what ruff can fix
 [group('check')]
-fmt:
+fmt: development
     ruff check --fix .
     ruff format .
 
@@ -221,12 +229,12 @@ bench *OPTIONS:
 
 # Hold the project against what a seed draws: kill, damage, fuzz or extreme (--minutes --seed --only; docs/reliability.md)
 [group('check')]
-campaign KIND *OPTIONS:
+campaign KIND *OPTIONS: development
     @PYTHONPATH=tests:tests/unit python -m campaigns "$@"
 
 # Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
 [group('check')]
-lab-test:
+lab-test: development
     longfat build kernel --target x86-64
     LONGFAT_REQUIRE=infra pytest -m infra tests/integration/test_lab_end_to_end.py
 
@@ -255,11 +263,14 @@ disk:
 oci:
     @longfat build oci
 
-# Resolve the newest versions of all dependencies into requirements.lock
+# Resolve the newest versions of all dependencies into requirements.lock, and of developers' tools beside it
 [group('build')]
-lock:
-    uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
+lock: development
+    uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
+    uv pip compile --group dev --constraint requirements.lock --universal --python-version 3.11 --upgrade \
+        --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
+        --output-file requirements-dev.lock
     uv pip compile infra/scan/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file infra/scan/requirements.lock

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from machine import descendants, mark_descendants, network_state
+from turns import Turns, workers
 
 from longfat.backends.fake import FakeBackend
 from longfat.plan.model import PlannedRun
@@ -16,6 +18,31 @@ from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node,
 # The same examples each time, however busy the machine is.
 settings.register_profile("longfat", deadline=None, derandomize=True, database=None)
 settings.load_profile("longfat")
+
+TURNS = pytest.StashKey[Turns]()
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """The workers of ``./just test``."""
+    return workers(config.args)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A worker shares the machine with others."""
+    if hasattr(config, "workerinput"):
+        config.stash[TURNS] = Turns(Path(__file__), Path(__file__).with_name("turns.py"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """A worker runs a test, with all that is set up before it and removed after it, in its turn."""
+    if TURNS not in item.config.stash:
+        return (yield)
+    item.config.stash[TURNS].begin(item)
+    try:
+        return (yield)
+    finally:
+        item.config.stash[TURNS].end(nextitem)
 
 
 def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1 << 20) -> RunSpec:

@@ -145,6 +145,7 @@ PARTS: dict[str, Part] = {
         "plan.lockfile",
         "plan.model",
         "record.bundle",
+        "record.made_on",
         "traffic",
     ),
     "card": _part(
@@ -165,6 +166,8 @@ PARTS: dict[str, Part] = {
         "dataset",
         "manifest",
         "plan",
+        "record.bundle",
+        "record.verify",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",

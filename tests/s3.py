@@ -14,14 +14,29 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 PATIENCE_S = 60.0
 BUCKET = "longfat"
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that runs, and the ``variables`` by which clients find it."""
+
+    variables: dict[str, str]
+    process: int
+
+    def cpu_s(self) -> float:
+        """The CPU time that it has used (proc(5), stat)."""
+        words = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def s3() -> Iterator[dict[str, str]]:
-    """A server with an empty bucket: the variables by which clients find it. Raises RuntimeError where it ends."""
+def s3() -> Iterator[Server]:
+    """A server with an empty bucket. Raises RuntimeError where it ends."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -35,7 +50,7 @@ def s3() -> Iterator[dict[str, str]]:
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("moto's server does not start")
             time.sleep(0.2)
-        yield {"AWS_ENDPOINT_URL": address, "AWS_DEFAULT_REGION": "us-east-1", **secrets}
+        yield Server({"AWS_ENDPOINT_URL": address, "AWS_DEFAULT_REGION": "us-east-1", **secrets}, server.pid)
     finally:
         server.terminate()
         server.wait()

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from dockerd import Docker, docker
@@ -19,7 +20,11 @@ from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.errors import RigError
+from longfat.execute.calm import wait_for_calm
+from longfat.guest.pressure import PRESSURE, pressure_us
 
+MOMENT_S = 10.0
+ENDED = 124  # the exit status of timeout(1) when the time is over
 STARVED = re.compile(r"tasks waited for a CPU \d+ % of the time, allowed \d+ %")  # and no other reason beside it
 
 
@@ -54,14 +59,18 @@ def skip_if_starved(results: Path) -> None:
         pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
 
 
-def longest_wait(results: Path) -> float:
-    """The largest part of a run's time in which tasks waited for a CPU, of all runs of a results folder."""
-    shares = [0.0]
-    for run in json.loads((results / "lock.json").read_text(encoding="utf-8"))["runs"]:
-        achieved = json.loads(next(results.glob(f"raw/*{run['run_id'][:8]}/achieved.json")).read_text(encoding="utf-8"))
-        end_us = max(flow["start_us"] + flow["duration_us"] for flow in run["spec"]["flows"])
-        shares.append((achieved["cpu_pressure_us"] or 0) / end_us)
-    return max(shares)
+def skip_if_waiting(done: CompletedProcess[str]) -> None:
+    """Skip the test where its command was ended by timeout(1) while it waited for a calm machine to repeat a run."""
+    if done.returncode == ENDED and (told := STARVED.findall(done.stdout)):
+        pytest.skip(f"the machine is too busy for real time: {'; '.join(told)}")
+
+
+def skip_if_busy(file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Skip the test, with what was measured, where other programs do not leave the CPUs alone for a moment."""
+    if pressure_us(file) is None or wait_for_calm(file, sleep, MOMENT_S):
+        return
+    percent = file.read_text(encoding="ascii").partition("avg10=")[2].split()[0]
+    pytest.skip(f"the machine is too busy for real time: tasks waited for a CPU {percent} % of the last 10 s")
 
 
 def simulator(name: str) -> Backend:

@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -63,6 +64,7 @@ from longfat.cli_program import COMPLETE, NAME, options, program
 from longfat.cli_runs import runs
 from longfat.errors import StudyError
 from longfat.verbs.places import require_lock
+from longfat.verbs.say import print_json
 
 app = typer.Typer(
     cls=Grouped,
@@ -119,14 +121,18 @@ def reproduce(
 
 @app.command(rich_help_panel=STUDIES)
 def smoke(
-    backend: BackendName = DEFAULT_BACKEND, jobs: Jobs = None, results: Results = None, lab: UsedLab = None
+    backend: BackendName = DEFAULT_BACKEND,
+    jobs: Jobs = None,
+    results: Results = None,
+    lab: UsedLab = None,
+    as_json: Json = False,
 ) -> None:
     """Reproduce the study that shows the whole chain at work, in a minute or two."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs import conclude
         from longfat.verbs.run import Machine
 
-        finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console))
+        finish(conclude.smoke(Machine(backend, jobs, results, lab=lab), console, conclude.Show(as_json=as_json)))
 
 
 @app.command(rich_help_panel=TESTBED)
@@ -153,12 +159,15 @@ def check(study: Study, as_json: Json = False) -> None:
 
 
 @app.command(rich_help_panel=STUDIES)
-def new(name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")]) -> None:
+def new(
+    name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")],
+    as_json: Json = False,
+) -> None:
     """Create the folder of a new study that runs without changes."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.new import new
 
-        new(name, console)
+        new(name, console, as_json=as_json)
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -230,9 +239,10 @@ def run(
     on: On = None,
     tasks: Tasks = None,
     store: StoreAddress = None,
+    as_json: Json = False,
 ) -> None:
     """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.execute.deadline import seconds_until
         from longfat.execute.shards import read_shard
@@ -241,7 +251,10 @@ def run(
         part = read_shard(shard, os.environ) if shard is not None else None
         until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
         machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks, store)
-        settle(run(folder, choices, machine, console))
+        summary = run(folder, choices, machine, console)
+        if as_json:
+            print_json(asdict(summary))
+        settle(summary)
 
 
 @app.command(hidden=True)
@@ -316,13 +329,13 @@ def compare(
 
 
 @app.command(rich_help_panel=STUDIES)
-def report(study: Study, results: Results = None, opened: Opened = False) -> None:
+def report(study: Study, results: Results = None, opened: Opened = False, as_json: Json = False) -> None:
     """Write report.html from verdicts and figures."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         require_lock(study, results)
         from longfat.verbs import conclude
 
-        finish(conclude.report(study, results, console, conclude.Show(opened)))
+        finish(conclude.report(study, results, console, conclude.Show(opened, as_json=as_json)))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -380,31 +393,34 @@ def evaluate(
     profile: Profile = "quick",
     jobs: Jobs = None,
     results: Results = None,
+    as_json: Json = False,
 ) -> None:
     """Hold an algorithm against RFC 9743 (BCP 133), beside Reno, CUBIC and BBR: its report card (docs/evaluate.md)."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.evaluate import SHIPPED, evaluate
         from longfat.verbs.run import Machine
 
         names = SHIPPED if every else tuple(algorithms or ())
-        finish(evaluate(names, profile, Machine(jobs=jobs, results=results), console, keep=keep))
+        machine = Machine(jobs=jobs, results=results)
+        finish(evaluate(names, profile, machine, console, keep=keep, as_json=as_json))
 
 
 @app.command(rich_help_panel=TESTBED)
 def canary(
     jobs: Jobs = None,
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check in a minute whether the kernel behaves like the kernel of the references."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.backends.registry import open_backend
         from longfat.verbs.canary import canary, renew
 
         backend = open_backend(DEFAULT_BACKEND, {}, say=console.print)
         if reference:
             renew(backend, jobs, console)
-        elif not canary(backend, jobs, console):
-            raise typer.Exit(RUNS_NOT_VALID)
+        else:
+            shown(canary(backend, jobs, console, as_json=as_json))
 
 
 @app.command(rich_help_panel=TESTBED)

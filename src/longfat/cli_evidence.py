@@ -52,7 +52,7 @@ def verdicts(
     as_json: Json = False,
 ) -> None:
     """Print every claim's verdict by the committed evidence alone."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.verdicts import verdicts
 
         finish(verdicts(studies or (), epoch, console, as_json=as_json, stack=stack))
@@ -69,13 +69,14 @@ def decide(
     jobs: Jobs = None,
     on: On = None,
     tasks: Tasks = None,
+    as_json: Json = False,
 ) -> None:
     """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.decide import Wanted, decide, seconds_of
 
         wanted = Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs, None, on, tasks)
-        finish(decide(study, wanted, console))
+        finish(decide(study, wanted, console, as_json=as_json))
 
 
 @evidence.command(rich_help_panel=EVIDENCE)
@@ -89,14 +90,18 @@ def identify(
     profile: Profile = "quick",
     stack: Stack = None,
     jobs: Jobs = None,
+    as_json: Json = False,
 ) -> None:
     """Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence."""
-    with outcome() as console:
+    with outcome(as_json=as_json) as console:
         from longfat.verbs.decide import Wanted, seconds_of
         from longfat.verbs.identify import identify, known
 
         wanted = Wanted(seconds_of(budget), ids(on), profile, stack, DEFAULT_BACKEND, jobs)
-        finish(identify(study, unknown, wanted, console) if unknown else known(study, console))
+        if unknown:
+            finish(identify(study, unknown, wanted, console, as_json=as_json))
+        else:
+            finish(known(study, console, as_json=as_json))
 
 
 @store.command("add")

@@ -40,7 +40,7 @@ CLOSED_PIPE = 141  # as a shell says of a program that SIGPIPE has ended
 # The headings of the commands, in their order.
 STUDIES, RUNS, EVIDENCE, MACHINES = "Studies", "One run", "Evidence", "Machines"
 TESTBED, PROGRAM = "The testbed itself", "This program"
-PROFILES = ("smoke", "quick", "paper")  # as longfat.manifest.profiles has them, which takes longer to import
+PROFILES = ("smoke", "quick", "steady", "paper")  # as longfat.manifest.profiles has them, which takes longer to import
 HEADINGS = (STUDIES, RUNS, EVIDENCE, MACHINES, TESTBED, PROGRAM)
 
 Given = TypeVar("Given")
@@ -146,7 +146,9 @@ Study = Annotated[
 ]
 Profile = Annotated[
     str,
-    typer.Option(help="smoke, quick or paper", callback=checked(_require_profile), autocompletion=lambda: [*PROFILES]),
+    typer.Option(
+        help="smoke, quick, steady or paper", callback=checked(_require_profile), autocompletion=lambda: [*PROFILES]
+    ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every verdict, not only those that are not as stated")]
 Opened = Annotated[bool, typer.Option("--open", help="open the page in the browser")]

@@ -27,11 +27,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=2.0, help="how long rounds are begun (default 2)")
     parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (default 1)")
     parser.add_argument("--only", type=int, nargs="+", default=(), metavar="ROUND", help="these rounds alone")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="add the rounds to it, and play none that it has")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="longfat-campaign-") as work:
         campaign = getattr(importlib.import_module(f"campaigns.{given.kind}"), KINDS[given.kind])
         play: Play = campaign(Path(work)).play
-        rounds = list(played(play, given.seed, given.minutes, say, given.only))
+        rounds = list(played(play, given.seed, given.minutes, say, given.only, given.log))
     bad = sum(one.outcome in BAD for one in rounds)
     say(f"\ncampaign {given.kind}, seed {given.seed}: {len(rounds)} rounds, {bad} bad\n\n{table(rounds)}")
     return 1 if bad else 0

@@ -91,7 +91,7 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("memory", ["256 MiB", "2 GiB"]),
 )
 RUN_S = 75.0  # of the wall's clock: more is not waited for
-END_S = 30.0  # so long a command may take to end after SIGTERM, and its processes with it
+END_S = 120.0  # so long a command may take to end after SIGTERM, on a machine that does much else
 TWICE = 0.25
 ERRORS = [name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)]
 PYTHON = re.compile(rf"Traceback|\b({'|'.join(ERRORS)})\b")

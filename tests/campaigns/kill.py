@@ -13,13 +13,13 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from campaigns.commands import COMMAND, Answer, answered, environment
+from campaigns.commands import Answer, answered, environment, start
 from campaigns.processes import Process, below, marked
 from campaigns.rounds import Failed, Round
 
@@ -54,8 +54,9 @@ figures:
   - {bars: fig-1, title: goodput, of: "goodput[delay]", x: algorithm, hypothesis: the rate}
 """
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+FRESH = 0.25  # of the commands begin with an interpreter; the others have read their modules already
 ENDS_S = 120.0  # so long a command may take after a signal, on a machine that does much else
-GONE_S = 15.0  # and its processes to go after it
+GONE_S = 60.0  # and its processes to go after it
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,10 @@ class Undisturbed:
 class Kills:
     """The campaign in the folder ``work``, with these backends."""
 
-    def __init__(self, work: Path, backends: tuple[str, ...] = ("fake", "virtual")) -> None:
-        self.work, self.backends = work, backends
+    def __init__(
+        self, work: Path, backends: tuple[str, ...] = ("fake", "fake", "fake", "virtual"), fresh: float = FRESH
+    ) -> None:
+        self.work, self.backends, self.fresh = work, backends, fresh
         self.study = work / "struck"
         self.study.mkdir()
         for name, text in (("study", STUDY), ("claims", CLAIMS), ("figures", FIGURES)):
@@ -90,45 +93,38 @@ class Kills:
         folder.mkdir()
         try:
             if backend not in self.undisturbed:
-                self.undisturbed[backend] = self._without(backend, self.work / "undisturbed")
+                self.undisturbed[backend] = self._without(backend, self.work / "undisturbed", chance)
             struck, status = self._strike(backend, folder, chance)
-            self._again(backend, folder)
+            self._again(backend, folder, chance)
             return Round(struck, "continued" if status else "ended by itself")
         except Failed as error:
             return Round(struck, error.outcome, str(error))
         finally:
             shutil.rmtree(folder)
 
-    def _start(self, backend: str, folder: Path) -> subprocess.Popen[bytes]:
+    def _start(self, backend: str, folder: Path, chance: random.Random) -> BaseProcess:
         (folder / "tmp").mkdir(exist_ok=True)
-        options = ["--backend", backend, "--jobs", "2", "--results", str(folder / "results")]
-        with (folder / "output").open("wb") as output:
-            return subprocess.Popen(
-                [*COMMAND, "reproduce", str(self.study), *options],
-                env=environment(TMPDIR=str(folder / "tmp"), LONGFAT_ROOT=str(folder)),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                restore_signals=True,
-                start_new_session=True,
-            )
+        command = ("reproduce", str(self.study), "--backend", backend, "--jobs", "2")
+        own = environment(TMPDIR=str(folder / "tmp"), LONGFAT_ROOT=str(folder))
+        return start(
+            (*command, "--results", str(folder / "results")), folder / "output", own, fresh=chance.random() < self.fresh
+        )
 
-    def _ended(self, process: subprocess.Popen[bytes], folder: Path) -> Answer:
-        try:
-            process.wait(ENDS_S)
-        except subprocess.TimeoutExpired as error:
-            for one in below(process.pid):
+    def _ended(self, process: BaseProcess, folder: Path) -> Answer:
+        process.join(ENDS_S)
+        if process.exitcode is None:
+            for one in below(process.pid or 0):
                 one.strike(signal.SIGKILL)
-            process.wait()
-            raise Failed("wrong", f"the command did not end within {ENDS_S:.0f} s") from error
-        return answered(process.returncode, (folder / "output").read_text(encoding="utf-8", errors="replace"))
+            process.join()
+            raise Failed("wrong", f"the command did not end within {ENDS_S:.0f} s")
+        return answered(process.exitcode, (folder / "output").read_text(encoding="utf-8", errors="replace"))
 
-    def _without(self, backend: str, folder: Path) -> Undisturbed:
+    def _without(self, backend: str, folder: Path, chance: random.Random) -> Undisturbed:
         """Start the command once and leave it alone."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         began = time.monotonic()
-        answer = self._ended(self._start(backend, folder), folder)
+        answer = self._ended(self._start(backend, folder, chance), folder)
         if answer.status:
             raise Failed("wrong", f"undisturbed it ends with {answer.status}: {answer.output[-500:]}")
         left = frozenset(path.name for path in (folder / "tmp").iterdir())
@@ -137,9 +133,9 @@ class Kills:
     def _strike(self, backend: str, folder: Path, chance: random.Random) -> tuple[str, int]:
         """Start the command and strike; what was struck by what, and the exit status."""
         undisturbed = self.undisturbed[backend]
-        process = self._start(backend, folder)
+        process = self._start(backend, folder, chance)
         await_moment(process, folder, chance, undisturbed)
-        by, tree = chance.choice(SIGNALS), below(process.pid)
+        by, tree = chance.choice(SIGNALS), below(process.pid or 0)
         aim = chance.choice(["command", "one below", "all"])
         one_below = chance.sample(tree[1:] or tree, min(1, len(tree)))
         targets = {"command": tree[:1], "one below": one_below, "all": tree}[aim]
@@ -149,10 +145,10 @@ class Kills:
         await_gone([*tree, *marked("TMPDIR", str(folder / "tmp"))])
         return struck, status
 
-    def _again(self, backend: str, folder: Path) -> None:
+    def _again(self, backend: str, folder: Path, chance: random.Random) -> None:
         """Start the command again and compare."""
         undisturbed, before = self.undisturbed[backend], records(folder)
-        answer = self._ended(self._start(backend, folder), folder)
+        answer = self._ended(self._start(backend, folder, chance), folder)
         if answer.status:
             raise Failed("lost", f"the same command ends with {answer.status}: {answer.output[-1000:]}")
         if lost := before.items() - records(folder).items():
@@ -169,12 +165,10 @@ class Kills:
             raise Failed("wrong", f"left over: {', '.join(sorted(left))}")
 
 
-def await_moment(
-    process: subprocess.Popen[bytes], folder: Path, chance: random.Random, undisturbed: Undisturbed
-) -> None:
+def await_moment(process: BaseProcess, folder: Path, chance: random.Random, undisturbed: Undisturbed) -> None:
     """Wait for a moment of the command: after so many of its events, and then any."""
     wanted, mean_s = chance.randrange(undisturbed.events), undisturbed.seconds / undisturbed.events
-    while process.poll() is None and events(folder) < wanted:
+    while process.is_alive() and events(folder) < wanted:
         time.sleep(0.005)
     time.sleep(chance.uniform(0, undisturbed.seconds / 3 if wanted == 0 else 2 * mean_s))
 

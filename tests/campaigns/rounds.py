@@ -6,11 +6,15 @@ Owns the clock and the table. Must not know what a round does.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 BAD = ("lost", "wrong", "traceback")
 
@@ -36,23 +40,44 @@ Play = Callable[[random.Random], Round]
 
 
 def played(
-    play: Play, seed: int, minutes: float, say: Callable[[str], None], only: Sequence[int] = ()
+    play: Play,
+    seed: int,
+    minutes: float,
+    say: Callable[[str], None],
+    only: Sequence[int] = (),
+    log: Path | None = None,
 ) -> Iterator[Round]:
-    """The rounds 1, 2, ... until the time is over, at least one, or only those named; bad ones are told at once."""
+    """The rounds 1, 2, ... until the time is over, at least one, or only those named; bad ones are told at once.
+
+    With a ``log``, the rounds of this seed that it has come first and are not played again, and each that is played is
+    added to it: a long campaign may be played in pieces.
+    """
     end = time.monotonic() + 60 * minutes
-    for number in only or endless(end):
+    known = dict(logged(log, seed)) if log else {}
+    yield from known.values()
+    for number in only or endless(end, known):
         found = play(random.Random(f"{seed}:{number}"))
         if found.outcome in BAD:
             say(f"round {number} of seed {seed}, {found.struck}: {found.outcome}: {found.text}")
+        if log:
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"seed": seed, "number": number, **dataclasses.asdict(found)}) + "\n")
         yield found
 
 
-def endless(end: float) -> Iterator[int]:
-    """1, 2, ... until the monotonic clock is at ``end``."""
-    number = 1
-    while number == 1 or time.monotonic() < end:
-        yield number
-        number += 1
+def logged(log: Path, seed: int) -> Iterator[tuple[int, Round]]:
+    """The rounds of a seed that a log has, by number."""
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        entry = json.loads(line)
+        if entry.pop("seed") == seed:
+            yield entry.pop("number"), Round(**entry)
+
+
+def endless(end: float, known: Container[int]) -> Iterator[int]:
+    """1, 2, ... without those that are known, until the monotonic clock is at ``end``; one at least."""
+    new = (number for number in itertools.count(1) if number not in known)
+    yield next(new)
+    yield from itertools.takewhile(lambda number: time.monotonic() < end, new)
 
 
 def table(rounds: Iterable[Round]) -> str:

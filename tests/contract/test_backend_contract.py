@@ -60,7 +60,7 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
     """What the tests of a backend need: guests have a kernel to be built, real time has the userland's image."""
     traits = traits_of(name)
     found = [pytest.mark.virtual] if traits.guests or traits.clock == "real" else []
-    found += [pytest.mark.root] if traits.clock == "real" else []
+    found += [pytest.mark.alone, pytest.mark.root] if traits.clock == "real" else []
     return found + ([pytest.mark.docker] if name == "containernet" else [])
 
 

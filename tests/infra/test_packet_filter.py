@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from terraform_toolbox import Terraform, make_terraform
 
-pytestmark = [pytest.mark.terraform, pytest.mark.root]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.terraform]
 
 # A machine with one card to the world and one to a link, and a neighbour on both who claims any address.
 STAGE = """

@@ -33,8 +33,8 @@ print(len(Bucket("s3://{BUCKET}/many").names()))
 def server() -> Iterator[dict[str, str]]:
     pytest.importorskip("moto")
     pytest.importorskip("s3fs")
-    with s3() as variables:
-        yield variables
+    with s3() as server:
+        yield server.variables
 
 
 def python(server: dict[str, str], root: Path, *line: str) -> str:

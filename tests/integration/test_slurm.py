@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from slurm import NODES, Slurm, slurm
 from typer.testing import CliRunner
 
+from longfat.cache import cache_folder
 from longfat.cli import app
 from longfat.dataset.build import build_dataset, dataset_digests
 from longfat.record.verify import find_records
@@ -48,6 +52,7 @@ experiments:
 BACKEND = """
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from longfat.backends import fake
 
 class Runs(dict):
@@ -108,6 +113,10 @@ class Studies:
         self.cluster.wait(lambda: len(list(self.results.glob("raw/delay*"))) >= count, PATIENCE_S)
 
 
+def runs_in(results: Path) -> list[Path]:
+    return sorted(results.glob("raw/delay*/run.json"))
+
+
 def made_of(results: Path) -> dict[str, str]:
     """The digests of the tables of the dataset, of twelve runs that are all valid."""
     counts = build_dataset(results)
@@ -152,6 +161,11 @@ def test_a_node_dies_in_mid_array_and_another_one_is_an_hour_ahead(studies: Stud
     studies.cluster.power_fails("node1")
     assert "[12/12]" in studies.end(command)
     assert made_of(studies.results) == alone
+    begun = [
+        (run["started_utc"], run["node"]) for run in map(json.loads, map(Path.read_text, runs_in(studies.results)))
+    ]
+    ahead = {node for utc, node in begun if datetime.fromisoformat(utc) > datetime.now(UTC) + timedelta(minutes=30)}
+    assert ahead == ({"node2"} if CLOCK.exists() else set())
 
 
 def test_a_task_is_preempted_and_the_command_killed_and_started_again(studies: Studies, alone: dict[str, str]) -> None:
@@ -212,12 +226,40 @@ def test_a_full_shared_disk_is_an_error_after_which_the_same_command_continues(
         assert made_of(studies.results) == alone
 
 
+def damaged_cache(place: Path) -> Path:
+    """The cache folder with one wrong byte in each kernel of the guests."""
+    place.mkdir()
+    for path in cache_folder().iterdir():
+        if path.name not in ("kernels", "scratch"):
+            (place / path.name).symlink_to(path)
+    for kernel in (cache_folder() / "kernels").glob("*/linux"):
+        copy = place / "kernels" / kernel.parent.name
+        shutil.copytree(kernel.parent, copy, ignore=shutil.ignore_patterns("kit.tar.gz"))
+        content = bytearray((copy / "linux").read_bytes())
+        content[len(content) // 2] ^= 1
+        (copy / "linux").write_bytes(content)
+    for path in (cache_folder() / "kernels").glob("[ls]*"):
+        (place / "kernels" / path.name).symlink_to(path)
+    return place
+
+
 @pytest.mark.virtual
-def test_the_smoke_study_on_a_cluster_ends_with_the_reference(studies: Studies, tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "longfat", "reproduce", "_smoke", "--on", "slurm", "--tasks", "2", "--jobs", "1"]
-    environment = {**studies.cluster.environment, "LONGFAT_ROOT": str(ROOT), "PYTHONPATH": f"{ROOT}/src"}
-    done = subprocess.run([*line, "--results", str(tmp_path / "r")], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_smoke_study_ends_with_the_reference_although_a_node_s_kernel_is_damaged_until_it_is_repaired(
+    studies: Studies, tmp_path: Path
+) -> None:
+    def reproduced() -> str:
+        line = [sys.executable, "-m", "longfat", "reproduce", "_smoke", "--on", "slurm", "--tasks", "2", "--jobs", "1"]
+        environment = {**studies.cluster.environment, "LONGFAT_ROOT": str(ROOT), "PYTHONPATH": f"{ROOT}/src"}
+        environment["COLUMNS"] = "200"
+        line += ["--results", str(tmp_path / "r")]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    studies.cluster.on_node("node2", LONGFAT_CACHE=str(damaged_cache(tmp_path / "cache")))
+    said = reproduced()
+    assert "node2 gets no more runs, while others execute theirs: task " in said and "the kernel is damaged" in said
     match = compare(tmp_path / "r", StudyFolder(ROOT / "experiments/_smoke"))
     assert match.status in ("identical", "no_reference"), match.lines
-    assert "were executed twice, on different nodes: identical to the byte" in done.stdout
+    studies.cluster.on_node("node2")
+    assert "were executed twice, on different nodes: identical to the byte" in reproduced()

@@ -106,6 +106,7 @@ def test_hosts_that_share_nothing_give_the_dataset_of_one_machine(hosts: Path, t
     on = ",".join(f"{host}:{hosts}/{host}/checkout" for host in HOSTS)
     said = run(tmp_path, hosts, "both", "--on", f"ssh:{on}")
     assert "5 of 6 runs were executed twice, on different nodes: identical to the byte" in said
+    assert "[6/6]" in said
     assert {record.node for record in find_records(tmp_path / "both/raw").values()} == {*HOSTS}
     said = run(tmp_path, hosts, "one", "--on", f"ssh:{on.partition(',')[0]},nowhere")
     assert "nowhere gets no more runs, while others execute theirs: task 2 on nowhere ended with status 255" in said

@@ -22,7 +22,7 @@ from longfat.backends.protocol import Backend
 from longfat.errors import RigError
 from longfat.runspec import RunSpec
 
-pytestmark = [pytest.mark.root, pytest.mark.virtual]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 
 PATIENCE_S = 20.0
 

@@ -19,7 +19,7 @@ from scarce_backends import realtime
 from longfat.backends.protocol import Backend
 from longfat.runspec import RunSpec
 
-pytestmark = [pytest.mark.root, pytest.mark.virtual]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 
 PATIENCE_S = 20.0
 

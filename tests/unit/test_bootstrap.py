@@ -250,6 +250,28 @@ def test_an_environment_uses_the_package_from_the_checkout(machine: Machine) -> 
     assert (machine.checkout / ".venv/stamp").exists()
 
 
+def test_the_tools_of_developers_come_with_the_first_recipe_that_needs_them(machine: Machine) -> None:
+    just = shutil.which("just")
+    assert just is not None
+    shutil.copy(ROOT / "Justfile", machine.checkout)
+    lock = machine.checkout / "requirements-dev.lock"
+    lock.write_text("one==1\n")
+    machine.set_up()
+    machine.install("python")
+    environment = {"PATH": str(machine.programs)}
+    (machine.checkout / ".venv/bin/python").unlink()
+
+    def installs() -> int:
+        command = [just, "--justfile", machine.checkout / "Justfile", "development"]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        return sum(call.endswith("--require-hashes --requirement requirements-dev.lock") for call in machine.calls())
+
+    assert installs() == 1
+    assert installs() == 1
+    lock.write_text("one==2\n")
+    assert installs() == 2
+
+
 def stop_before_environment(machine: Machine) -> None:
     """Let the script end where it would make the environment."""
     script = machine.checkout / "just"

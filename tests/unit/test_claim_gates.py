@@ -128,6 +128,9 @@ def test_one_test_written_twice_is_an_error_unless_it_says_so(tmp_path: Path) ->
     [
         ("lasts: 1 s", "reproduced", None),
         ("lasts: 240 s", "not_measured", "must be at least 240 s"),
+        ("lasts: {one-drop: 240 s}", "reproduced", None),
+        ('lasts: {delay: 1 s, "*": 240 s}', "reproduced", None),
+        ('lasts: {"*": 1 s, d*: 240 s}', "not_measured", "must be at least 240 s"),
         ("at_least_n: 3", "reproduced", None),
         ("at_least_n: 4", "not_measured", "needs 4 runs of each scenario, the fewest are 3"),
         ("epochs: 10", "not_measured", "cuts of the congestion window must be at least 10 cuts"),
@@ -140,6 +143,19 @@ def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
     (found,) = judge_study(results, study)
     assert found.verdict == verdict
     assert (reason or "") in str(found.reason)
+
+
+def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:
+    head = HEAD.replace("claims:\n", "needs: {lasts: 240 s}\nclaims:\n")
+    own = {"100": ["needs: {at_least_n: 3}"], "200": ["needs: {}"], "300": []}
+    written = [claim(f"above-{limit}", f"{SLOW} > {limit}", *needs) for limit, needs in own.items()]
+    claims = StudyFolder(write_study(tmp_path, claims=head + "".join(written))).claims
+    assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [0, 0, 240]
+
+
+def test_a_length_for_an_experiment_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    text = problems(tmp_path, claim("a", f"{SLOW} > 100", "needs: {lasts: {delays: 1 s}}"))
+    assert "claims[0].needs.lasts.delays: unknown experiment 'delays'; allowed: delay, one-drop" in text
 
 
 def test_an_agreement_counts_both_errors_and_the_papers_retests() -> None:

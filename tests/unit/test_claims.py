@@ -237,6 +237,24 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
     assert "claims.yaml:15: claims[2].relatoin: unknown key 'relatoin'" in text
 
 
+@pytest.mark.parametrize(
+    ("relation", "said"),
+    [
+        ("goodput[delay, since=0.5 us] > 1", "column 22 of {}: '0.5 us' is not a whole number of us"),
+        (
+            "goodput[delay, since=99999999999999999999 s] > 1",
+            "column 22 of {}: '99999999999999999999 s' has more digit",
+        ),
+        ("goodput[delay, since=0.0000000000000000001 s] > 1", "has more digits than a quantity may have"),
+        ("goodput[delay] > 1e400", "column 18 of {}: is no number that can be reckoned with"),
+        (f"goodput[delay] > {'9' * 5000}", "column 18 of {}: is no number that can be reckoned with"),
+        ("goodput[delay] > -1e400", "column 18 of {}: is no number that can be reckoned with"),
+    ],
+)
+def test_a_number_that_cannot_be_is_named_with_its_column(tmp_path: Path, relation: str, said: str) -> None:
+    assert said.format(repr(relation)) in problems(tmp_path, HEAD + claim(relation))
+
+
 def test_all_names_that_stand_for_nothing_are_reported_at_once(tmp_path: Path) -> None:
     relations = ("godput[delay] = 1", "quotiend(numerator=1, denominator=2) = 1", "goodput[dely] = 1")
     text = problems(tmp_path, HEAD + "".join(claim(each, f"c{place}") for place, each in enumerate(relations)))

@@ -242,6 +242,18 @@ def test_what_cannot_be_compared_is_told(root: Path, monkeypatch: pytest.MonkeyP
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
+@pytest.mark.parametrize("name", ["lock.json", "dataset/flows.parquet", "verdicts.json"])
+def test_compare_refuses_results_that_were_changed_since(root: Path, name: str) -> None:
+    one, other = analysed(root, "one", CLAIMS), analysed(root, "other", CLAIMS)
+    path = Path(other) / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    result = call("compare", one, other)
+    assert (result.exit_code, str(path) in result.stderr) == (3, True), result.output
+    (Path(other) / "lock.json").write_text("{")
+    result = call("compare", one, other)
+    assert (result.exit_code, f"{other}/lock.json" in result.stderr) == (3, True), result.output
+
+
 def test_analyse_prints_what_is_not_as_stated_and_all_of_it_on_demand(root: Path) -> None:
     results = analysed(root, "one", CLAIMS)
     told, every = (call("analyse", "tiny", "--results", results, *more).output for more in ((), ("--all",)))

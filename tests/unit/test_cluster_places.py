@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,46 @@ def test_hosts_are_in_their_own_checkouts_or_where_this_one_is() -> None:
     cluster = open_cluster("ssh:one,me@two:/srv/longfat")
     assert isinstance(cluster, Ssh)
     assert cluster.hosts == (Host("one", os.getcwd()), Host("me@two", "/srv/longfat")) and cluster.tasks == 2
+
+
+# A task that records a run and then, until it is told to go on, nothing more.
+TASK = """#!/bin/sh
+place=$4
+mkdir -p "$place/raw/one" "$place/raw/.partial-two" && echo first >"$place/raw/one/run.json"
+until [ -e "$place/../go" ]; do sleep 0.1; done
+mkdir -p "$place/raw/two" "$place/twice/raw/one"
+exit 4
+"""
+
+
+def test_what_a_host_records_is_fetched_while_its_task_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longfat.cluster.ssh.FETCH_S", 1)
+    home, results = tmp_path / "home of a host", tmp_path / "results"
+    (home / ".venv/bin").mkdir(parents=True)
+    for name, text in (("ssh", f'#!/bin/sh\nHOME="{home}" exec sh -c "$2"\n'), (".venv/bin/python", TASK)):
+        (home / name).write_text(text)
+        (home / name).chmod(0o755)
+    (results / "seals").mkdir(parents=True)
+    (results / "lock.json").touch()
+    cluster, task = Ssh((Host("far", str(home)),), (str(home / "ssh"),)), work(results, tasks=1)
+    cluster.submit(task)
+
+    def fetched() -> list[str]:
+        (part,) = cluster.parts(task.name)
+        return sorted(str(path.relative_to(part)) for path in part.glob("**/raw/*"))
+
+    def wait(seen: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not seen():
+            assert time.monotonic() < deadline, (task.folder / "task-1.log").read_text()
+            time.sleep(0.05)
+
+    wait(lambda: bool(cluster.parts(task.name)) and fetched() == ["raw/one"])
+    assert not cluster.poll(task.name).ended
+    (home / ".longfat-tasks/go").touch()
+    wait(lambda: cluster.poll(task.name).ended)
+    assert fetched() == ["raw/one", "raw/two", "twice/raw/one"]
+    assert [(end.node, end.status) for end in ends_in(task.folder)] == [("far", 4)]
 
 
 def test_pods_are_what_the_text_says() -> None:

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
 import pytest
 from evidenced import printed, repository
 from fabricated_results import CLAIMS, write_results
+from typer.testing import CliRunner
 
+from longfat.cli import app
+from longfat.cluster.protocol import Standing, Work
 from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, Combination, begin
 from longfat.evidence.ground import Ground
@@ -168,6 +173,50 @@ def test_the_verb_runs_what_is_needed_and_adds_it_to_the_evidence(study: Path, t
     assert sum(map(len, rows.values())) == LOOKS[0]
     assert "1 claims settled, 0 open, 0 decided once" in text  # all three are the same to the byte
     assert not (tmp_path / "results" / "decide" / "small" / "raw").exists()
+
+
+class Here:
+    """A cluster of two nodes, whose tasks are executed in this process as soon as they are submitted."""
+
+    name = "here"
+    tasks = None
+
+    def submit(self, work: Work) -> None:
+        own = (node for node in ("node1", "node2") if node not in work.exclude)
+        for index, node in zip(range(work.tasks), cycle(own), strict=False):
+            place = {"JOB_COMPLETION_INDEX": str(index), "JOB_COMPLETIONS": str(work.tasks), "NODE_NAME": node}
+            done = CliRunner().invoke(app, ["task", str(work.results), *work.options], env=place)
+            assert done.exit_code == 0, done.output
+
+    def poll(self, name: str) -> Standing:
+        return Standing(0, 0)
+
+    def cancel(self, name: str) -> None: ...
+
+    def nodes(self) -> frozenset[str]:
+        return frozenset({"node1", "node2"})
+
+    def parts(self, name: str) -> tuple[Path, ...]:
+        return ()
+
+
+def timeless(rows: Rows) -> list[Row]:
+    return [dataclasses.replace(row, seconds=0.0) for own in rows.values() for row in own.values()]
+
+
+def test_on_a_cluster_it_gathers_the_evidence_that_it_gathers_here(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longfat.verbs.on.open_cluster", lambda text: Here())
+    monkeypatch.setattr("longfat.cluster.follow.LOOK_S", 0.01)
+    wanted = Wanted(60.0, ("halves",), "paper", None, "fake", 1)
+    there, outcome = dataclasses.replace(wanted, on="here", tasks=2), list[bool]()
+    text = printed(lambda console: outcome.append(decide("small", there, console)))
+    assert outcome == [True] and "executed twice, on different nodes: identical to the byte" in text
+    found = timeless(read_rows(study, "small"))
+    shutil.rmtree(study / "evidence")
+    printed(lambda console: decide("small", wanted, console))
+    assert timeless(read_rows(study, "small")) == found and len(found) == LOOKS[0]
 
 
 def test_it_starts_from_the_results_that_are_there(study: Path, tmp_path: Path) -> None:

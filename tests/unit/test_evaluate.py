@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,18 @@ def test_a_card_that_is_no_card_is_refused_with_the_place(document: CardDocument
     path.write_text(path.read_text().replace('"planned": 12', '"planned": "many"'))
     with pytest.raises(RigError, match="planned"):
         read_card(path)
+
+
+def test_a_card_with_another_number_is_refused_and_one_without_a_digest_is_not(
+    document: CardDocument, tmp_path: Path
+) -> None:
+    path = write_card(made_up("htcp", document), tmp_path / "htcp.json")
+    text = path.read_text()
+    path.write_text(text.replace('"planned": 12', '"planned": 13'))
+    with pytest.raises(RigError, match=r"htcp\.json: the card was changed since it was made"):
+        read_cards(tmp_path)
+    path.write_text(json.dumps({name: value for name, value in json.loads(text).items() if name != "sha256"}))
+    assert read_card(path) == made_up("htcp", document)
 
 
 def test_the_page_has_each_number_with_its_evidence_and_the_sheet_is_the_same_each_time(

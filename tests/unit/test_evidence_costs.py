@@ -81,6 +81,24 @@ def test_a_claim_that_needs_more_runs_lacks_as_many(tmp_path: Path, study: Path)
     assert found.lack is not None and found.lack.runs == 4
 
 
+def test_a_profile_whose_runs_are_too_short_is_not_what_a_claim_lacks(tmp_path: Path, study: Path) -> None:
+    (study / "claims.yaml").write_text(CLAIMS + "    needs: {lasts: 240 s}\n")
+    found = judged(tmp_path, study, "halves")
+    assert (found.verdict.verdict, found.lack) == ("not_measured", None)
+    assert "must be at least 240 s" in found.reason
+
+
+def test_runs_that_several_claims_lack_are_counted_once(tmp_path: Path, study: Path) -> None:
+    keep(study, "delay", 0)
+    more = "id: more, statement: More., paper: {value: 1, where: somewhere}, relation: 'goodput[delay] > 1'"
+    (study / "claims.yaml").write_text(f"{CLAIMS}  - {{{more}}}\n")
+    found = evidenced(tmp_path, study)
+    assert [item.lack.runs for item in found.judged if item.lack] == [12, 12]
+    assert [lack.runs for lack in found.lacks] == [12]
+    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert re.search(r"for its open claims it lacks 12 runs of profile \w+, about \d+\.\d min of CPU", text)
+
+
 def test_people_and_programs_are_told_what_is_lacking(
     tmp_path: Path, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_formula_has_the_value_that_its_units_give(text: str, value: float | s
         ("(1 + 2", "column 7: expected ), +, -; found the end", None),
         ("1 2", "column 3: expected +, -, *, /, the end; found '2'", None),
         ("2 ^ 3", "column 3: '^' is not allowed in a formula", None),
+        ("1 + 9999999999999999 s", "column 5: '9999999999999999 s' has more digits than a quantity may have", None),
         ("1 + streems", "column 5: unknown name 'streems'", None),
         ("1 + rund(2)", "column 5: unknown function 'rund'; allowed: min, max, round, floor, ceil", "'round'"),
         (

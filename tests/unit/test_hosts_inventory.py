@@ -68,3 +68,15 @@ def test_two_hosts_with_one_name_and_a_link_with_one_end_are_refused(tmp_path: P
     message = refusal(twice)
     assert "two hosts have the name 'a'" in message
     assert "link 'loose' has 1 ends" in message
+
+
+def test_a_link_has_the_delay_that_its_path_states_and_the_others_none(tmp_path: Path) -> None:
+    hosts = [entry("a", "sender", "one", "two"), entry("b", "receiver", "one", "two")]
+    write(tmp_path, *hosts, paths={"two": {"round_trip_us": 20_000}})
+    assert read_inventory(tmp_path).own_us == {"two": 20_000}
+
+
+def test_a_delay_of_a_link_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    hosts = [entry("a", "sender", "one"), entry("b", "receiver", "one")]
+    message = refusal(write(tmp_path, *hosts, paths={"two": {"round_trip_us": 20_000}}))
+    assert "paths.two: there is no such link; there are: one" in message

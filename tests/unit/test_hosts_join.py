@@ -57,7 +57,7 @@ def run_folder(tmp_path: Path) -> Path:
 
 
 def test_what_hosts_read_back_adds_up(parts: dict[str, Path], run_folder: Path) -> None:
-    join_parts(cable_spec(), parts, run_folder)
+    join_parts(cable_spec(), parts, run_folder, {})
     achieved = json.loads((run_folder / "achieved.json").read_text())
     assert set(achieved["nodes"]) == {"client1", "server"}
     assert [entry["interface"] for entry in achieved["interfaces"]] == ["server-eth0", "client1-eth0"]
@@ -67,12 +67,12 @@ def test_what_hosts_read_back_adds_up(parts: dict[str, Path], run_folder: Path) 
 
 
 def test_tables_are_in_the_order_of_time(parts: dict[str, Path], run_folder: Path) -> None:
-    join_parts(cable_spec(), parts, run_folder)
+    join_parts(cable_spec(), parts, run_folder, {})
     assert (run_folder / "sockets.csv").read_text().split() == ["t_us,flow", "100,a", "200,b", "300,c", "1000,d"]
 
 
 def test_a_flow_is_told_from_both_of_its_ends(parts: dict[str, Path], run_folder: Path) -> None:
-    join_parts(cable_spec(), parts, run_folder)
+    join_parts(cable_spec(), parts, run_folder, {})
     (flow,) = json.loads((run_folder / "flows.json").read_text())
     assert flow["bytes_sent"] == flow["bytes_received"] > 0
     assert json.loads((run_folder / "outcome.json").read_text()) == {"status": "ok", "reason": None, "end_us": 7}
@@ -82,10 +82,10 @@ def test_two_hosts_that_tell_of_the_same_node_make_no_run(parts: dict[str, Path]
     counters = (parts["sender"] / "counters.json").read_text()
     (parts["receiver"] / "counters.json").write_text(counters)
     with pytest.raises(RigError, match="two hosts report client1"):
-        join_parts(cable_spec(), parts, run_folder)
+        join_parts(cable_spec(), parts, run_folder, {})
 
 
 def test_a_file_that_is_missing_is_named(parts: dict[str, Path], run_folder: Path) -> None:
     (parts["sender"] / "iperf" / "stream1.client.txt").unlink()
     with pytest.raises(RigError, match=r"stream1\.client\.txt"):
-        join_parts(cable_spec(), parts, run_folder)
+        join_parts(cable_spec(), parts, run_folder, {})

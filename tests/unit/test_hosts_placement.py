@@ -93,11 +93,6 @@ def test_a_sender_too_few_is_named_with_those_there_are() -> None:
     assert place(dumbbell(2), TRIANGLE) == "the run needs 2 host(s) in the role sender, the lab has sender"
 
 
-def test_a_lab_without_a_router_has_no_place_for_one() -> None:
-    pair = lab(host("a", "sender", "one"), host("z", "receiver", "one"))
-    assert place(delay_spec(), pair) == "the run needs 1 host(s) in the role router, the lab has none"
-
-
 def test_a_missing_cable_is_named_by_its_ends() -> None:
     row = lab(host("r", "router", "left", "right"), host("s", "sender", "left"), host("t", "receiver", "right"))
     assert place(cable_spec(), row) == "the lab lacks a cable that the run needs: s to t"

@@ -334,9 +334,10 @@ def test_ports_that_are_taken_are_left_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("environment", KNOWN.values(), ids=KNOWN)
-def test_an_environment_that_met_nothing_real_says_so_first(environment: Environment) -> None:
+def test_what_an_environment_has_met_is_the_first_that_is_said_of_it(environment: Environment) -> None:
     changes = Changes(resources=(), machines=(), expires=None)
     plan = list(describe(changes, environment, Price(None, "EUR"), datetime.now(UTC)))
-    paragraph = (environment.folder / "README.md").read_text().split("\n\n")[1]
-    assert ("never applied it" in plan[0]) is not environment.met
-    assert paragraph.startswith("Never applied by the project") is not environment.met
+    paragraph = " ".join((environment.folder / "README.md").read_text().split("\n\n")[1].split())
+    assert environment.met.startswith(("Never applied by the project, ", "Applied by the project "))
+    assert plan[0] == f"environment {environment.name}: {environment.met}"
+    assert paragraph.startswith(environment.met)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform", ".terraform.lock.hcl"}
 CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
-WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "MIT-uPlot.txt", "requirements.lock", "go.sum"}
+WITHOUT_HEADER = {
+    "LICENSE",
+    "GPL-2.0-only.txt",
+    "MIT-uPlot.txt",
+    "requirements.lock",
+    "requirements-dev.lock",
+    "go.sum",
+}
 WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
 PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]
@@ -77,8 +85,12 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     assert names(found) == []
 
 
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
 @pytest.mark.parametrize(
-    "name", [f"{folder}requirements.lock" for folder in ("", "infra/scan/", "infra/ansible/", "analysis/", "tests/")]
+    "name",
+    [*LOCKS, *(f"{folder}/requirements.lock" for folder in ("infra/scan", "infra/ansible", "analysis", "tests"))],
 )
 def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
@@ -89,12 +101,25 @@ def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_every_dependency_is_in_the_lock_file() -> None:
-    project = (ROOT / "pyproject.toml").read_text()
-    wanted = re.findall(r'^  "([A-Za-z][\w-]*)",$', project, flags=re.MULTILINE)
-    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
-    assert len(wanted) > 20
-    assert [name for name in wanted if name.lower().replace("_", "-") not in locked] == []
+def locked(name: str) -> set[str]:
+    """The packages of a lock file with their versions, as NAME==VERSION."""
+    return set(re.findall(r"^[a-z0-9-]+==[^ ]+", (ROOT / name).read_text(), flags=re.MULTILINE))
+
+
+def test_every_dependency_is_in_the_lock_file_of_its_kind() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    kinds = zip(LOCKS, (project["project"]["dependencies"], project["dependency-groups"]["dev"]), strict=True)
+    for lock, wanted in kinds:
+        there = {entry.partition("==")[0] for entry in locked(lock)}
+        wanted = {re.split(r"[\[>=]", name)[0].lower().replace("_", "-") for name in wanted}
+        assert len(wanted) > 10
+        assert wanted - there == set()
+
+
+def test_the_tools_of_developers_change_no_version_of_what_a_study_runs_with() -> None:
+    runs, tools = map(locked, LOCKS)
+    names = {entry.partition("==")[0] for entry in runs}
+    assert {entry for entry in tools if entry.partition("==")[0] in names} <= runs
 
 
 @pytest.mark.parametrize("name", [*PACKAGE_LISTS, *MACHINE_LISTS, "images/path-excludes.txt"])

@@ -86,6 +86,14 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
     assert f"error: {results}/events.jsonl: the machine refuses: Is a directory" in result.stderr
 
 
+def test_a_lock_that_leads_nowhere_is_named(judged: tuple[Path, Path]) -> None:
+    study, results = judged
+    (results / "lock.json").unlink()
+    (results / "lock.json").symlink_to("nowhere")
+    result = call("dataset", study, "--results", results)
+    assert (result.exit_code, f"error: {results}/lock.json: no results" in result.stderr) == (2, True), result.stderr
+
+
 def test_a_process_that_may_open_few_files_says_so(tmp_path: Path) -> None:
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))  # noqa: E731
     command = [sys.executable, "-m", "longfat", "reproduce", str(write_study(tmp_path)), "--backend", "fake"]

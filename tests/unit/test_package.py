@@ -115,6 +115,19 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_record_whose_time_was_edited_is_not_packed(finished: tuple[Path, StudyFolder], tmp_path: Path) -> None:
+    results, folder = finished
+    path = next(results.glob("raw/delay*/run.json"))
+    text = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(text.replace('"wall_seconds": 0.0', '"wall_seconds": 9.0'), encoding="utf-8")
+        assert path.read_text(encoding="utf-8") != text
+        with pytest.raises(RecordError, match=r"run\.json: it has not the digest that SHA256SUMS has for it"):
+            pack(results, folder, ROOT, tmp_path / "no.zip")
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
 def test_citation_package_and_changelog_have_one_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version

@@ -286,7 +286,7 @@ def test_unknown_names_are_reported_together_with_the_nearest(study: Study) -> N
     with pytest.raises(StudyError) as caught:
         build_plan(study, profile="quik", stack="linux-2", only=["secnd"], pins={})
     assert [str(problem) for problem in caught.value.problems] == [
-        "--profile: unknown profile 'quik'; allowed: smoke, quick, paper (did you mean 'quick'?)",
+        "--profile: unknown profile 'quik'; allowed: smoke, quick, steady, paper (did you mean 'quick'?)",
         "--stack: unknown stack 'linux-2'; allowed: modern, linux-2.4 (did you mean 'linux-2.4'?)",
         "--only: unknown experiment 'secnd'; allowed: first, second (did you mean 'second'?)",
     ]

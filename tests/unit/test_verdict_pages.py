@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VERDICTS.md: that no number in it is another than the evidence's."""
+"""VERDICTS.md, README.md and docs/findings.md: that no number in them is another than the evidence's."""
 
 from __future__ import annotations
 
+import functools
+import re
 from pathlib import Path
 
 import pytest
 from evidenced import copied, printed, with_evidence
 
+from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
+from longfat.report.section import BEGIN, END, TODAY, between, overview, renewed
 from longfat.studies import StudyFolder
 from longfat.verbs import evidence
 
@@ -34,11 +38,68 @@ def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copied(made, tmp_path, monkeypatch)
 
 
+@functools.cache
+def evidence_in(folder: Path, stack: str | None = None) -> Evidenced | None:
+    return evidence_of(StudyFolder(folder), read_epochs(ROOT / FOLDER), stack=stack)
+
+
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> None:
-    found = evidence_of(StudyFolder(folder), read_epochs(ROOT / FOLDER))
+    found = evidence_in(folder)
     assert found is not None
     assert (folder / PAGE).read_text(encoding="utf-8") == verdicts_page(found), "./just evidence merge writes it anew"
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_the_readme_has_the_numbers_of_the_committed_evidence(folder: Path) -> None:
+    found = evidence_in(folder)
+    assert found is not None
+    today = evidence_in(folder, TODAY) if found.stack != TODAY else None
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert text == renewed(text, found, today), "./just evidence merge writes it anew"
+
+
+def test_the_page_over_all_studies_is_that_of_the_committed_evidence() -> None:
+    text = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    found = [one for folder in STUDIES if StudyFolder(folder).header.paper and (one := evidence_in(folder))]
+    assert text == between(text, overview(found)), "./just evidence merge writes it anew"
+
+
+# A quantity: a number that no comment computes, and its unit.
+QUANTITY = re.compile(
+    r"(?<![\w.,^/-])(\d[\d,]*(?:\.\d+)?)\s+(?:Mb/s|Gb/s|%|ms|s|min|segments|packets|frames|times|GB|MB)\b"
+)
+PAPERS = ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_manifest(name: str) -> None:
+    folder = ROOT / "experiments" / name
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    told = re.sub(rf"{BEGIN}.*?{END}|^\|.*?$|[^\s(]+<!--.*?-->", "", text.split("## Parameters")[0], flags=re.S | re.M)
+    sources = [path for path in folder.iterdir() if path.suffix in (".yaml", ".csv")]
+    known = {number for path in sources for number in re.findall(r"[\d.]+", path.read_text("utf-8").replace(",", ""))}
+    assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []
+
+
+def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(study: Path) -> None:
+    written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9<!-- goodput[delay, window > 1 MiB] --> Mb/s."
+    (study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
+    printed(lambda console: evidence.merge((), console))
+    text = (study / "README.md").read_text(encoding="utf-8")
+    assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
+    assert re.search(r" and \d+<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
+    assert "claims that only runs can decide" in text and f"--stack {TODAY}" not in text
+    for path in (study / EVIDENCE).rglob("delay.jsonl"):
+        path.unlink()
+    printed(lambda console: evidence.merge((), console))
+    assert " and ?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in (study / "README.md").read_text(encoding="utf-8")
+
+
+def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> None:
+    (study / "README.md").write_text("# small\n\n7<!-- goodput[relay] -->\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="relay"):
+        printed(lambda console: evidence.merge((), console))
 
 
 def test_adding_evidence_writes_the_page(study: Path) -> None:

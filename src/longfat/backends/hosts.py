@@ -41,6 +41,7 @@ from longfat.testbed.connect.code import agent_code, code_digest
 from longfat.testbed.connect.connection import Connections
 from longfat.testbed.connect.inventory import Inventory, read_inventory
 from longfat.testbed.connect.join import join_achieved, join_parts
+from longfat.testbed.connect.paths import Laid, lay, missed_round_trips
 from longfat.testbed.connect.placement import Placement, place
 
 TRAITS = {
@@ -83,12 +84,12 @@ class HostsBackend:
         first = next(iter(self.facts.values()))
         lab = (self.inventory.environment, [dataclasses.astuple(host)[:2] for host in self.inventory.hosts])
         programs = {name: facts["programs"] for name, facts in self.facts.items()}
-        placements = [host.placement for host in self.inventory.hosts]
+        placements, own_us = [host.placement for host in self.inventory.hosts], dict(self.inventory.own_us)
         return {
             "backend": self.name,
             "kernel": f"{first['kernel']['release']} {first['build']}",
             "image": _digest(programs),
-            "code": f"{code_digest()} {self.inventory.environment} {_digest([lab, placements])[:16]}",
+            "code": f"{code_digest()} {self.inventory.environment} {_digest([lab, placements, own_us])[:16]}",
         }
 
     def capabilities(self) -> Capabilities:
@@ -112,15 +113,26 @@ class HostsBackend:
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """The declared settings that the hosts, their kernel or their cables cannot provide."""
-        placement = place(spec, self.inventory)
-        cables = (placement,) if isinstance(placement, str) else tuple(self._refused_cables(spec, placement))
+        try:
+            placement, laid = self._laid(spec)
+        except RigError as error:
+            placed: tuple[str, ...] = (str(error),)
+        else:
+            placed = (*self._refused_features(laid.spec), *self._refused_cables(spec, placement))
         return (
             *refused_features(self.name, spec),
             *refused_ccas(spec, self.capabilities().ccas),
-            *self._refused_features(spec),
             *self._refused_sysctls(spec),
-            *cables,
+            *placed,
         )
+
+    def _laid(self, spec: RunSpec) -> tuple[Placement, Laid]:
+        """Where the run's nodes are, and the run as it is built there. Raises RigError where the lab cannot have it."""
+        placement = place(spec, self.inventory)
+        laid = placement if isinstance(placement, str) else lay(spec, placement, self.inventory.own_us)
+        if isinstance(placement, str) or isinstance(laid, str):
+            raise RigError(str(laid))
+        return placement, laid
 
     def _refused_features(self, spec: RunSpec) -> Iterator[str]:
         for feature in sorted(needed_features(spec)):
@@ -151,17 +163,18 @@ class HostsBackend:
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Do one run on the hosts and write its raw files into ``folder``. Raises RigError; the hosts are as before."""
-        placement = place(spec, self.inventory)
-        if isinstance(placement, str):
-            raise RigError(placement)
+        placement, laid = self._laid(spec)
         names = placement.taking_part()
         hosts = [self.inventory.host(name) for name in names]
         with Connections(hosts, self.inventory.folder, agent_code()) as connections:
             self._require_kernel(connections.builds)
             _require_idle(connections)
             clocks = _read_clocks(connections, names)
-            connections.send("prepare", {name: self._order(spec, placement, name) for name in names})
-            _require_declared(spec, connections.gather("ready", READY_S))
+            connections.send("prepare", {name: self._order(laid.spec, placement, name) for name in names})
+            _require_declared(laid.spec, connections.gather("ready", READY_S))
+            connections.send("paths", dict.fromkeys(names))
+            trips_us = _joined_trips(connections.gather("paths", READY_S))
+            _require_paths(laid, trips_us, placement)
             start_ns = time.time_ns() + START_AFTER_NS
             connections.send("start", {name: start_ns + clocks[name].offset_ns for name in names})
             connections.gather("measured", START_AFTER_NS / 1e9 + spec.end_us / 1e6 + MARGIN_S)
@@ -170,11 +183,11 @@ class HostsBackend:
             clocks_after = _read_clocks(connections, names)
             with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
                 parts = {name: _collected(connections, name, Path(scratch) / name) for name in names}
-                join_parts(spec, parts, folder)
+                join_parts(spec, parts, folder, laid.shares_us)
             connections.ask("end", RESTORED_S)
             (folder / "console.log").write_text(connections.consoles())
         _require_steady(clocks, clocks_after)
-        told = {name: self._told(name, clocks[name], placement) for name in names}
+        told = {name: self._told(name, clocks[name], placement, trips_us) for name in names}
         (folder / "hosts.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
 
     def _require_kernel(self, builds: Mapping[str, str]) -> None:
@@ -195,14 +208,18 @@ class HostsBackend:
                 cables[number] = {"link": cable, "peer_address": self.facts[peer]["cards"][cable]["address"]}
         return {"spec": dataclasses.asdict(spec), "nodes": nodes, "cables": cables}
 
-    def _told(self, name: str, clock: Clock, placement: Placement) -> dict[str, Any]:
-        facts = self.facts[name]
+    def _told(
+        self, name: str, clock: Clock, placement: Placement, trips_us: Mapping[int, int | None]
+    ) -> dict[str, Any]:
+        facts, links = self.facts[name], self.inventory.host(name).links
+        trips = {cable: trips_us[number] for number, cable in placement.cables.items() if cable in links}
         return {
             "nodes": placement.nodes_of(name),
             "placement": self.inventory.host(name).placement,
             "kernel": facts["kernel"]["release"],
             "programs": facts["programs"],
             "cards": facts["cards"],
+            "round_trips_us": trips,
             "clock_offset_us": clock.offset_ns // 1000,
             "clock_uncertainty_us": clock.uncertainty_ns // 1000,
         }
@@ -245,6 +262,18 @@ def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> 
     evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
     if missed := [reason for gate in GATES_BEFORE for reason in gate(evidence)]:
         raise RigError("the hosts are not as declared: " + "; ".join(missed))
+
+
+def _joined_trips(told: Mapping[str, Mapping[str, int | None]]) -> dict[int, int | None]:
+    """The round trips that the hosts measured, by the number of the link."""
+    return {int(number): trip for trips in told.values() for number, trip in trips.items()}
+
+
+def _require_paths(laid: Laid, trips_us: Mapping[int, int | None], placement: Placement) -> None:
+    """Raises RigError when a cable's own delay is not the declared one, before anything is measured."""
+    if missed := list(missed_round_trips(laid.round_trips_us, trips_us, placement.cables)):
+        hint = "the lab's variables state each link's round_trip_us; hosts.json of a run has what was measured"
+        raise RigError("the paths are not as declared: " + "; ".join(missed), hint=hint)
 
 
 def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> None:

@@ -20,7 +20,7 @@ from longfat.builds.image import RECIPE_FOLDER, ImageBuild, facts_of_readable_co
 from longfat.builds.image_recipe import read_recipe
 from longfat.builds.kernel_kit import KIT
 from longfat.builds.layer import Layer
-from longfat.builds.python_packages import compile_all, install, is_wanted, runtime_lock
+from longfat.builds.python_packages import compile_all, install, is_wanted
 from longfat.cache import cache_folder
 from longfat.store import keep
 
@@ -54,7 +54,7 @@ def build_oci(
     Raises RigError when the Python packages cannot be installed or the archive cannot be written.
     """
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lock = runtime_lock((CHECKOUT / "requirements.lock").read_text(encoding="utf-8"))
+    lock = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
     inputs = _inputs(kernel, image, root, lock)
     path = cache_folder() / "oci" / f"longfat-{project['version']}.tar"
     labels = {INPUTS: inputs, "org.opencontainers.image.version": str(project["version"])}

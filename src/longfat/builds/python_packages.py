@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python packages that longfat needs to run, installed for the image's Python instead of this machine's.
 
-Owns which of the locked packages those are, and how the image's Python is made to work outside of a guest: started by
-the image's own loader, with the image's own libraries. It needs no root, and no Python of that version here.
+Owns how the image's Python is made to work outside of a guest: started by the image's own loader, with the image's own
+libraries. It needs no root, and no Python of that version here.
 """
 
 from __future__ import annotations
@@ -17,21 +17,9 @@ from longfat.errors import RigError
 
 LOADER = "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 OUTPUT_TAIL_CHARS = 2000
-_PROJECT = "longfat (pyproject.toml)"
 # Left by pip: programs that name this machine's Python, and records of the installation that nothing reads later.
 _OF_THE_INSTALLATION = re.compile(r"(bin|etc|share)|.*\.dist-info/(INSTALLER|RECORD|REQUESTED|direct_url\.json)")
 _TESTS = re.compile(r".*/tests|pyarrow/include")
-
-
-def runtime_lock(lock: str) -> str:
-    """The entries of a requirements.lock that the project's own dependencies need, without the entries of its tools."""
-    entries = re.findall(r"^[a-z0-9].*\n(?: .*\n)*", lock, flags=re.MULTILINE)
-    needed = {_PROJECT}
-    while True:
-        found = {_name(entry) for entry in entries if needed & _wanted_by(entry)}
-        if found <= needed:
-            return "".join(entry for entry in entries if _name(entry) in needed)
-        needed |= found
 
 
 def install(lock: str, root: Path, target: Path) -> None:
@@ -66,15 +54,6 @@ def compile_all(root: Path, folder: Path, place: str) -> None:
 def is_wanted(path: str) -> bool:
     """Whether a container needs this path inside a folder that ``install`` has filled."""
     return not (_OF_THE_INSTALLATION.fullmatch(path) or _TESTS.fullmatch(path))
-
-
-def _name(entry: str) -> str:
-    return entry.partition("==")[0]
-
-
-def _wanted_by(entry: str) -> set[str]:
-    """Who needs an entry, from the comments that uv writes below it."""
-    return set(re.findall(r"^    #(?: via|  ) (\S.*)$", entry, flags=re.MULTILINE))
 
 
 def _python(root: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:

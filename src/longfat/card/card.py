@@ -7,11 +7,12 @@ Owns the file's form. Texts and their order are the document's (``longfat.card.d
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -19,6 +20,7 @@ from longfat.errors import RigError
 from longfat.files import write_whole
 
 FORMAT = 1
+DIGEST = "sha256"  # of the rest of a card's file
 Word = Literal["no worse", "worse", "open", "not measured"]
 
 
@@ -68,19 +70,21 @@ class Card:
 
 def write_card(card: Card, path: Path) -> Path:
     """Write ``card`` as JSON, whole or not at all. Raises RigError."""
-    data = json.dumps(_without_defaults(dataclasses.asdict(card)), indent=1, sort_keys=True) + "\n"
+    data = _without_defaults(dataclasses.asdict(card))
+    text = json.dumps({**data, DIGEST: _digest(data)}, indent=1, sort_keys=True) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, data)
+        write_whole(path, text)
     except OSError as error:
         raise RigError(f"cannot write the card: {error}", where=str(path)) from error
     return path
 
 
 def read_card(path: Path) -> Card:
-    """Read what ``write_card`` wrote. Raises RigError with the place of the first fault."""
+    """Read what ``write_card`` wrote. Raises RigError with the place of the first fault, or where it was changed."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        declared = data.pop(DIGEST, None) if isinstance(data, dict) else None
         (card,) = TypeAdapter(list[Card], config=ConfigDict(extra="forbid")).validate_python([data])
     except ValidationError as error:
         first = error.errors()[0]
@@ -90,6 +94,9 @@ def read_card(path: Path) -> Card:
         raise RigError(f"the card cannot be read: {error}", where=str(path)) from error
     if card.format != FORMAT:
         raise RigError(f"the card is of format {card.format}; this version reads {FORMAT}", where=str(path))
+    if declared not in (None, _digest(data)):  # the first cards have none
+        hint = "`longfat evaluate` makes it anew"
+        raise RigError("the card was changed since it was made", where=str(path), hint=hint)
     return card
 
 
@@ -100,8 +107,12 @@ def read_cards(folder: Path, first: Sequence[str] = ()) -> list[Card]:
     return [cards[name] for name in order]
 
 
-def _without_defaults(data: object) -> object:
+def _without_defaults(data: Any) -> Any:
     """Without members of cells that have nothing to say."""
     if isinstance(data, dict):
         return {name: _without_defaults(value) for name, value in data.items() if value is not None}
     return data
+
+
+def _digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

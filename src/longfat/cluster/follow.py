@@ -101,11 +101,13 @@ class Follower:
         self.events(Event(Kind.RUNS_STARTED, f"{len(waiting)} of {total} runs to execute", facts=facts))
         done, said = 0, ""
         while waiting:
+            raws = [*(part / "raw" for part in self.cluster.parts(self.name)), self.results.raw]
             for name in sorted(waiting):
-                if _stamp(self.results.raw / name) != stamps[name]:
+                folder = next((raw / name for raw in raws if (raw / name).is_dir()), None)
+                if folder is not None and _stamp(folder) != stamps[name]:
                     waiting.discard(name)
                     done += 1
-                    self._tell(name, done, done + len(waiting))
+                    self._tell(folder, done, done + len(waiting))
             now = time.monotonic()
             if now - asked >= min(POLL_S, LOOK_S + (now - begun) / 20):
                 asked = now
@@ -157,9 +159,10 @@ class Follower:
     def _distinct(self) -> Iterable[PlannedRun]:
         return {run.run_id: run for run in reversed(self.runs)}.values()
 
-    def _tell(self, name: str, done: int, total: int) -> None:
+    def _tell(self, folder: Path, done: int, total: int) -> None:
+        name = folder.name
         try:
-            run = json.loads((self.results.raw / name / "run.json").read_text(encoding="utf-8"))
+            run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
             ok, reason, seconds = run["status"] == "ok", run["reason"], float(run["wall_seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             ok, reason, seconds = True, None, 0.0  # its checksums are looked at when the round is over

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,18 +24,45 @@ from longfat.errors import StudyError
 ALLOWED = "ssh:HOST[:CHECKOUT],... ; a checkout without a path is where this one is"
 BESIDE = ".longfat-tasks"  # in the home folder of a host
 
-# Runs here, one for each host: sends the lock, starts the task, fetches what it has recorded.
+FETCH_S = 15  # so often what a host has recorded is fetched
+TAKEN = "--no-same-owner --no-same-permissions"  # files of root's among them get no rights that a host gives them
+
+# Runs here, one for each host: sends the lock, starts the task, and fetches what it records, while it goes and once
+# more. What was cut off on the way is fetched again.
 _SCRIPT = """\
 set -u
+part={part} draft={draft}
+exec >>{log} 2>&1
 begun=$(date +%s)
-{{
+fetch() {{
+    rm -rf "$draft" && mkdir -p "$part/raw" "$draft"
+    (cd "$part" && ls -d raw/* */raw/* 2>/dev/null) | {ssh} {host} {pack} |
+        tar --extract {taken} --directory "$draft" || return
+    for record in "$draft"/raw/* "$draft"/*/raw/*; do
+        place=$part${{record#"$draft"}}
+        [ -d "$record" ] && mkdir -p "${{place%/*}}" && mv "$record" "$place"
+    done
+    rm -rf "$draft"
+}}
+(
     tar --create --directory {results} lock.json seals |
         {ssh} {host} {unpack} && {ssh} {host} {start}
-}} >{log} 2>&1
+) &
+task=$!
+seconds=0
+while kill -0 $task; do
+    sleep 1
+    seconds=$((seconds + 1))
+    [ $((seconds % {often})) = 0 ] && fetch
+done 2>/dev/null
+wait $task
 status=$?
-mkdir -p {part} && {ssh} {host} {pack} 2>>{log} | tar --extract --directory {part} 2>>{log}
+fetch
 echo {host} $status $(($(date +%s) - begun)) >{ended}.draft && mv {ended}.draft {ended}
 """
+
+# Runs on a host, in the task's folder: what is recorded there and not named in the input.
+_PACK = """cat >.fetched && ls -d raw/* */raw/* 2>/dev/null | grep -vxF -f .fetched | tar --create --files-from=-"""
 
 
 @dataclass(frozen=True)
@@ -66,6 +96,8 @@ class Ssh:
     def submit(self, work: Work) -> None:
         """Start a process here for each host, which logs in to it."""
         (work.folder / "ended").mkdir(parents=True, exist_ok=True)
+        for part in work.folder.glob("part-*"):  # it may have records of a host that was found wrong meanwhile
+            shutil.rmtree(part)
         self.places[work.name] = work.folder
         self.started[work.name] = [
             subprocess.Popen(
@@ -81,7 +113,8 @@ class Ssh:
     def cancel(self, name: str) -> None:
         """End the processes here, and with their connections the tasks."""
         for process in self.started.get(name, ()):
-            process.terminate()
+            with suppress(ProcessLookupError):  # it has ended
+                os.killpg(process.pid, signal.SIGTERM)
             process.wait()
 
     def nodes(self) -> frozenset[str]:
@@ -89,7 +122,7 @@ class Ssh:
         return frozenset(host.name for host in self.hosts)
 
     def parts(self, name: str) -> Sequence[Path]:
-        """What was fetched."""
+        """What has been fetched; a record is there complete or not at all."""
         return sorted(self.places[name].glob("part-*")) if name in self.places else ()
 
     def _of(self, work: Work) -> list[Host]:
@@ -103,16 +136,19 @@ class Ssh:
         options = shlex.join(work.options)
         fresh = f"mkdir -p {place} && tar --extract --directory {place}"
         start = f'place={place}; cd {shlex.quote(host.checkout)} && exec {line} "$place" {options}'
-        pack = f"cd {place} && tar --create --exclude='.*' $(ls -d raw */raw 2>/dev/null)"
+        part = work.folder / f"part-{number}-{os.getpid()}"
         return _SCRIPT.format(
             ssh=shlex.join(self.command),
             host=shlex.quote(host.name),
             results=shlex.quote(str(work.results)),
             unpack=shlex.quote(fresh),
             start=shlex.quote(start),
-            pack=shlex.quote(pack),
+            pack=shlex.quote(f"cd {place} && {_PACK}"),
             log=shlex.quote(str(work.folder / f"task-{number}.log")),
-            part=shlex.quote(str(work.folder / f"part-{number}-{os.getpid()}")),
+            taken=TAKEN,
+            part=shlex.quote(str(part)),
+            draft=shlex.quote(str(part.with_name(f".{part.name}"))),
+            often=FETCH_S,
             ended=shlex.quote(str(work.folder / "ended" / str(number))),
         )
 

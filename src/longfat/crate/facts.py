@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from longfat.dataset.load import Dataset
+from longfat.errors import RecordError
 from longfat.plan.estimate import run_bytes, run_seconds
 from longfat.plan.model import Plan, PlannedRun
+from longfat.record.bundle import SUMS
+from longfat.record.verify import read_facts as record_facts
 from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict
@@ -78,17 +80,17 @@ class Facts:
 
 
 def read_facts(plan: Plan, results: Path, dataset: Dataset) -> Facts:
-    """The facts of the records under ``results``; records that are not there, or not readable, add none."""
+    """The facts of the records under ``results``; those that are not there add none. Raises RecordError."""
     valid = {run.run_id for run in dataset.runs if run.status == "ok"}
     seconds: dict[str, float] = {}
     times: list[datetime] = []
-    for path in sorted(results.glob("raw/[!.]*/run.json")):
+    for path in sorted(results.glob(f"raw/[!.]*/{SUMS}")):
+        data = record_facts(path.parent)
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
             began = datetime.fromisoformat(data["started_utc"]).astimezone(UTC).replace(microsecond=0)
             took = float(data["wall_seconds"])
             seconds[str(data["run_id"])] = took
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+        except (ValueError, KeyError, TypeError) as error:
+            raise RecordError(f"the record cannot be read: {error!r}", where=str(path.parent)) from error
         times += [began, began + timedelta(seconds=round(took))]
     return Facts(plan, len(valid), seconds, min(times, default=None), max(times, default=None))

@@ -7,7 +7,6 @@ Owns which of the runs become evidence, and the names of the reasons why others 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
+from longfat.record.verify import read_facts
 from longfat.studies import StudyFolder
 
 
@@ -165,8 +165,8 @@ def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
 def _seconds(results: Path, run: PlannedRun) -> float:
     """The wall time of a recorded run; where two experiments need the same run, its folder has the name of one."""
     name = run_folder_name("*", run.repetition, run.run_id)
-    path = next((results / "raw").glob(name), results / "raw" / name) / "run.json"
+    folder = next((results / "raw").glob(name), results / "raw" / name)
     try:
-        return float(json.loads(path.read_text(encoding="utf-8"))["wall_seconds"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"the record cannot be read: {error!r}", where=str(path)) from error
+        return float(read_facts(folder)["wall_seconds"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"the record cannot be read: {error!r}", where=str(folder / "run.json")) from error

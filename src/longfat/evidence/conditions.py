@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from longfat.evidence.epochs import Epoch
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.regions import At, Region, regions, values_in
-from longfat.evidence.store import epochs_with_evidence, read_rows
+from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.bind import experiments_of
 from longfat.relations.evaluate import Evidence
@@ -31,14 +31,15 @@ class Condition:
 def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Condition]:
     """What each unknown of a study decides. A claim that says the same at every value does not depend on it."""
     with_evidence = epochs_with_evidence(folder.path)
+    unknowns = folder.header.unknowns if with_evidence else {}
+    rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
     for name, unknown in folder.header.unknowns.items():
-        rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if with_evidence else {}
         values = values_in((row.assuming for of in rows.values() for row in of.values()), name, unknown)
         varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
         tried: list[At] = []
         told: dict[str, list[tuple[Evidence, ...]]] = {}
         for value in values if len(values) > 1 else ():
-            verdicts = list(_verdicts(folder.assuming({name: value}), epochs, varied))
+            verdicts = list(_verdicts(folder.assuming({name: value}), epochs, rows, varied))
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
             for verdict in verdicts:
                 told.setdefault(verdict.claim, []).append(verdict.evidence)
@@ -53,10 +54,18 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
         )
 
 
-def _verdicts(folder: StudyFolder, epochs: Sequence[Epoch], varied: set[str]) -> Iterator[Verdict]:
-    """The verdicts on the claims about experiments of which there are runs with another value."""
-    found = evidence_of(folder, epochs)
-    for claim in folder.claims if found else ():
-        about = {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
-        if found and about & varied and (judged := found.judge(claim)).profile:
+def _verdicts(folder: StudyFolder, epochs: Sequence[Epoch], rows: Rows, varied: set[str]) -> Iterator[Verdict]:
+    """The verdicts on the claims about experiments of which there are runs with another value.
+
+    Of ``rows`` those of these claims' experiments are planned and judged, and no others.
+    """
+    about = {
+        claim.id: {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
+        for claim in folder.claims
+    }
+    asked = [claim for claim in folder.claims if about[claim.id] & varied]
+    needed = {name for claim in asked for name in about[claim.id]}
+    found = evidence_of(folder, epochs, rows={place: of for place, of in rows.items() if place.experiment in needed})
+    for claim in asked if found else ():
+        if found and (judged := found.of_own_runs(claim)).profile:
             yield judged.verdict

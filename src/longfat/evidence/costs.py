@@ -6,7 +6,7 @@ Times are wall time of one run at a time on one core, which virtual time keeps b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,25 +54,53 @@ class Costs:
 
 @dataclass(frozen=True)
 class Lack:
-    """The runs of a profile without which a claim cannot be measured, and their seconds of CPU."""
+    """The runs of a profile without which claims cannot be decided, with the seconds of CPU of each.
+
+    ``each`` has them by scenario and repetition.
+    """
 
     profile: str
-    runs: int
-    seconds: float
+    each: Mapping[tuple[str, int], float]
+
+    @property
+    def runs(self) -> int:
+        """How many they are."""
+        return len(self.each)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of CPU of all."""
+        return sum(self.each.values())
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"lacks {runs} of profile {self.profile}, about {max(self.seconds / 60, 0.1):.1f} min of CPU"
+        return f"lacks {runs} of profile {self.profile}, about {time_of(self.seconds)}"
 
 
-def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack | None:
-    """What a claim lacks of a profile's runs: three of each scenario, or as many as it needs, each with all its values.
+def time_of(seconds: float) -> str:
+    """Seconds of CPU for people, in minutes or hours."""
+    minutes = max(seconds / 60, 0.1)
+    return f"{minutes:.1f} min of CPU" if minutes < 120 else f"{minutes / 60:.1f} h of CPU"
 
-    None where nothing lacks; where the profile leaves out what the claim is about; and where all that lacks is among
-    the ``known`` specs, of runs that are evidence for another profile: then its runs do not help.
+
+def joined(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
+    """The same runs, each once, by profile."""
+    found: dict[str, dict[tuple[str, int], float]] = {}
+    for lack in lacks:
+        found.setdefault(lack.profile, {}).update(lack.each)
+    return tuple(Lack(profile, each) for profile, each in found.items())
+
+
+def lack_of(claim: Claim, ground: Ground, known: Collection[str] = (), least: int = LOOKS[0]) -> Lack | None:
+    """What a claim lacks of a profile's runs: ``least`` of each scenario, or as many as it needs, each with its values.
+
+    None where nothing lacks; where the profile leaves out what the claim is about, or makes it too short; and where all
+    that lacks is among the ``known`` specs, of runs that are evidence for another profile: then its runs do not help.
     """
-    least = max(LOOKS[0], (claim.needs and claim.needs.at_least_n) or 0)
+    least = max(least, (claim.needs and claim.needs.at_least_n) or 0)
     costs, dataset = Costs(ground), ground.grounds.dataset
+    if too_short(claim, ground):
+        return None
     missing: set[tuple[str, int]] = set()
     for selection in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of):
         runs = selection.chosen(dataset)
@@ -84,4 +112,15 @@ def lack_of(claim: Claim, ground: Ground, known: Collection[str] = ()) -> Lack |
         }
     if {ground.spec(*run) for run in missing} <= {*known}:
         return None
-    return Lack(ground.profile, len(missing), sum(costs.of_run(name) for name, _ in missing))
+    return Lack(ground.profile, {(name, number): costs.of_run(name) for name, number in sorted(missing)})
+
+
+def too_short(claim: Claim, ground: Ground) -> bool:
+    """Whether some run of the profile ends before the time that the claim needs, or that one of its metrics is of."""
+    for selection in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of):
+        needed = claim.needs.lasts_in(selection.experiment) * 1e6 if claim.needs else 0.0
+        least = max(selection.parameters.get("within", 0.0), needed)
+        scenarios = (ground.planned.scenarios[run.scenario] for run in selection.chosen(ground.grounds.dataset))
+        if any(scenario.spec.end_us < least for scenario in scenarios):
+            return True
+    return False

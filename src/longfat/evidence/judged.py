@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.evidence.costs import Lack, lack_of
+from longfat.evidence.costs import Lack, joined, lack_of
 from longfat.evidence.epochs import Epoch
 from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, ground_of
 from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.study import Study
+from longfat.manifest.thinning import Profile
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds
@@ -26,10 +27,10 @@ from longfat.relations.judge import Verdict, decide
 from longfat.relations.paper import PaperNumbers
 from longfat.studies import StudyFolder
 
-PROFILES = ("paper", "quick", "smoke")
+PROFILES = ("paper", "steady", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first that there is."""
 
-CHEAPEST_FIRST = ("quick", "paper")
+CHEAPEST_FIRST = ("quick", "steady", "paper")
 """A claim that cannot be judged lacks runs of the first of these that could measure it; before, of those with runs."""
 
 
@@ -37,7 +38,8 @@ CHEAPEST_FIRST = ("quick", "paper")
 class Judged:
     """A claim's verdict, and the profile whose runs it rests on; None where it rests on no run.
 
-    ``lack`` has the runs that would measure a claim that is not measured; None where none would, or all are there.
+    ``lack`` has the runs that would measure a claim that is not measured, or decide one that is open; None where none
+    would, or all are there.
     """
 
     verdict: Verdict
@@ -116,22 +118,39 @@ class Evidenced:
         return tally(item.verdict.counted for item in self.judged)
 
     def judge(self, claim: Claim) -> Judged:
-        """The verdict on one claim."""
+        """The verdict on one claim, with what it lacks where it is not measured."""
+        judged = self.of_own_runs(claim)
+        lacking = judged.verdict.verdict == "not_measured"
+        return replace(judged, lack=next(self._lacks(claim), None)) if lacking else judged
+
+    def of_own_runs(self, claim: Claim) -> Judged:
+        """The verdict on one claim by the runs that are there; plans no profile that has none."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.papers)
             judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
             if verdict.verdict != "not_measured":
-                return judged
+                return replace(judged, lack=self._lack_of_open(claim, judged))
             found.append(judged)
-        best = next((judged for judged in found if judged.profile), found[0])
-        return replace(best, lack=next(self._lacks(claim), None))
+        return next((judged for judged in found if judged.profile), found[0])
+
+    @property
+    def lacks(self) -> tuple[Lack, ...]:
+        """What all claims lack that are not measured or open, each run once, by profile."""
+        return joined(item.lack for item in self.judged if item.lack)
 
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
         """What claims are judged on, with the profiles; without evidence of any, no run at all."""
         nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
+
+    def _lack_of_open(self, claim: Claim, judged: Judged) -> Lack | None:
+        """What an open claim lacks of the repetitions that would decide it."""
+        if judged.verdict.verdict != "inconclusive" or judged.needed is None:
+            return None
+        (ground,) = (ground for ground in self.grounds if ground.profile == judged.profile)
+        return lack_of(claim, ground, least=judged.needed)
 
     def _lacks(self, claim: Claim) -> Iterator[Lack]:
         """What a claim lacks of each profile that could measure it."""
@@ -147,7 +166,9 @@ class Evidenced:
         own = {ground.profile: ground for ground in self.grounds}
         found = [own[name] for name in CHEAPEST_FIRST if name in own]
         for name in CHEAPEST_FIRST:
-            planned = planned_or_none(self.study, self.stack, name, self.backend) if name not in own else None
+            if name in own or (name == "steady" and self.study.header.profiles.steady == Profile()):
+                continue
+            planned = planned_or_none(self.study, self.stack, name, self.backend)
             found += [ground_of(self.folder.path, planned, (), Counter())] if planned is not None else []
         return tuple(found)
 

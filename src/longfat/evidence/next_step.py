@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 
-from longfat.evidence.costs import Costs, Targets
+from longfat.evidence.costs import Costs, Targets, too_short
 from longfat.evidence.ground import Ground
 from longfat.evidence.looks import LOOKS, NOMINAL, confirmed, level_at, reachable
 from longfat.evidence.wanted import parts_of
@@ -152,7 +152,7 @@ class Chooser:
         return {claim.id: decide(claim, self.ground.grounds, self.papers) for claim in self.claims}
 
     def _options(self, claim: Claim) -> Iterator[Option]:
-        if claim.not_testable is not None or self._is_settled(claim):
+        if claim.not_testable is not None or self._is_settled(claim) or too_short(claim, self.ground):
             return
         parts = [part for part in self._parts[claim.id] if not _sure(part)]
         strict = _decided(self.verdicts[claim.id])
@@ -221,6 +221,8 @@ class Chooser:
 
     def _why(self, claim: Claim) -> str:
         names = {name for _, names in self._parts[claim.id] for name in names}
+        if too_short(claim, self.ground):
+            return "the runs of this profile are too short for it"
         if not self._parts[claim.id]:
             return str(self.verdicts[claim.id].reason)
         if not names:

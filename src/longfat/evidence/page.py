@@ -55,11 +55,11 @@ def _table(judged: list[Judged]) -> Iterator[str]:
     for item in judged:
         verdict = item.verdict
         artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
-        cells = (f"`{verdict.claim}`", artifacts, verdict.statement, _measured(item), item.n, verdict.category)
-        yield f"| {' | '.join(_cell(text) for text in cells)} |"
+        cells = (f"`{verdict.claim}`", artifacts, verdict.statement, measured_text(item), item.n, verdict.category)
+        yield f"| {' | '.join(cell(text) for text in cells)} |"
 
 
-def _measured(item: Judged) -> str:
+def measured_text(item: Judged) -> str:
     """The comparison that decided: the first that does not hold, else the first; and why there is none."""
     evidence = item.verdict.evidence
     if item.verdict.verdict in ("not_measured", "not_testable") or not evidence:
@@ -85,5 +85,6 @@ def _word(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text in a table's cell."""
     return " ".join(text.replace("|", "\\|").split())

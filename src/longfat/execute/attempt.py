@@ -17,7 +17,7 @@ from longfat.errors import RecordError, RigError, SettledError
 from longfat.execute.node import node_name
 from longfat.execute.results import no_room
 from longfat.gates import Evidence, cpu_sufficed
-from longfat.record.bucket import Bucket
+from longfat.record.bucket import object_name, pack
 from longfat.record.bundle import Bundle, RunFacts, RunStatus
 from longfat.record.verify import read_record
 from longfat.runspec import RunSpec
@@ -30,8 +30,8 @@ class Attempt:
     """A run to be tried for the ``number``-th time, from 1; the ``last`` attempt is recorded anyway.
 
     Where a run ``repeats``, the laboratory's report is recorded at once, because it would report the same again.
-    ``starved`` counts the attempts in which the machine had no CPU for it. ``store`` is where the record goes, if not
-    into the results folder.
+    ``starved`` counts the attempts in which the machine had no CPU for it. ``outbox`` is the folder that the record is
+    packed into, if it is not committed.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Attempt:
     last: bool
     repeats: bool = False
     starved: int = 0
-    store: Bucket | None = None
+    outbox: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def attempt_run(backend: Backend, attempt: Attempt, raw: Path) -> Outcome:
             status: RunStatus = "ok" if reason is None else "failed"
             run_id = attempt.spec.run_id
             facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc, node_name())
-            reason = _commit(bundle, facts, attempt.store)
+            reason = _commit(bundle, facts, attempt.outbox)
     return Outcome(reason, seconds, settled)
 
 
@@ -84,19 +84,21 @@ def death(backend_name: str, attempt: Attempt, raw: Path) -> Outcome:
     facts = RunFacts(attempt.spec.run_id, "failed", reason, attempt.number, backend_name, 0.0, now, node_name())
     if attempt.last:
         with Bundle(raw, attempt.name, attempt.spec) as bundle:
-            reason = _commit(bundle, facts, attempt.store)
+            reason = _commit(bundle, facts, attempt.outbox)
     return Outcome(reason, 0.0, attempt.last)
 
 
-def _commit(bundle: Bundle, facts: RunFacts, store: Bucket | None) -> str | None:
+def _commit(bundle: Bundle, facts: RunFacts, outbox: Path | None) -> str | None:
     """Commit the run; the reason why it is recorded as failed, or None.
 
     A run whose worker died before its result was fetched is repeated, and a worker outlives a killed command by a
     moment. Where the same run is recorded already, that record is kept.
     """
-    if store is not None:
+    if outbox is not None:
         bundle.finish(facts)
-        store.put(bundle.folder, bundle.final.name, ok=facts.status == "ok")
+        name = object_name(bundle.final.name, ok=facts.reason is None)
+        pack(bundle.folder, bundle.folder / name)
+        (bundle.folder / name).rename(outbox / name)
         return facts.reason
     try:
         bundle.commit(facts)

@@ -23,8 +23,9 @@ from longfat.execute.memory import jobs_in_memory
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
 from longfat.execute.workers import WorkerDied, Workers, open_workers
 from longfat.plan.model import PlannedRun
-from longfat.record.bucket import FAILED, Bucket
+from longfat.record.bucket import is_failed
 from longfat.record.bundle import run_folder_name
+from longfat.record.outbox import Outbox
 from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, remove_partials, set_aside
 
 ATTEMPTS = 2  # a crash may be the machine's fault once; the second time it is a finding
@@ -54,7 +55,7 @@ def execute(
     memory_bytes: int | None = None,
     leases: Leases | None = None,
     deadline: Deadline | None = None,
-    store: Bucket | None = None,
+    outbox: Outbox | None = None,
 ) -> Summary:
     """Execute the missing runs, in their order, ``jobs`` at a time.
 
@@ -65,15 +66,15 @@ def execute(
     repeated once, unless it is certain to crash again, then recorded as failed; one that was starved of CPU is repeated
     when the machine is calm. Failed runs of an earlier start are repeated. Raises RigError, before anything starts,
     when the backend refuses a run, or disk or memory is too small, and at any time when the results cannot be written;
-    recorded runs stay. With a ``store`` the records go there, and a run that has an ok one there is not missing. On an
-    interrupt the workers are ended and no partial folder stays.
+    recorded runs stay. With an ``outbox`` the records go to its store instead of the folder. On an interrupt the
+    workers are ended and no partial folder stays.
     """
     repeats = _ask(backend, runs).repeats
     if leases is None:
         remove_leftovers(results.raw, events)
-    missing, reused = _missing(runs, results, events, repeats=repeats, store=store)
+    missing, reused = _missing(runs, results, events, repeats=repeats, outbox=outbox)
     total = len(missing) + reused
-    dispatch = _Dispatch(missing, backend, results, events, leases, deadline)
+    dispatch = _Dispatch(missing, backend, results, events, leases, deadline, outbox)
     if missing:
         _check_space(results, disk_bytes * len(missing) // total)
         if memory_bytes is not None:
@@ -126,11 +127,13 @@ class _Dispatch:
         events: EventSink,
         leases: Leases | None,
         deadline: Deadline | None,
+        outbox: Outbox | None,
     ) -> None:
         self.waiting = deque(missing)
         self.elsewhere: deque[Attempt] = deque()  # others are at them
         self.leases = leases
         self.deadline = deadline
+        self.outbox = outbox
         self.total = len(missing)
         self.backend = backend
         self.results = results
@@ -190,6 +193,8 @@ class _Dispatch:
             outcome = death(self.backend.name, attempt, self.results.raw.resolve())
         self.settle(attempt, outcome)
         if outcome.settled:
+            if self.outbox:
+                self.outbox.send(attempt.name, ok=outcome.reason is None)
             if self.leases:
                 self.leases.give_back(attempt.name)
             if self.deadline:
@@ -249,23 +254,26 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
 
 
 def _missing(
-    runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool, store: Bucket | None
+    runs: Sequence[PlannedRun], results: Results, events: EventSink, *, repeats: bool, outbox: Outbox | None
 ) -> tuple[list[Attempt], int]:
     """First attempts at the distinct runs without an ok record, in the plan's order; how many have one.
 
-    In a folder that is shared, failed records stay until the lease of their run is held.
+    In a folder that is shared, failed records stay until the lease of their run is held. With an ``outbox``, the
+    records of its store count, and not those of the folder.
     """
-    records = find_records(results.raw, events, of={run.run_id for run in runs} if results.sharer else None)
-    stored = store.names() if store else {}
+    of = {run.run_id for run in runs} if results.sharer else None
+    records = {} if outbox else find_records(results.raw, events, of=of)
+    stored = outbox.names() if outbox else {}
+    folder = outbox.folder.resolve() if outbox else None
     missing: dict[str, Attempt] = {}
     reused = set()
     for run in runs:
         record = records.get(run.run_id)
         name = run_folder_name(run.scenario, run.repetition, run.run_id)
-        if (name in stored and FAILED not in stored[name]) or (record is not None and record.status == "ok"):
+        if (name in stored and not is_failed(stored[name])) or (record is not None and record.status == "ok"):
             reused.add(run.run_id)
         elif run.run_id not in missing:
-            missing[run.run_id] = Attempt(name, run.spec, 1, last=ATTEMPTS == 1, repeats=repeats, store=store)
+            missing[run.run_id] = Attempt(name, run.spec, 1, last=ATTEMPTS == 1, repeats=repeats, outbox=folder)
             if record is not None and results.sharer is None:
                 set_aside(record.folder, SUPERSEDED)
     return list(missing.values()), len(reused)

@@ -178,7 +178,8 @@ def _quantity(text: str, column: int) -> Amount:
     except StudyError as error:
         raise FormulaError(error.message, column, error.hint) from error
     amount = amount_of(text)
-    assert quantity is not None and amount is not None  # the grammar knows no other units
+    if quantity is None or amount is None:  # the grammar knows no other units
+        raise FormulaError(f"{text!r} has more digits than a quantity may have", column)
     return amount
 
 

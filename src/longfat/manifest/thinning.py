@@ -64,3 +64,4 @@ class Profiles(Closed):
 
     smoke: Profile = Field(default=Profile(), description="at most two minutes")
     quick: Profile = Field(default=Profile(), description="the default")
+    steady: Profile = Field(default=Profile(), description="as long as the claims need, and no longer")

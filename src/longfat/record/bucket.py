@@ -13,7 +13,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +44,17 @@ class Bucket:
         """
         found: dict[str, str] = {}
         for key in self._list():
-            name = key.rpartition("/")[2].removesuffix(SUFFIX)
-            plain = name.removesuffix(FAILED)
-            if key.endswith(SUFFIX) and (plain not in found or name == plain):
-                found[plain] = key
+            name = name_of(key)
+            if key.endswith(SUFFIX) and (name not in found or not is_failed(key)):
+                found[name] = key
         return found
 
-    def put(self, folder: Path, name: str, *, ok: bool) -> bool:
-        """Write the object of a run, whose record is in ``folder``, unless it is there; whether it was written.
+    def put(self, file: Path) -> bool:
+        """Write the object that ``pack`` has made, unless it is there; whether it was written.
 
-        Raises RigError.
+        Raises FileNotFoundError when there is no such file, RigError when the store does not take it.
         """
-        return self._put(f"{name[-8:]}/{name}{'' if ok else FAILED}{SUFFIX}", packed(folder))
+        return self._put(f"{name_of(file.name)[-8:]}/{file.name}", file.read_bytes())
 
     def text(self, name: str) -> str | None:
         """A text that was shared, or None. Raises RigError."""
@@ -92,7 +91,7 @@ class Bucket:
 
         Raises RecordError when it is damaged, RigError when it cannot be fetched.
         """
-        name = key.rpartition("/")[2].removesuffix(SUFFIX).removesuffix(FAILED)
+        name = name_of(key)
         final = raw / name
         if final.exists():
             return read_record(final)
@@ -104,13 +103,13 @@ class Bucket:
         shutil.rmtree(draft, ignore_errors=True)
         try:
             unpack(content, draft, key)
-            read_record(draft)
+            record = read_record(draft)
             for path in (*sorted(draft.rglob("*")), draft):
                 flush(path)
             draft.rename(final)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return read_record(final)
+        return replace(record, folder=final)
 
     @property
     def _is_local(self) -> bool:
@@ -132,27 +131,43 @@ class Bucket:
     _root: str = ""
 
 
-def packed(folder: Path) -> bytes:
-    """A record as a tar file, its checksums among it: the same record gives the same bytes."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
-                entry.size, entry.mode = path.stat().st_size, 0o644
-                with path.open("rb") as file:
-                    archive.addfile(entry, file)
-    return buffer.getvalue()
+def object_name(name: str, *, ok: bool) -> str:
+    """The last part of the key of a run's object, by the name of its folder."""
+    return f"{name}{'' if ok else FAILED}{SUFFIX}"
+
+
+def name_of(key: str) -> str:
+    """The name of the folder of the run whose object has this key."""
+    return key.rpartition("/")[2].removesuffix(SUFFIX).removesuffix(FAILED)
+
+
+def is_failed(key: str) -> bool:
+    """Whether the object is that of a failed run."""
+    return key.endswith(f"{FAILED}{SUFFIX}")
+
+
+def pack(folder: Path, target: Path) -> None:
+    """Make a tar file of a record, its checksums among it: the same record gives the same bytes. Raises OSError."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    with tarfile.open(target, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path in paths:
+            entry = tarfile.TarInfo(path.relative_to(folder).as_posix())
+            entry.size, entry.mode = path.stat().st_size, 0o644
+            with path.open("rb") as file:
+                archive.addfile(entry, file)
 
 
 def unpack(content: bytes, folder: Path, where: str) -> None:
-    """Unpack a record's tar file into a new folder. Raises RecordError on anything but plain files in it."""
+    """Unpack a record's tar file into a new folder.
+
+    Raises RecordError on anything but plain files in it: nothing in it may be larger than the object itself.
+    """
     folder.mkdir(parents=True)
     try:
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for entry in archive:
                 parts = Path(entry.name).parts
-                if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
+                if not entry.isfile() or entry.issparse() or entry.name.startswith("/") or ".." in parts:
                     raise RecordError(f"{entry.name} is no plain file of a record", where=where)
                 path = folder / entry.name
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from longfat.errors import RecordError
 from longfat.events import Event, EventSink, Kind, Level, discard
@@ -62,6 +63,23 @@ def read_record(folder: Path) -> Record:
         return Record(folder, identity, run["status"], run["reason"], run["attempt"], place, seconds)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` of a committed run folder says: that one file is verified, and none of those beside it.
+
+    Raises RecordError when it was altered or is not listed.
+    """
+    path = folder / "run.json"
+    try:
+        content, declared = path.read_bytes(), (folder / SUMS).read_text(encoding="utf-8")
+        line = f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
+        if line not in declared.splitlines(keepends=True):
+            raise RecordError(f"it has not the digest that {SUMS} has for it", where=str(path))
+        facts: dict[str, Any] = json.loads(content)
+        return facts
+    except (OSError, ValueError) as error:
+        raise RecordError(f"the record cannot be read: {error!r}", where=str(path)) from error
 
 
 def find_records(raw: Path, events: EventSink = discard, of: Collection[str] | None = None) -> dict[str, Record]:

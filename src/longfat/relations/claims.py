@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import filter as filter_names
+from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
@@ -18,7 +20,7 @@ from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.document import document_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import Finding, Path
+from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
@@ -91,10 +93,22 @@ class Retest(Closed):
 class Needs(Closed):
     """Conditions on runs for the claim to be judged on them at all."""
 
-    lasts: f.Length | None = Field(None, description="each run's traffic lasts at least so long")
+    lasts: f.Length | dict[str, f.Length] | None = Field(
+        None,
+        description="each run's traffic lasts at least so long; or so long by experiment, by id or by names such as"
+        " `*-ireland`, of which an id takes precedence, then a later name",
+    )
     epochs: f.Count | None = Field(None, description="windows are cut at least so often in each run")
     utilisation: f.Number | None = Field(None, description="the bottleneck is used by at least so many percent")
     at_least_n: f.Count | None = Field(None, description="each scenario has at least so many runs")
+
+    def lasts_in(self, experiment: str) -> float:
+        """Seconds that the traffic of an experiment's runs lasts at least; 0 where any length does."""
+        if not isinstance(self.lasts, dict):
+            return self.lasts.value / 1e6 if self.lasts else 0.0
+        matching = [length for name, length in self.lasts.items() if fnmatchcase(experiment, name)]
+        length = self.lasts.get(experiment) or next(reversed(matching), None)
+        return length.value / 1e6 if length else 0.0
 
 
 Kind = Literal["law", "construction"]
@@ -171,6 +185,7 @@ class ClaimsDocument(Closed):
 
     format: f.Format2 = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
+    needs: Needs | None = Field(None, description="what the runs of a claim must be that has no `needs` of its own")
     tables: tuple[TableClaims, ...] = Field((), description="the paper's tables whose cells are claims")
     claims: tuple[WrittenClaim, ...] = Field((), description="the claims")
 
@@ -234,9 +249,13 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
     def check(document: ClaimsDocument) -> Iterator[Finding]:
         if document.study != study.name:
             yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
+        for place, needs in _all_needs(document):
+            yield from _unknown_experiments(needs, (*place, "needs"), study)
         for index, table in enumerate(document.tables):
+            table = table if table.needs else table.model_copy(update={"needs": document.needs})
             yield from _take_table(table, ("tables", index), folder, study, claims)
         for index, written in enumerate(document.claims):
+            written = written if written.needs else written.model_copy(update={"needs": document.needs})
             if any(claim.id == written.id for claim in claims[: len(claims) - index]):
                 yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
             if written.paper is None and study.header.paper is not None:
@@ -247,6 +266,20 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
 
     document_of(source, ClaimsDocument, "claims", "id", check)
     return tuple(claims)
+
+
+def _all_needs(document: ClaimsDocument) -> Iterator[tuple[Path, Needs | None]]:
+    yield (), document.needs
+    yield from ((("tables", index), table.needs) for index, table in enumerate(document.tables))
+    yield from ((("claims", index), written.needs) for index, written in enumerate(document.claims))
+
+
+def _unknown_experiments(needs: Needs | None, place: Path, study: Study) -> Iterator[Finding]:
+    """Names of experiments that the study does not have."""
+    known = [swept.id for swept in study.experiments]
+    for name in needs.lasts if needs and isinstance(needs.lasts, dict) else ():
+        if not filter_names(known, name):
+            yield Finding((*place, "lasts", name), *unknown("experiment", name, known))
 
 
 def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:

@@ -48,8 +48,8 @@ def _lacking(needs: Needs, selections: list[Selection], grounds: Grounds) -> Ite
 def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Selection]]:
     """The metrics that show whether a selection's runs do, with the smallest allowed value of each."""
     bare = dataclasses.replace(selection, flow=None, parameters={})
-    if needs.lasts:
-        yield needs.lasts.value / 1e6, dataclasses.replace(bare, metric="lasts")
+    if seconds := needs.lasts_in(selection.experiment):
+        yield seconds, dataclasses.replace(bare, metric="lasts")
     if needs.epochs is not None:
         yield needs.epochs, dataclasses.replace(bare, metric="cuts", flow=selection.flow)
     if needs.utilisation is not None:

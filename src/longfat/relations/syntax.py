@@ -7,6 +7,7 @@ study.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,8 +15,9 @@ from importlib.resources import files
 from typing import Literal, cast
 
 from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
+from longfat.errors import StudyError
 from longfat.runspec import Scalar
 from longfat.units import read_quantity
 
@@ -204,7 +206,10 @@ def parse(text: str) -> Relation:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _explained(error, text) from error
-    return cast(Relation, _Tree(text).transform(tree))
+    try:
+        return cast(Relation, _Tree(text).transform(tree))
+    except VisitError as error:
+        raise error.orig_exc from error
 
 
 def parse_term(text: str) -> Term:
@@ -368,11 +373,16 @@ class _Tree(Transformer[Token, object]):
 
     def number(self, token: Token) -> Value:
         text = str(token)
-        return Value(int(text) if text.isdigit() else float(text), text, token.column or 1)
+        number = _number(text, token)
+        return Value(int(text) if text.isdigit() else number, text, token.column or 1)
 
     def quantity(self, token: Token) -> Value:
-        quantity = read_quantity(str(token))
-        assert quantity is not None, "the grammar has the units of longfat.units"
+        try:
+            quantity = read_quantity(str(token))
+        except StudyError as error:
+            raise RelationError(error.message, token.column or 1, error.hint) from error
+        if quantity is None:
+            raise RelationError(f"{str(token)!r} has more digits than a quantity may have", token.column or 1)
         return Value(quantity.value, str(token), token.column or 1, dimension=type(quantity).__name__)
 
     def word(self, token: Token) -> Value:
@@ -384,4 +394,12 @@ class _Tree(Transformer[Token, object]):
 
     def signed(self, token: Token) -> Number:
         text = str(token)
-        return Number(float(text.rstrip(" %")), text, percent=text.endswith("%"))
+        return Number(_number(text.rstrip(" %"), token), text, percent=text.endswith("%"))
+
+
+def _number(text: str, token: Token) -> float:
+    """The number that a text is. Raises RelationError where none is so large."""
+    number = float(text)
+    if math.isinf(number):
+        raise RelationError("is no number that can be reckoned with: it is too large", token.column or 1)
+    return number

@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 README = "README.md"
 ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
 _ITEM = re.compile(r"(?:- |\d+\. )")
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
@@ -55,7 +56,7 @@ def read_readme(study: Path, claims: Iterable[str]) -> Readme:
     path = study / README
     if not path.exists():
         return Readme()
-    blocks = list(_blocks(path.read_text(encoding="utf-8")))
+    blocks = list(_blocks(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
     answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]

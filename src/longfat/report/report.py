@@ -23,6 +23,7 @@ from longfat.figures.drawing import check_figures
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
+from longfat.record.made_on import read_made_on
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, apart, tally
 from longfat.relations.judge import Verdict, read_origin, read_verdicts
@@ -117,7 +118,7 @@ def write_report(
         achieved=achieved(dataset),
         exclusions=exclusions_of(dataset, plan),
         not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
-        trust=tuple(trust(home, plan, dataset, origin, evidence)),
+        trust=tuple(trust(home, plan, dataset, origin, evidence, read_made_on(results))),
         digests=digests_of(results, plan, verdicts),
         measured=measured,
         allowed=allowed,

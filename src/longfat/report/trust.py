@@ -18,6 +18,7 @@ from longfat.dataset.load import Dataset, Run
 from longfat.evidence.judged import Evidenced
 from longfat.figures.drawing import FOLDER
 from longfat.plan.model import Plan
+from longfat.record.made_on import MadeOn
 from longfat.relations.judge import Origin, Verdict
 from longfat.report.reference import provenance
 
@@ -25,7 +26,7 @@ PATCHES = "kernels/linux-{}/patches"  # of a release's first two numbers, under 
 
 
 def trust(
-    root: Path, plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None
+    root: Path, plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None, made: MadeOn | None
 ) -> Iterator[tuple[str, str]]:
     """What it is, and how it is known. ``root`` is the repository, whose kernel patches are counted."""
     found = Counter(run.status for run in dataset.runs)
@@ -37,8 +38,14 @@ def trust(
         patches = len(list((root / folder).glob("*.patch")))
         yield "Kernel", f"{source}" + (f", with the {patches} patches of {folder}" if patches else "")
     yield "Backend", f"{plan.pins.get('backend', 'none')}, stack {plan.stack}, profile {plan.profile}, seed {plan.seed}"
+    yield (
+        "Commit",
+        made.commit if made else f"not recorded; the laboratory's code is {plan.pins.get('code', 'none')[:12]}",
+    )
+    machine = [made.machine] if made else []
     if plan.pins.get("backend") == "virtual":
-        yield "Machine", "of no effect: time is virtual, and the same inputs give the same bytes on any machine"
+        machine.append("of no effect: time is virtual, and the same inputs give the same bytes on any machine")
+    yield "Machine", "; ".join(machine) or "not recorded"
     yield "Limits", f"{origin.sentence} (digest {origin.first_sha256[:16]})"
     yield "Date", f"claims kept {origin.first_time}"
     if evidence:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 
 from rich.console import Console
 
@@ -17,15 +18,16 @@ from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import Choices, find_study, job_count, resolve
 
 STUDY = "_canary"
+FORMAT = 1
 ERA = ("era",)
 """The experiments of the study that run under the stack of the era; the others run under the study's own."""
 
 
-def canary(backend: Backend, jobs: int | None, console: Console) -> bool:
+def canary(backend: Backend, jobs: int | None, console: Console, *, as_json: bool = False) -> bool:
     """Whether every canary behaves as the reference. Raises RigError when there is none."""
     path, pins = repository_root() / REFERENCE, backend.pins()
     reference = read_reference(path)
@@ -39,6 +41,8 @@ def canary(backend: Backend, jobs: int | None, console: Console) -> bool:
     say(console, f"canaries: {verdict}")
     if verdict.differing and (others := reference.other_causes(pins)):
         say(console, f"the reference has another {' and another '.join(others)} too: not all may be the kernel's")
+    if as_json:
+        print_json({"format": FORMAT, **asdict(verdict)})
     return not verdict.differing
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,9 @@ from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import EVIDENCE
+from longfat.plan.lockfile import read_lock
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
+from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 from longfat.verbs.conclude import COLOURS, measured
 from longfat.verbs.places import repository_root
@@ -41,7 +42,8 @@ class Side:
 def compare(one: str, other: str, console: Console, *, every: bool, as_json: bool) -> bool:
     """Print the claims whose verdicts differ, or ``every`` one; whether none differs.
 
-    Raises StudyError where there are no verdicts, or the sides are of two studies.
+    Raises StudyError where there are no verdicts, or the sides are of two studies, and RecordError where a file is not
+    as it was made, from the lock on.
     """
     places = place_of(one), place_of(other)  # what is wrong is told before anything is judged
     studies = [place.verdicts_of for place in places]
@@ -74,7 +76,7 @@ class Place:
     @property
     def verdicts_of(self) -> str:
         """The study that they are of."""
-        return self.study.header.study if self.study else str(json.loads((self.results_ / LOCK).read_bytes())["study"])
+        return self.study.header.study if self.study else read_lock(self.results_ / LOCK).study
 
     @property
     def results_(self) -> Path:
@@ -108,6 +110,7 @@ def place_of(text: str) -> Place:
 def side_of(place: Place) -> Side:
     """The verdicts of a place. Raises RigError, RecordError or StudyError when they cannot be read."""
     if place.study is None:
+        check_seal(place.results_, "dataset")
         verdicts = {verdict.claim: verdict for verdict in read_verdicts(place.results_)}
         return Side(place.name, place.verdicts_of, verdicts)
     found = evidence_of(place.study, read_epochs(repository_root() / FOLDER), stack=place.stack)

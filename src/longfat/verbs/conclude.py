@@ -102,6 +102,8 @@ def report(name: str, given: Path | None, console: Console, show: Show = EVERYTH
         _require_own(results, folder)
         path = _write_report(results, folder)
     _print_pages(path, console, folder, opened=show.opened)
+    if show.as_json:
+        print_json({"format": FORMAT, "study": folder.name, "report": str(path)})
     return True
 
 
@@ -207,11 +209,11 @@ def _print_evidence(folder: StudyFolder, console: Console, stack: str | None = N
         print_evidence(one, console, claims=False)
 
 
-def smoke(machine: Machine, console: Console) -> bool:
+def smoke(machine: Machine, console: Console, show: Show = EVERYTHING) -> bool:
     """Reproduce the smoke study; without the project's kernel what any can do. Whether every run is valid."""
     if traits_of(machine.backend).kernel != "own":
-        return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console)
-    return reproduce("_smoke", Choices(), machine, console)
+        return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console, show=show)
+    return reproduce("_smoke", Choices(), machine, console, show=show)
 
 
 def reference(name: str, given: Path | None, console: Console) -> bool:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -30,16 +32,17 @@ from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
-from longfat.verbs.evidence import add_results, epoch_for, write_page
+from longfat.verbs.evidence import add_results, epoch_for, write_findings, write_page
 from longfat.verbs.listening import listen
 from longfat.verbs.on import execute_on, site_of
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,12 @@ def seconds_of(budget: str | None) -> float | None:
 
 
 def decide(
-    name: str | StudyFolder, wanted: Wanted, console: Console, first_batch: Callable[[], object] = lambda: None
+    name: str | StudyFolder,
+    wanted: Wanted,
+    console: Console,
+    first_batch: Callable[[], object] = lambda: None,
+    *,
+    as_json: bool = False,
 ) -> bool:
     """Run what open claims need until they are settled, nothing is worth its time, or the budget is spent.
 
@@ -94,13 +102,21 @@ def decide(
         chooser = Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims)
         left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
         step = chooser.step() if left is None else chooser.step(max(left, 0) * jobs)
-        if step is None:
-            _conclude(folder, epoch, chooser, jobs, console)
-            return True
-        _say_step(step, chooser, jobs, console)
-        if not run_step(folder, wanted, step, backend, epoch, jobs, console):
-            _conclude(folder, epoch, chooser, jobs, console)
-            return False
+        done = step is None
+        if step is not None:
+            _say_step(step, chooser, jobs, console)
+            if run_step(folder, wanted, step, backend, epoch, jobs, console):
+                continue
+        _conclude(folder, epoch, chooser, jobs, console)
+        if as_json:
+            print_json(data_of(folder, chooser, complete=done))
+        return done
+
+
+def data_of(folder: StudyFolder, chooser: Chooser, *, complete: bool) -> dict[str, Any]:
+    """Where the claims stand, as plain data; ``complete`` says that no run failed on the way."""
+    facts = {"format": FORMAT, "study": folder.name, "profile": chooser.ground.profile, "complete": complete}
+    return facts | dataclasses.asdict(chooser.standing)
 
 
 def ground_of(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
@@ -188,6 +204,7 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     found = every() or every(profile=planned.profile)
     assert found is not None
     write_page(folder)
+    write_findings()
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
     say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,9 +29,11 @@ from longfat.studies import StudyFolder
 from longfat.verbs.conclude import tidy
 from longfat.verbs.listening import listen
 from longfat.verbs.run import Machine, results_path, run_study
+from longfat.verbs.say import print_json
 from longfat.verbs.study import Choices, find_study
 
 STUDY = "bcp133"
+FORMAT = 1
 UNKNOWN = "algorithm"
 CARDS = "cards"
 OWN = "own"
@@ -39,7 +42,15 @@ SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", 
 """The algorithms whose cards belong to the study, in the order of the matrix."""
 
 
-def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Console, keep: bool = False) -> bool:
+def evaluate(
+    given: Sequence[str],
+    profile: str,
+    machine: Machine,
+    console: Console,
+    *,
+    keep: bool = False,
+    as_json: bool = False,
+) -> bool:
     """Evaluate each algorithm, a name or a C file, and draw its card and the matrix; whether all runs are valid.
 
     Without any, only the cards that are kept with the study are drawn. All share one results folder, and so the runs
@@ -52,11 +63,12 @@ def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Cons
     document = card_document(folder)
     home = results_path(folder, machine.results, machine.backend)
     drawn = home / CARDS
-    valid = True
+    valid, made = True, set[str]()
     for one in given:
         name, study = _candidate(folder, one, home / OWN)
         card = _evaluated(study, name, document, profile, machine, home, console)
         valid = valid and card.valid == card.planned
+        made.add(card.algorithm)
         write_card(card, drawn / f"{name}.json")
         if keep:
             write_card(card, folder.path / CARDS / f"{name}.json")
@@ -72,6 +84,9 @@ def evaluate(given: Sequence[str], profile: str, machine: Machine, console: Cons
         _say(console, f"matrix: {draw_matrix(cards, document, drawn)}")
     if keep and not given:
         write_table(folder, document)
+    if as_json:
+        wanted = [card for card in cards if not made or card.algorithm in made]
+        print_json({"format": FORMAT, "valid": valid, "cards": [dataclasses.asdict(card) for card in wanted]})
     return valid
 
 

@@ -32,12 +32,15 @@ from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, read_rows, together, write_rows
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
+from longfat.report.section import TODAY, write_overview, write_section
 from longfat.studies import StudyFolder
 from longfat.verbs.canary import canaries, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import say
 from longfat.verbs.study import every_study, find_study
+
+FINDINGS = "docs/findings.md"
 
 
 def add(name: str, given: Path | None, jobs: int | None, console: Console, *, new_epoch: bool = False) -> bool:
@@ -48,14 +51,27 @@ def add(name: str, given: Path | None, jobs: int | None, console: Console, *, ne
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         add_results(results.path, folder, epoch.name, console)
     write_page(folder)
+    write_findings()
     return True
 
 
 def write_page(folder: StudyFolder) -> None:
-    """Write the study's VERDICTS.md anew, from its evidence as it is now."""
-    found = evidence_of(folder, read_epochs(repository_root() / FOLDER))
+    """Write the study's VERDICTS.md and its part of README.md anew, from its evidence as it is now."""
+    epochs = read_epochs(repository_root() / FOLDER)
+    found = evidence_of(folder, epochs)
     if found is not None:
         write_verdicts(found)
+        write_section(found, evidence_of(folder, epochs, stack=TODAY) if found.stack != TODAY else None)
+
+
+def write_findings() -> None:
+    """Write the table over all studies in docs/findings.md anew, where there is such a page."""
+    page = repository_root() / FINDINGS
+    if not page.exists():
+        return
+    epochs = read_epochs(repository_root() / FOLDER)
+    found = (evidence_of(study, epochs) for study in every_study() if study.header.paper and study.name[0] != "_")
+    write_overview(page, [one for one in found if one is not None])
 
 
 def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
@@ -160,4 +176,5 @@ def merge(given: Sequence[Path], console: Console) -> bool:
             files = len(write_rows(folder.path, study, rows))
             say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
+    write_findings()
     return True

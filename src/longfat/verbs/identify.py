@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -23,15 +24,16 @@ from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
-from longfat.verbs.evidence import epoch_for, write_page
+from longfat.verbs.evidence import epoch_for, write_findings, write_page
 from longfat.verbs.places import repository_root
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
 
+FORMAT = 1
 MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 
 
-def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
+def identify(name: str, unknown: str, wanted: Wanted, console: Console, *, as_json: bool = False) -> bool:
     """Find by runs where the claims of ``wanted`` hold, until that is known well enough or the budget is spent.
 
     Whether no run failed on the way. Raises StudyError for an unknown or claims that there are not.
@@ -60,13 +62,18 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console) -> bool:
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
     write_page(folder)
+    write_findings()
     _conclude(unknown, one, wanted.claims, tried, console)
+    if as_json:
+        outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in wanted.claims}
+        print_json(_data(name, [{"unknown": unknown, "assumed": one.default, "claims": outcomes}]))
     return True
 
 
-def known(name: str, console: Console) -> bool:
+def known(name: str, console: Console, *, as_json: bool = False) -> bool:
     """Print from the committed evidence alone what each unknown of a study decides."""
     folder = find_study(name)
+    rows = []
     for one in conditions(folder, read_epochs(repository_root() / FOLDER)):
         unknown = one.unknown
         say(
@@ -80,7 +87,15 @@ def known(name: str, console: Console) -> bool:
             say(console, "  no evidence of another value")
         elif not one.claims:
             say(console, "  no claim that was measured at every value depends on it")
+        claims = {claim: [dataclasses.asdict(region) for region in found] for claim, found in one.claims.items()}
+        rows.append({"unknown": one.name, "assumed": unknown.default, "tried": list(one.tried), "claims": claims})
+    if as_json:
+        print_json(_data(name, rows))
     return True
+
+
+def _data(study: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"format": FORMAT, "study": study, "unknowns": rows}
 
 
 def _decided(

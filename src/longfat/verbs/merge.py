@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
@@ -18,6 +19,8 @@ from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
 from longfat.verbs.say import WARNING, say
+
+AT_ONCE = 8  # objects that are fetched: a request takes long, and little of this machine
 
 
 def merge(target: Path, places: Sequence[str], console: Console) -> bool:
@@ -37,17 +40,22 @@ def _fetch(target: Path, address: str, console: Console) -> bool:
             require_same(lock, address, there, str(results.lock))
             if write_once(results.lock, lock):
                 seal(results.path, "lock", [results.lock])
-        names, fetched, damaged = store.names(), 0, 0
-        for name, key in names.items():
-            if (results.raw / name).exists():
-                continue
+        names = store.names()
+        wanted = [key for name, key in names.items() if not (results.raw / name).exists()]
+
+        def problem_of(key: str) -> str | None:
             try:
                 store.get(key, results.raw)
-                fetched += 1
             except RecordError as error:
-                damaged += 1
-                console.print(f"damaged: {error}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{fetched} records fetched, {len(names) - fetched - damaged} there already", highlight=False)
+                return str(error)
+            return None
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            damaged = [problem for problem in pool.map(problem_of, wanted) if problem]
+        for problem in damaged:
+            say(console, f"damaged: {problem}", WARNING)
+    text = f"{len(wanted) - len(damaged)} records fetched, {len(names) - len(wanted)} there already"
+    console.print(text, highlight=False)
     return not damaged
 
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from longfat.errors import StudyError
 from longfat.studies import CLAIMS, FIGURES, MANIFEST
 from longfat.verbs.places import repository_root
-from longfat.verbs.say import say
+from longfat.verbs.say import print_json, say
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
+FORMAT = 1
 _FILES = {
     MANIFEST: """\
 # A study: what is run. `./just plan NAME` shows what it comes to, `./just check NAME` what is wrong with it.
@@ -82,7 +83,7 @@ figures:
 }
 
 
-def new(name: str, console: Console) -> None:
+def new(name: str, console: Console, *, as_json: bool = False) -> None:
     """Make ``experiments/NAME`` with a study, a hypothesis and a figure.
 
     Raises StudyError when the name is none, or taken.
@@ -101,3 +102,5 @@ def new(name: str, console: Console) -> None:
         raise StudyError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
     files = ", ".join(_FILES)
     say(console, f"{folder}: {files}; change them, then `longfat reproduce {name}`")
+    if as_json:
+        print_json({"format": FORMAT, "study": name, "folder": str(folder), "files": list(_FILES)})

@@ -48,6 +48,7 @@ def study_path(name: str) -> Path:
 def require_lock(study: str, given: Path | None) -> None:
     """Raise StudyError unless there are results of a study, in the folder that is given or in its own."""
     place = given or repository_root() / "results" / study_path(study).resolve().name
-    if not (place / "lock.json").is_file():
-        what = "no results" if place.is_dir() else "no such results folder"
-        raise StudyError(what, where=str(place), hint=f"`longfat run {study}` makes them in results/, or in --results")
+    lock = place / "lock.json"
+    if not lock.is_file():
+        what, where = ("no results", lock) if place.is_dir() else ("no such results folder", place)
+        raise StudyError(what, where=str(where), hint=f"`longfat run {study}` makes them in results/, or in --results")

@@ -33,6 +33,8 @@ from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import LOCK, require_same, share_lock, write_lock
 from longfat.record.bucket import Bucket
+from longfat.record.made_on import MadeOn, keep_made_on, this_machine
+from longfat.record.outbox import Outbox
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -40,6 +42,7 @@ from longfat.testbed.provision.folder import lab_folder
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.places import repository_root
 from longfat.verbs.study import Choices, find_study, job_count, resolve
+from longfat.verbs.version import commit
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ def run_study(
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     before_runs = not results.lock.exists()
     keep_first(results.path, folder.claims, before_runs)
+    keep_made_on(results.path, MadeOn(commit(), this_machine()))
     cost = partial(seconds_on, machine.backend)
     if machine.store and machine.shard is None:
         raise StudyError("a store takes the records of shards", where="--store", hint="--shard 1/1 is all of them")
@@ -144,7 +148,7 @@ def run_study(
             disk_bytes=estimate(plan, jobs).disk_bytes,
             memory_bytes=available_bytes() if traits.guests and machine.scheduler is None else None,
             leases=leases,
-            store=store,
+            outbox=own.enter_context(Outbox(results.path, store)) if store else None,
             deadline=_deadline(machine, begun, cost),
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.evidence.costs import Lack
+from longfat.evidence.costs import Lack, time_of
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
@@ -45,6 +45,10 @@ def verdicts(
     if len(told) != 1:
         total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
         say(console, f"all studies: {total}")
+        lacks = [lack for one in told for lack in one.lacks]
+        if lacks:
+            runs, seconds = sum(lack.runs for lack in lacks), sum(lack.seconds for lack in lacks)
+            say(console, f"for their open claims they lack {runs} runs, about {time_of(seconds)}")
     return True
 
 
@@ -68,9 +72,11 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
             shown = "" if item.needed is None else str(item.needed)
             word = item.verdict.verdict.replace("_", " ")
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
-            say(console, f"{words}  {item.profile or '':<5}  {shown:>5}  {item.reason}".rstrip())
+            say(console, f"{words}  {item.profile or '':<6}  {shown:>5}  {item.reason}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
     say(console, f"{head}; {_told(one.counts)}")
+    for lack in one.lacks:
+        say(console, f"  for its open claims it {lack}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
     for stack, runs in sorted(one.besides.items()):
@@ -100,6 +106,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
             "stack": one.stack,
             "runs": one.runs,
             "left_out": list(one.exclusions),
+            "lacks": [_lack(lack) for lack in one.lacks],
             "counts": plain(one.counts),
             "claims": [
                 {
@@ -120,7 +127,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
 
 
 def _lack(lack: Lack | None) -> dict[str, Any] | None:
-    """The runs that would measure a claim that is not measured."""
+    """The runs that would measure or decide claims."""
     if lack is None:
         return None
     return {"profile": lack.profile, "runs": lack.runs, "cpu_minutes": round(lack.seconds / 60, 1)}

@@ -29,7 +29,7 @@ def version_lines() -> list[str]:
     image = _facts(cache / "images" / read_recipe(RECIPE_FOLDER).digest / "image.json")
     return [
         f"longfat {project['version']}",
-        f"commit: {_commit()}",
+        f"commit: {commit()}",
         f"kernels: {'; '.join(kernels)}",
         f"image: {image['digest'][:SHOWN_DIGITS] if image else NOT_THERE}",
     ]
@@ -54,7 +54,7 @@ def _facts(path: Path) -> dict[str, str]:
     return facts
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of the checkout, and whether something in it differs; ``unknown`` where git does not know it."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:

@@ -48,10 +48,11 @@ variable "hosts" {
 }
 
 variable "links" {
-  description = "Links between two machines each, by name: a cable, a switch or a path across the world."
+  description = "Links between two machines each, by name; round_trip_us of one that has a delay of its own, by ping."
   type = map(object({
-    a = string
-    b = string
+    a             = string
+    b             = string
+    round_trip_us = optional(number)
   }))
 
   validation {

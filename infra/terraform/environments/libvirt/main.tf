@@ -17,6 +17,10 @@ locals {
       for card, digest in digests : card => join(":", concat(["52:54:00"], regexall("..", substr(digest, 0, 6))))
     }
   }
+  # Stated, because libvirt chooses the same name twice for networks that start at once. It has 15 characters at most.
+  bridges = {
+    for network in concat(["ssh"], keys(var.links)) : network => "lf-${substr(md5("${var.name}/${network}"), 0, 8)}"
+  }
   addresses = { for number, name in sort(keys(var.hosts)) : name => cidrhost(var.management_prefix, 10 + number) }
   prefix    = tonumber(split("/", var.management_prefix)[1])
 
@@ -39,6 +43,7 @@ module "first_boot" {
 resource "libvirt_network" "management" {
   name       = "${var.name}-ssh"
   autostart  = false
+  bridge     = { name = local.bridges["ssh"] }
   forward    = var.management_forward == "none" ? null : { mode = var.management_forward }
   depends_on = [terraform_data.lab]
 
@@ -61,7 +66,7 @@ resource "libvirt_network" "link" {
 
   name       = "${var.name}-${each.key}"
   autostart  = false
-  bridge     = { stp = "off", delay = "0" }
+  bridge     = { name = local.bridges[each.key], stp = "off", delay = "0" }
   mtu        = { size = var.link_mtu_bytes }
   depends_on = [terraform_data.lab]
 }
@@ -120,7 +125,7 @@ resource "libvirt_domain" "this" {
   os          = { type = "hvm", type_arch = "x86_64", type_machine = "q35" }
   cpu         = var.domain_type == "kvm" ? { mode = "host-passthrough" } : { mode = "maximum" }
   features    = { acpi = true }
-  destroy     = { graceful = true, timeout = 30 }
+  destroy     = { graceful = true }
 
   devices = {
     consoles = [{ target = { type = "serial", port = 0 } }]
@@ -142,7 +147,7 @@ resource "libvirt_domain" "this" {
         mac         = { address = local.macs[each.key]["ssh"] }
         model       = { type = "virtio" }
         source      = { network = { network = libvirt_network.management.name } }
-        wait_for_ip = { source = "lease", timeout = 300 }
+        wait_for_ip = { source = "lease", timeout = var.domain_type == "kvm" ? 300 : 1800 }
       }],
       [for link in local.links_of[each.key] : {
         mac         = { address = local.macs[each.key][link] }

@@ -13,6 +13,8 @@ locals {
     placement = var.hosts[name].placement
   }]
 
+  paths = { for name, link in var.links : name => { round_trip_us = link.round_trip_us } if link.round_trip_us != null }
+
   declared_ends = sort(flatten([for name, link in var.links : ["${name} on ${link.a}", "${name} on ${link.b}"]]))
   existing_ends = sort(flatten([for name, host in var.hosts : [for link in keys(host.nics) : "${link} on ${name}"]]))
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 output "inventory" {
   description = "The lab as infra/inventory.schema.json describes it."
-  value = {
+  value = merge({
     format      = 1
     environment = var.environment
     tags        = var.tags
     hosts       = local.hosts
-  }
+  }, length(local.paths) == 0 ? {} : { paths = local.paths })
 
   precondition {
     condition = local.declared_ends == local.existing_ends

@@ -33,10 +33,11 @@ variable "tags" {
 }
 
 variable "links" {
-  description = "Each link's two ends, by names of hosts."
+  description = "Each link's two ends, by names of hosts; round_trip_us where its path has a delay of its own."
   type = map(object({
-    a = string
-    b = string
+    a             = string
+    b             = string
+    round_trip_us = optional(number)
   }))
 
   validation {
@@ -47,6 +48,13 @@ variable "links" {
   validation {
     condition     = alltrue([for link in var.links : link.a != link.b])
     error_message = "A link joins two different hosts."
+  }
+
+  validation {
+    condition = alltrue([for link in var.links : link.round_trip_us == null ? true : (
+      link.round_trip_us >= 1 && link.round_trip_us <= 2000000 && floor(link.round_trip_us) == link.round_trip_us
+    )])
+    error_message = "A round trip is a whole number of microseconds, from 1 to 2000000 (2 s)."
   }
 }
 

@@ -2,10 +2,11 @@
 """The agent on a host: follows the commanding machine, line by line, and cleans up when it hears nothing more.
 
 A message is a JSON object on a line with one key, its verb. Of the commanding machine: ``look``, ``clock``, ``busy``,
-``prepare`` (the order of agent/part.py, but a cable has its link for its card), ``start`` (nanoseconds of the epoch),
-``leave``, ``collect``, ``end``, ``live``. Each except the last is answered by its own key, except that the answer to
-``prepare`` is ``ready``, to ``start`` ``measured`` and to ``leave`` ``done``. ``collect`` is answered by the number of
-bytes of a tar archive that follows. ``failed`` is the answer when something cannot be done.
+``prepare`` (the order of agent/part.py, but a cable has its link for its card), ``paths`` (measure the round trips over
+the cables), ``start`` (nanoseconds of the epoch), ``leave``, ``collect``, ``end``, ``live``. Each except the last is
+answered by its own key, except that the answer to ``prepare`` is ``ready``, to ``start`` ``measured`` and to ``leave``
+``done``. ``collect`` is answered by the number of bytes of a tar archive that follows. ``failed`` is the answer when
+something cannot be done.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Agent:
         try:
             if verb == "prepare":
                 self._prepare(what)
-            elif verb in ("start", "leave"):
+            elif verb in ("paths", "start", "leave"):
                 self._pass_on(f"{what}\n")
             elif verb == "collect":
                 self._collect()

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,15 @@ class Host:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The hosts of the lab in ``folder`` by the order of their names; ``environment`` made them."""
+    """The hosts of the lab in ``folder`` by the order of their names; ``environment`` made them.
+
+    ``own_us`` has the round trip of each link that has a delay of its own.
+    """
 
     folder: Path
     environment: str
     hosts: tuple[Host, ...]
+    own_us: Mapping[str, int] = field(default_factory=dict)
 
     def host(self, name: str) -> Host:
         """The host with this name."""
@@ -64,7 +69,8 @@ def read_inventory(folder: Path) -> Inventory:
     if problems := _problems(str(file), data):
         raise StudyError("the lab's inventory cannot be used", problems=problems)
     hosts = tuple(_host(entry) for entry in data["hosts"])
-    return Inventory(folder, data["environment"], tuple(sorted(hosts, key=lambda host: host.name)))
+    own_us = {link: path["round_trip_us"] for link, path in data.get("paths", {}).items()}
+    return Inventory(folder, data["environment"], tuple(sorted(hosts, key=lambda host: host.name)), own_us)
 
 
 def _host(entry: dict[str, Any]) -> Host:
@@ -97,4 +103,8 @@ def _problems(file: str, data: object) -> tuple[Problem, ...]:
         for link in sorted(set(ends))
         if ends.count(link) != 2
     ]
-    return (*twice, *loose)
+    unknown = [
+        Problem(file, None, f"paths.{link}", f"there is no such link; there are: {', '.join(sorted(set(ends)))}")
+        for link in sorted(data.get("paths", {}).keys() - set(ends))
+    ]
+    return (*twice, *loose, *unknown)

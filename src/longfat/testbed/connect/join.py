@@ -22,8 +22,10 @@ FOLDERS = ("iperf", "captures", "outstanding", "throughput")
 TABLES = ("sockets.csv", "queues.csv", "arrivals.csv")
 
 
-def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
+def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
     """Write the run's raw files into ``folder`` from those of each host.
+
+    ``shares_us`` is the part of the interfaces' delays that their cables have by themselves.
 
     Raises RigError when a file is missing or cannot be read, or two hosts report the same flow or node.
     """
@@ -33,6 +35,9 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path) -> None:
         for name in TABLES:
             _merge_tables([part / name for part in parts.values() if (part / name).exists()], folder / name)
         achieved = join_achieved(spec, [_read(part / "achieved.json") for part in parts.values()])
+        for interface in achieved["interfaces"]:
+            if share_us := shares_us.get(interface["interface"]):
+                interface |= {"delay_us": interface["delay_us"] + share_us, "own_delay_us": share_us}
         write_json(folder / "achieved.json", achieved)
         write_json(folder / "counters.json", _union([_read(part / "counters.json") for part in parts.values()]))
         write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))

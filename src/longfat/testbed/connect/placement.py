@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The placement of a run's nodes on hosts, and of its links on cables. Pure.
 
-Each sender and each receiver has a host to itself; routers share the hosts of their role. Each link between two hosts
-has a separate cable; a link within a host needs none.
+Each sender and each receiver has a host to itself; routers share the hosts of their role, or, in a lab without any, are
+beside the end hosts. Each link between two hosts has a separate cable; a link within a host needs none.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Placement:
 
 def place(spec: RunSpec, inventory: Inventory) -> Placement | str:
     """The first placement in the order of the hosts' names, or the reason why there is none."""
-    for role in ("sender", "receiver", "router"):
-        wanted = sum(node.role == role for node in spec.nodes)
+    for role in ("sender", "receiver"):
+        needed = sum(node.role == role for node in spec.nodes)
         there = [host.name for host in inventory.hosts if host.role == role]
-        needed = min(wanted, 1) if role == "router" else wanted
         if len(there) < needed:
             return f"the run needs {needed} host(s) in the role {role}, the lab has {', '.join(there) or 'none'}"
     lacking: set[str] = set()
@@ -51,9 +50,10 @@ def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[s
         yield dict(taken)
         return
     node = spec.nodes[number]
-    for host in inventory.hosts:
-        if host.role == node.role and (node.role == "router" or host.name not in taken.values()):
-            yield from _assignments(spec, inventory, number + 1, taken | {node.name: host.name})
+    routers = [host for host in inventory.hosts if host.role == "router"] or inventory.hosts
+    ends = (host for host in inventory.hosts if host.role == node.role and host.name not in taken.values())
+    for host in routers if node.role == "router" else ends:
+        yield from _assignments(spec, inventory, number + 1, taken | {node.name: host.name})
 
 
 def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lacking: set[str]) -> dict[int, str] | None:

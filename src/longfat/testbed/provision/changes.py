@@ -66,8 +66,7 @@ def read_changes(plan: Mapping[str, Any]) -> Changes:
 
 def describe(changes: Changes, environment: Environment, price: Price, now: datetime) -> Iterator[str]:
     """The lines that the user decides by, before a lab is made or changed."""
-    if not environment.met:
-        yield f"environment {environment.name}: the project has never applied it, only validated it against its schema"
+    yield f"environment {environment.name}: {environment.met}"
     yield from _resources(changes)
     for machine in changes.machines:
         yield f"machine {machine.name}: {machine.role}, {machine.kind or 'type not stated'}"

@@ -24,6 +24,23 @@ run "contract" {
   }
 }
 
+run "cable" {
+  assert {
+    condition     = !can(output.inventory.paths)
+    error_message = "a link without a delay of its own is in the inventory's paths"
+  }
+}
+
+run "path_with_a_delay" {
+  variables {
+    links = { path = { a = "here", b = "there", round_trip_us = 20000 } }
+  }
+  assert {
+    condition     = output.inventory.paths.path.round_trip_us == 20000
+    error_message = "the path's own round trip is not in the inventory"
+  }
+}
+
 run "host_key_of_another_form" {
   command = plan
   variables {

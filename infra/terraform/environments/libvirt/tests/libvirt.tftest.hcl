@@ -65,6 +65,12 @@ run "nothing_is_dropped" {
     error_message = "a link has another MTU or a spanning tree"
   }
   assert {
+    condition = length(distinct(concat([libvirt_network.management.bridge.name], [
+      for network in libvirt_network.link : network.bridge.name
+    ]))) == 3 && alltrue([for network in libvirt_network.link : length(network.bridge.name) <= 15])
+    error_message = "two networks share a bridge, or a bridge's name is longer than the kernel allows"
+  }
+  assert {
     condition = alltrue([for disk in libvirt_volume.disk :
       disk.target.format.type == "qcow2" && disk.backing_store.format.type == "qcow2" && disk.capacity == 10737418240
     ])

@@ -40,6 +40,14 @@ run "contract" {
   }
 }
 
+run "path_without_a_length" {
+  command = plan
+  variables {
+    links = { left = { a = "alpha", b = "middle", round_trip_us = 0 }, right = { a = "middle", b = "omega" } }
+  }
+  expect_failures = [var.links]
+}
+
 run "link_to_nowhere" {
   command = plan
   variables {

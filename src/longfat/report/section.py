@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a study's README.md says of its results: tables and numbers of the committed evidence, never typed.
+
+Renews the part between two marks, and each number of the text that has an expression of relations behind it in a
+comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``. Owns the form of both. Whenever evidence is
+added or merged, both are written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from longfat.errors import StudyError
+from longfat.evidence.judged import Evidenced
+from longfat.evidence.page import PAGE, cell, measured_text
+from longfat.files import write_whole
+from longfat.metrics.data import NoValue
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
+from longfat.relations.evaluate import evaluated
+from longfat.relations.syntax import RelationError, parse_expression
+from longfat.report.findings import NAMES
+from longfat.report.readme import README, read_readme
+
+BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
+UNKNOWN = "?"
+TODAY = "modern"
+"""The stack of the kernel as it comes."""
+_NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
+_HOLDS = ("reproduced", "agrees")
+
+
+def write_section(one: Evidenced, today: Evidenced | None) -> None:
+    """Renew the README of a study; ``today`` is its evidence of today's stack. Raises StudyError as ``renewed``."""
+    path = one.folder.path / README
+    if path.exists() and (text := path.read_text(encoding="utf-8")) != (new := renewed(text, one, today)):
+        write_whole(path, new)
+
+
+def renewed(text: str, one: Evidenced, today: Evidenced | None) -> str:
+    """The README with tables and numbers of the evidence. Raises StudyError on an expression that there is not."""
+    if BEGIN in text and END in text:
+        text = between(text, _section(one, today))
+    return _NUMBER.sub(lambda found: f"{_value(found, one)}<!-- {found['expression']} -->", text)
+
+
+def _value(found: re.Match[str], one: Evidenced) -> str:
+    """The value of an expression with as many decimals as it has now; by the first profile that has one."""
+    _, point, decimals = found["number"].partition(".")
+    for ground in one.grounds:
+        try:
+            number = evaluated(parse_expression(found["expression"]), ground.grounds, 1).value
+        except RelationError as error:
+            where = f"{one.folder.name}/{README}"
+            raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
+        except (NoValue, ValueError):
+            continue
+        return f"{number:,.{len(decimals) if point else 0}f}"
+    return UNKNOWN
+
+
+def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
+    yield ""
+    yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
+    if further := apart(one.counts):
+        yield "Counted apart: " + "; ".join(further) + "."
+    own = [item for item in one.judged if item.verdict.category == "measured"]
+    if holding := [item for item in own if item.verdict.verdict in _HOLDS]:
+        yield from ("", "**What holds**", "", "| statement | paper | here |", "|---|---|---|")
+        yield from (_row(item.verdict.statement, item.verdict.paper, measured_text(item)) for item in holding)
+    failing = [item for item in one.judged if item.verdict.verdict == "not_reproduced"]
+    if failing:
+        yield from ("", "**What does not hold**, and the experiments that show why; the causes are below.", "")
+        yield from ("| claim | statement | paper | here | shown by |", "|---|---|---|---|---|")
+        shown = dict(_shown_by(one))
+        for item in failing:
+            name = item.verdict.claim
+            verdict = item.verdict
+            yield _row(f"`{name}`", verdict.statement, verdict.paper, measured_text(item), shown[name])
+    for lack in one.lacks:
+        yield from ("", f"To decide what is open, the evidence {lack}.")
+    if one.stack != TODAY:
+        yield from ("", *_today(one, today))
+    yield ""
+
+
+def sentence(counts: Counts) -> str:
+    """The words of measured claims in a sentence."""
+    row = {word: number for word, number in counts["measured"].items() if number and word != "not_testable"}
+    parts = [f"{number} {'is' if number == 1 else 'are'} {NAMES[word]}" for word, number in row.items()]
+    joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
+    return f"Of {sum(row.values())} claims that only runs can decide, {joined}."
+
+
+def _shown_by(one: Evidenced) -> Iterator[tuple[str, str]]:
+    """By claim, the experiments that the cause in the README names: the runs that show it."""
+    known = {swept.id for swept in one.study.experiments}
+    readme = read_readme(one.folder.path, (claim.id for claim in one.claims))
+    for claim in one.claims:
+        words = chain.from_iterable(re.findall(r"[\w-]+", cause.text) for cause in readme.of(claim.id))
+        yield claim.id, ", ".join(dict.fromkeys(word for word in words if word in known and "-" in word))
+
+
+def _today(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
+    if today is None:
+        command = f"./just decide {one.folder.name} --stack {TODAY}"
+        yield f"**Today:** there is no evidence of stack {TODAY} yet; `{command}` adds it."
+        return
+    yield f"**Today**, with stack modern ({today.runs} runs): {sentence(today.counts)}"
+    words = {item.verdict.claim: item.verdict.verdict for item in today.judged}
+    decided = ("reproduced", "agrees", "not_reproduced")
+    differing = [
+        item.verdict
+        for item in one.judged
+        if item.verdict.verdict in decided
+        and words[item.verdict.claim] in decided
+        and (item.verdict.verdict in _HOLDS) != (words[item.verdict.claim] in _HOLDS)
+    ]
+    if differing:
+        yield from ("", "| claim | statement | era | today |", "|---|---|---|---|")
+        for verdict in differing:
+            yield _row(f"`{verdict.claim}`", verdict.statement, NAMES[verdict.verdict], NAMES[words[verdict.claim]])
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell(text) for text in cells)} |"
+
+
+def write_overview(path: Path, every: Sequence[Evidenced]) -> None:
+    """Renew the table of all studies in a page that has the marks for it; nothing where there is no such page."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if BEGIN in text and END in text and text != (new := between(text, overview(every))):
+        write_whole(path, new)
+
+
+def between(text: str, lines: Iterable[str]) -> str:
+    """The text with other lines between the marks."""
+    before, rest = text.split(BEGIN, 1)
+    return before + "\n".join([BEGIN, *lines, END]) + rest.split(END, 1)[1]
+
+
+def overview(every: Sequence[Evidenced]) -> Iterator[str]:
+    """A table of studies with evidence, as Markdown."""
+    yield ""
+    yield "| study | measured claims | hold | do not hold | open | not measured | apart | open claims lack |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for one in every:
+        row = one.counts["measured"]
+        testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
+        others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
+        others_of_measured = (row[word] for word in ("not_reproduced", "inconclusive", "not_measured"))
+        numbers = (testable, row["reproduced"] + row["agrees"], *others_of_measured)
+        lacks = ", ".join(str(lack).removeprefix("lacks ") for lack in one.lacks)
+        yield _row(
+            f"[{one.folder.name}](../experiments/{one.folder.name}/{README})", *map(str, numbers), str(others), lacks
+        )
+    yield ""
