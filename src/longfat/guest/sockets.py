@@ -64,6 +64,11 @@ class TcpInfo:
     delivered: int
     cca_values: dict[str, int]
 
+    @property
+    def has_rtt(self) -> bool:
+        """Whether the connection has measured a round trip."""
+        return 0 < self.min_rtt < NO_RTT
+
 
 def open_probe() -> socket.socket:
     """An inet_diag channel in the current network namespace."""
