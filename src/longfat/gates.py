@@ -247,7 +247,9 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
         longest = declared * (1 + RTT_TOLERANCE) + longer + varied + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
-        if found is None or not shortest - varied - spared <= found <= longest:
+        if found is None:
+            yield f"no round trip of {flow.name} was seen while its sockets were sampled: it never got through"
+        elif not shortest - varied - spared <= found <= longest:
             yield f"base RTT of {flow.name} is {found} us, declared {declared} us (at most {longest:.0f} us)"
 
 

@@ -58,6 +58,11 @@ def test_the_sockets_of_a_sender_are_read_as_ss_showed_them() -> None:
     assert [(info.srtt, info.min_rtt) for info in (first, second)] == [(30_001, 30_001), (30_000, 30_000)]
 
 
+def test_a_connection_that_never_got_through_has_seen_no_round_trip() -> None:
+    lost = DIAG.replace(struct.pack("=I", 30_001), struct.pack("=I", sockets.NO_RTT))
+    assert [info.has_rtt for info in sockets.read_sockets(channel(lost))] == [False, True]
+
+
 def test_a_row_of_the_sockets_table_has_a_field_for_each_column() -> None:
     info = next(sockets.read_sockets(channel(DIAG)))
     row = sockets.row(200_000, "f1", 1, info)

@@ -8,8 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from longfat.guest.traffic import client_command, client_status, parse_report, parse_transfers, server_command
-from longfat.runspec import Flow
+from longfat.guest.traffic import (
+    BLOCK_BYTES,
+    block_bytes,
+    client_command,
+    client_status,
+    parse_report,
+    parse_transfers,
+    server_command,
+)
+from longfat.runspec import Flow, Probes, RunSpec
 
 DATA = Path(__file__).parents[1] / "data"
 ONE = (DATA / "iperf-2.1.8-one-stream.csv").read_text()
@@ -25,6 +33,15 @@ def test_the_sender_is_told_address_port_duration_algorithm_streams_and_window()
 
 def test_the_receiver_ends_after_as_many_connections_as_the_flow_has_streams() -> None:
     assert " ".join(server_command(FLOW, 5003)) == "iperf -s -p 5003 -l 1048576 -y C -P 2 -w 16777216"
+
+
+@pytest.mark.parametrize(
+    ("flows", "block"), [(0, BLOCK_BYTES), (32, BLOCK_BYTES), (64, BLOCK_BYTES // 2), (250, 131072)]
+)
+def test_blocks_of_many_connections_are_smaller(flows: int, block: int) -> None:
+    named = tuple(dataclasses.replace(FLOW, name=f"f{number}") for number in range(flows))
+    assert block_bytes(RunSpec((), (), named, Probes(), 1)) == block
+    assert f"-l {block} " in " ".join(client_command(FLOW, "10.0.1.2", 5003, block))
 
 
 def test_a_listener_has_the_algorithm_that_needs_ecn_at_both_ends() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import sys
 import traceback
 from pathlib import Path
@@ -68,6 +69,8 @@ def execute() -> None:
     from longfat.runspec import RunSpec
 
     spec = RunSpec.from_json((TASK / "spec.json").read_text())
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # two for each flow, and more
     pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
     write_sysctl("net.ipv4.tcp_mem", f"{pages} {pages} {pages}")
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")

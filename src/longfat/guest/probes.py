@@ -75,7 +75,7 @@ class SeenSockets:
             name = self.flows[info.destination_port]
             self.ccas[name] = info.cca
             self.cca_values[name] = info.cca_values
-            if info.min_rtt:
+            if info.has_rtt:
                 self.min_rtt_us[name] = min(info.min_rtt, self.min_rtt_us.get(name, info.min_rtt))
             yield sockets.row(t_us, name, self._stream(info), info)
 

@@ -119,7 +119,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     followed = schedules.finish()
     probes.finish(timeline.origin_ns)
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
-    others = None if others_before is None else (others_us() or 0) - others_before
+    others = None if others_before is None else max(0, (others_us() or 0) - others_before)
 
     for kind in kinds:
         kind.finish()

@@ -21,6 +21,7 @@ INET_DIAG_CONG = 4
 INET_DIAG_ULP_INFO = 19
 INET_ULP_INFO_NAME = 1
 TCP_ESTABLISHED, TCP_LISTEN = 1, 10  # net/tcp_states.h
+NO_RTT = 0xFFFFFFFF  # min_rtt of a connection that has measured none (tcp_min_rtt)
 ALL_BUT_LISTEN = 0xFFF & ~(1 << 10) & ~(1 << 6)  # neither LISTEN nor TIME_WAIT
 
 REQUEST = struct.Struct("=BBBBI48s")  # family, protocol, extensions, pad, states, socket id
@@ -62,6 +63,11 @@ class TcpInfo:
     bytes_received: int
     delivered: int
     cca_values: dict[str, int]
+
+    @property
+    def has_rtt(self) -> bool:
+        """Whether the connection has measured a round trip."""
+        return 0 < self.min_rtt < NO_RTT
 
 
 def open_probe() -> socket.socket:

@@ -13,6 +13,8 @@ _AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
 # Its SYN is marked as capable of ECN, and only a listener of its kind takes that (tcp_ecn_create_request).
 NEEDING_ECN = frozenset({"dctcp"})
 BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default is 128 KiB
+ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # of one end of all connections: programs fill their blocks, page by page
+PAGE_BYTES = 4096
 
 
 def ports(spec: RunSpec) -> dict[str, int]:
@@ -20,9 +22,16 @@ def ports(spec: RunSpec) -> dict[str, int]:
     return {flow.name: FIRST_PORT + k for k, flow in enumerate(spec.flows)}
 
 
-def server_command(flow: Flow, port: int) -> list[str]:
+def block_bytes(spec: RunSpec) -> int:
+    """What one system call of a connection moves: in a run of many connections less than else."""
+    connections = sum(flow.streams for flow in spec.flows)
+    share = ALL_BLOCKS_BYTES // max(connections, 1) // PAGE_BYTES * PAGE_BYTES
+    return min(BLOCK_BYTES, max(share, PAGE_BYTES))
+
+
+def server_command(flow: Flow, port: int, block: int = BLOCK_BYTES) -> list[str]:
     """The receiving iperf2: leaves after the flow's connections have closed, or stays when others follow them."""
-    command = ["iperf", "-s", "-p", str(port), "-l", str(BLOCK_BYTES), "-y", "C"]
+    command = ["iperf", "-s", "-p", str(port), "-l", str(block), "-y", "C"]
     if flow.transfer_bytes is None:
         command += ["-P", str(flow.streams)]
     if flow.cca in NEEDING_ECN:
@@ -30,14 +39,14 @@ def server_command(flow: Flow, port: int) -> list[str]:
     return command + _window(flow.window_bytes)
 
 
-def client_command(flow: Flow, address: str, port: int) -> list[str]:
+def client_command(flow: Flow, address: str, port: int, block: int = BLOCK_BYTES) -> list[str]:
     """The sending iperf2: CCA by ``-Z``, duration by ``-t`` in seconds.
 
     Where a connection has only so much to carry (``-n``), a shell starts the next for each stream, and timeout(1) ends
     them all.
     """
     seconds = f"{flow.duration_us / 1e6:g}"
-    command = ["iperf", "-c", address, "-p", str(port), "-l", str(BLOCK_BYTES), "-Z", flow.cca, "-y", "C"]
+    command = ["iperf", "-c", address, "-p", str(port), "-l", str(block), "-Z", flow.cca, "-y", "C"]
     command += _window(flow.send_window_bytes or flow.window_bytes)
     if flow.transfer_bytes is None:
         return [*command, "-t", seconds, "-P", str(flow.streams)]

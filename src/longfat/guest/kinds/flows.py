@@ -29,6 +29,7 @@ class Traffic:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._ports = traffic.ports(stage.spec)
+        self._block = traffic.block_bytes(stage.spec)
         self._sending = [flow for flow in stage.spec.flows if stage.here(flow.sender)]
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._clients: dict[str, subprocess.Popen[bytes]] = {}
@@ -37,7 +38,7 @@ class Traffic:
         """Start every receiving iperf2."""
         for flow in self._stage.spec.flows:
             if self._stage.here(flow.receiver):
-                command = traffic.server_command(flow, self._ports[flow.name])
+                command = traffic.server_command(flow, self._ports[flow.name], self._block)
                 process = self._stage.network.start(flow.receiver, command, self._output(flow, "server"))
                 self._servers[flow.name] = started(self._stage.cleanup, process)
 
@@ -78,7 +79,7 @@ class Traffic:
 
     def _start_client(self, flow: Flow) -> None:
         address = self._stage.network.topology.address(flow.receiver)
-        command = traffic.client_command(flow, address, self._ports[flow.name])
+        command = traffic.client_command(flow, address, self._ports[flow.name], self._block)
         process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
 
