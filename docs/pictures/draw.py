@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of README, documentation and studies from the committed evidence: python docs/pictures/draw.py [FOLDER].
+"""Draws the pictures of README and documentation from the committed evidence: python docs/pictures/draw.py [FOLDER].
 
 A figure of a study shows the runs of an experiment. The picture that has a study's name shows its claims, the paper's
 numbers beside the laboratory's.
@@ -14,6 +14,7 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -147,18 +148,21 @@ def drawn(study: str, artifact: str) -> Figure:
 
 def claims(study: str) -> str:
     """All claims that runs have measured: what is allowed, what was measured, and both numbers, as SVG."""
-    of_runs = [one.verdict for one in known_of(study).judged if one.verdict.category in DECIDED_BY_RUNS]
-    testable = [one for one in of_runs if one.verdict != "not_testable"]
+    known = known_of(study)
+    verdicts = [by_runs(known.of_own_runs(one).verdict) for one in known.claims]
+    testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not_testable"]
     (part,) = forest({"": testable})
-    measured = [(one, row) for one, row in zip(testable, part.rows, strict=True) if row.dot is not None]
+    lines_of_all = zip(testable, part.rows, strict=True)
+    measured = [(one, row) for one, row in lines_of_all if row.word in COLOURS and row.dot is not None]
     columns = 1 if len(measured) <= ONE_COLUMN else 2
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
-    head = "claim, what is allowed (band) and measured (95 %), paper, here"
+    size = f'width="{width}" height="{height}"'
+    head = "claim; what is allowed (band) and what was measured (95 %); paper; here"
     told = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',
             f"<!-- claims of {study}: {digest_of_claims(study)} -->",
             f"<title>{study}: {told}</title>",
             "<style>text{font:9px DejaVu Sans,Verdana,sans-serif;fill:#1c2630}.s{fill:#5d6b79}.b{fill:#d5e3ee}"
@@ -166,7 +170,7 @@ def claims(study: str) -> str:
             + "path{fill:none;stroke-width:1.6}circle{stroke-width:1.6;fill:#fff}"
             + "".join(f".{word} circle{{fill:{COLOURS[word]}}}" for word in ("reproduced", "agrees"))
             + "</style>",
-            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+            f'<rect {size} fill="#fff"/>',
             f'<text x="6" y="14">{told}; dots hold, crosses do not, rings are open</text>',
             f'<text class="s" x="6" y="27">{head}</text>',
             *(
@@ -179,12 +183,18 @@ def claims(study: str) -> str:
     )
 
 
+def by_runs(verdict: Verdict) -> Verdict:
+    """A verdict without the comparisons that a formula decides, where others are."""
+    measured = tuple(one for one in verdict.evidence if one.n is not None)
+    return replace(verdict, evidence=measured or verdict.evidence)
+
+
 def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     """A claim's line at a place."""
     one = deciding(verdict)
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
-    paper = paper if len(paper) <= CHARACTERS else f"{paper[: CHARACTERS - 1].rstrip(' ,;:')}…"
+    paper = paper if len(paper) <= CHARACTERS else f"allowed {row.allowed.removesuffix(one.unit)}"
     yield f'<g class="{row.word}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
     yield '<g transform="translate(186 0) scale(.5 .9)">'
     yield f'<rect class="b" x="{row.band[0]}" y="2" width="{row.band[1] - row.band[0]:.1f}" height="12"/>'

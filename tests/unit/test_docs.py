@@ -42,7 +42,7 @@ def test_the_site_has_every_document_and_what_it_leads_to_once(tmp_path: Path) -
     pages = [page for section in SITE.nav(tmp_path) for own in section.values() for page in own]
     assert len(set(pages)) == len(pages)
     assert set(pages) == {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
-    assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == set(DRAW.PICTURES)
+    assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == {*DRAW.PICTURES, *DRAW.STUDIES}
 
 
 def test_every_picture_has_a_text_in_its_place() -> None:
