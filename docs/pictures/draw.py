@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of README and gallery from the committed evidence: python docs/pictures/draw.py [FOLDER]."""
+"""Draws the pictures of README and documentation from the committed evidence: python docs/pictures/draw.py [FOLDER].
+
+A figure of a study shows the runs of an experiment. The picture that has a study's name shows its claims, the paper's
+numbers beside the laboratory's.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import math
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +24,15 @@ from matplotlib.figure import Figure
 
 from longfat.evidence.epochs import FOLDER as EPOCHS
 from longfat.evidence.epochs import read_epochs
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.page import PAGE
 from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.drawing import draw
 from longfat.plan import build_plan
+from longfat.relations.judge import Verdict
+from longfat.report.forest import Row, deciding, forest
+from longfat.report.numbers import shown
 from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +43,15 @@ PICTURES = {
     "sandia-2003-fig-11.svg": ("sandia-2003", "delay-9000"),
     "trinh-2004-fig-4.svg": ("trinh-2004", "ideal"),
 }
-"""The pictures, each with its study and the experiment whose evidence it shows."""
+"""The figures, each with its study and the experiment whose evidence it shows."""
+
+STUDIES = {f"{name}.svg": name for name in ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")}
+"""The pictures of all claims of a study."""
+
+DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
+COLUMN, LINE, TOP, CHARACTERS = 550, 15, 34, 22  # of such a picture: pixels, and what of the paper's words has room
+ONE_COLUMN = 40  # lines; more are drawn in two
+COLOURS = {"reproduced": "#0b6e4f", "agrees": "#2a7d8c", "not_reproduced": "#a3252b", "inconclusive": "#b07d1a"}
 
 PAPER = {
     "standard": (828, "Standard TCP", (60, 585)),
@@ -48,6 +67,19 @@ def rows(study: str, experiment: str) -> list[Any]:
     (path,) = newest.rglob(f"{experiment}.jsonl")
     found = {line: json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]}
     return sorted(found.values(), key=lambda row: (row["scenario"], row["repetition"], row["spec"]))
+
+
+def digest_of(name: str) -> str:
+    """What a picture is drawn from: of a figure the values of each run, of a study's claims all that was measured."""
+    return digest(*PICTURES[name]) if name in PICTURES else digest_of_claims(STUDIES[name])
+
+
+def digest_of_claims(study: str) -> str:
+    """The table of the claims that have been measured."""
+    page = ROOT / "experiments" / study / PAGE
+    text = page.read_text(encoding="utf-8").partition("\n## Not measured")[0] if page.exists() else ""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def digest(study: str, experiment: str) -> str:
@@ -99,17 +131,91 @@ def svg(figure: Figure, study: str, experiment: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
 
 
+def known_of(study: str) -> Evidenced:
+    """The newest evidence of a study, or that there is none."""
+    folder, epochs = StudyFolder(ROOT / "experiments" / study), read_epochs(ROOT / EPOCHS)
+    known = evidence_of(folder, epochs) or evidence_of(folder, epochs, epoch=epochs[-1].name, profile="quick")
+    assert known is not None
+    return known
+
+
 def drawn(study: str, artifact: str) -> Figure:
     """A figure of a study, of evidence alone."""
-    folder = StudyFolder(ROOT / "experiments" / study)
-    known = evidence_of(folder, read_epochs(ROOT / EPOCHS))
-    assert known is not None, f"{study} has no evidence"
-    plan = build_plan(folder.study, profile="quick", pins={"backend": known.backend})
-    return draw(Sources(known.grounds[0].grounds, plan), folder.figures.figure(artifact)).figure
+    known = known_of(study)
+    plan = build_plan(known.study, profile="quick", pins={"backend": known.backend})
+    return draw(Sources(known.grounds[0].grounds, plan), known.folder.figures.figure(artifact)).figure
+
+
+def claims(study: str) -> str:
+    """All claims that runs have measured: what is allowed, what was measured, and both numbers, as SVG."""
+    known = known_of(study)
+    verdicts = [by_runs(known.of_own_runs(one).verdict) for one in known.claims]
+    testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not_testable"]
+    (part,) = forest({"": testable})
+    lines_of_all = zip(testable, part.rows, strict=True)
+    measured = [(one, row) for one, row in lines_of_all if row.word in COLOURS and row.dot is not None]
+    columns = 1 if len(measured) <= ONE_COLUMN else 2
+    lines = max(1, math.ceil(len(measured) / columns))
+    width, height = COLUMN * columns, TOP + LINE * lines + 6
+    size = f'width="{width}" height="{height}"'
+    head = "claim; what is allowed (band) and what was measured (95 %); paper; here"
+    told = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
+    return "\n".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',
+            f"<!-- claims of {study}: {digest_of_claims(study)} -->",
+            f"<title>{study}: {told}</title>",
+            "<style>text{font:9px DejaVu Sans,Verdana,sans-serif;fill:#1c2630}.s{fill:#5d6b79}.b{fill:#d5e3ee}"
+            + "".join(f".{word} path{{stroke:{of}}}.{word} circle{{stroke:{of}}}" for word, of in COLOURS.items())
+            + "path{fill:none;stroke-width:1.6}circle{stroke-width:1.6;fill:#fff}"
+            + "".join(f".{word} circle{{fill:{COLOURS[word]}}}" for word in ("reproduced", "agrees"))
+            + "</style>",
+            f'<rect {size} fill="#fff"/>',
+            f'<text x="6" y="14">{told}; dots hold, crosses do not, rings are open</text>',
+            f'<text class="s" x="6" y="27">{head}</text>',
+            *(
+                line
+                for place, (verdict, row) in enumerate(measured)
+                for line in claim(verdict, row, COLUMN * (place // lines), TOP + LINE * (place % lines))
+            ),
+            "</svg>\n",
+        )
+    )
+
+
+def by_runs(verdict: Verdict) -> Verdict:
+    """A verdict without the comparisons that a formula decides, where others are."""
+    measured = tuple(one for one in verdict.evidence if one.n is not None)
+    return replace(verdict, evidence=measured or verdict.evidence)
+
+
+def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
+    """A claim's line at a place."""
+    one = deciding(verdict)
+    assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
+    paper = " ".join(verdict.paper.split())
+    paper = paper if len(paper) <= CHARACTERS else f"allowed {row.allowed.removesuffix(one.unit)}"
+    yield f'<g class="{row.word}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
+    yield '<g transform="translate(186 0) scale(.5 .9)">'
+    yield f'<rect class="b" x="{row.band[0]}" y="2" width="{row.band[1] - row.band[0]:.1f}" height="12"/>'
+    if row.whisker:
+        yield f'<path d="M{row.whisker[0]} 8H{row.whisker[1]}"/>'
+    yield "</g>"
+    at = f'transform="translate({186 + row.dot / 2:.1f} 7)"'
+    if row.beyond:
+        yield f'<path {at} d="M0-4l{4 * row.beyond} 4l{-4 * row.beyond} 4"/>'
+    elif row.word == "not_reproduced":
+        yield f'<path {at} d="M-3-3l6 6m0-6l-6 6"/>'
+    else:
+        yield f'<circle {at} r="3"/>'
+    yield f'<text class="s" x="314" y="11">{escape(paper)}</text>'
+    yield f'<text x="436" y="11">{escape(shown(one.mean, one.unit))}</text></g>'
 
 
 def main(target: Path) -> None:
     """Write all pictures."""
+    for name, study in STUDIES.items():
+        (target / name).write_text(claims(study), encoding="utf-8")
     for name, (study, experiment) in PICTURES.items():
         with matplotlib.rc_context(style.SETTINGS):
             artifact = name.removeprefix(f"{study}-").removesuffix(".svg")

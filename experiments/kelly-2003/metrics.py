@@ -12,10 +12,12 @@ from longfat.metrics.registry import metric
 
 @metric("s", "time of growth back to the window before the first cut")
 def grown_back(samples: Connection) -> float:
-    """Seconds from the end of the first fast recovery until the congestion window is what it was before the cut.
+    """Seconds of growth after the first fast recovery, until the congestion window is what it was before the cut.
 
-    Fast recovery, in which the window does not grow, is left out: no formula of the slides has it. As for
-    ``first_recovery``, the window before is that of the sample before the cut, and a segment less counts as well.
+    Growth begins with the first acknowledgement after fast recovery, as the sample shows it that has it first. No
+    formula of the slides has fast recovery, nor the round trip after it in which nothing is acknowledged: where the
+    receiver's window is the limit, nothing new leaves during fast recovery. As for ``first_recovery``, the window
+    before is that of the sample before the cut, and a segment less counts as well.
     """
     places = cut_places(samples)
     if not len(places):
@@ -25,13 +27,17 @@ def grown_back(samples: Connection) -> float:
     is_open = np.flatnonzero(samples.ca_state[cut:] == OPEN)
     if not len(is_open):
         raise NoValue("the run ends in the first recovery")
-    start = cut + int(is_open[0])
-    if samples.cwnd[start] >= before - 1:
+    ended = cut + int(is_open[0])
+    if samples.cwnd[ended] >= before - 1:
         raise NoValue(f"the first cut left no window below the {before:.0f} segments sampled before it")
+    acknowledged = np.flatnonzero(samples.acked[ended:] > samples.acked[ended])
+    if not len(acknowledged):
+        raise NoValue("nothing is acknowledged after the first recovery")
+    start = ended + int(acknowledged[0])
     back = np.flatnonzero(samples.cwnd[start:] >= before - 1)
     if not len(back):
-        ended = (samples.t_us[-1] - samples.t_us[start]) / 1e6
+        grown = (samples.t_us[-1] - samples.t_us[start]) / 1e6
         raise NoValue(
-            f"the window is not back at {before:.0f} segments when the run ends after {ended:.1f} s of growth"
+            f"the window is not back at {before:.0f} segments when the run ends after {grown:.1f} s of growth"
         )
     return float(samples.t_us[start + back[0]] - samples.t_us[start]) / 1e6

@@ -44,17 +44,24 @@ def _loaded(study: str) -> Iterator[ModuleType]:
         del sys.modules[name]
 
 
-def samples_of(*rows: tuple[int, int, int]) -> Samples:
-    """A sample each 10 ms: ca_state, congestion window and ssthresh in segments."""
+def samples_of(*rows: tuple[int, int, int], silent: int = 0) -> Samples:
+    """A sample each 10 ms: ca_state, congestion window, ssthresh in segments; so many show no new acknowledgement."""
     state, cwnd, ssthresh = np.array(rows, dtype=float).T
-    return Samples(STEP * np.arange(len(rows)), state, cwnd, ssthresh, acked=np.zeros(len(rows)))
+    index = np.arange(len(rows))
+    opened = np.flatnonzero((state == OPEN) & (index > 1))
+    heard = index > (opened[0] + silent if len(opened) else 0)
+    return Samples(STEP * index, state, cwnd, ssthresh, acked=np.cumsum(heard))
 
 
-def test_growth_back_is_reckoned_from_the_end_of_fast_recovery(kelly: ModuleType) -> None:
+@pytest.mark.parametrize("silent", [0, 5])
+def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recovery(
+    kelly: ModuleType, silent: int
+) -> None:
     recovery = [(RECOVERY, 20, 20)] * 10
+    waits = [(OPEN, 20, 20)] * (silent + 1)
     climb = [(OPEN, 20 + k, 20) for k in range(25)]
-    # Samples 2 to 11 are the recovery; 20 segments at sample 12, 39 segments, all but one, at sample 31.
-    samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), *recovery, *climb)
+    # The first acknowledgement is in the first sample of the climb; 39 segments, all but one, in its twentieth.
+    samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), *recovery, *waits, *climb, silent=silent)
     assert kelly.grown_back(samples) == pytest.approx(0.19)
 
 
@@ -66,6 +73,8 @@ def test_a_window_that_does_not_grow_back_gives_no_value(kelly: ModuleType) -> N
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), (OPEN, 40, 20)))
     with pytest.raises(NoValue, match="ends in the first recovery"):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20)))
+    with pytest.raises(NoValue, match="nothing is acknowledged after the first recovery"):
+        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), (OPEN, 20, 20), (OPEN, 20, 20), silent=9))
     with pytest.raises(NoValue, match="never cut"):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
 

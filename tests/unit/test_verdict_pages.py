@@ -83,17 +83,17 @@ def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_m
 
 
 def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(study: Path) -> None:
-    written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9<!-- goodput[delay, window > 1 MiB] --> Mb/s."
+    written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9.0<!-- goodput[delay, window > 1 MiB] --> Mb/s."
     (study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
     printed(lambda console: evidence.merge((), console))
     text = (study / "README.md").read_text(encoding="utf-8")
     assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
-    assert re.search(r" and \d+<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
+    assert re.search(r" and \d+\.\d<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
     assert "claims that only runs can decide" in text and f"--stack {TODAY}" not in text
     for path in (study / EVIDENCE).rglob("delay.jsonl"):
         path.unlink()
     printed(lambda console: evidence.merge((), console))
-    assert " and ?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in (study / "README.md").read_text(encoding="utf-8")
+    assert " and ?.?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in (study / "README.md").read_text(encoding="utf-8")
 
 
 def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> None:

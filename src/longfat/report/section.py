@@ -51,8 +51,10 @@ def _value(found: re.Match[str], one: Evidenced) -> str:
     except RelationError as error:
         where = f"{one.folder.name}/{README}"
         raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
-    decimals = len(found["number"].partition(".")[2])
-    return UNKNOWN if number is None else f"{number:,.{decimals}f}"
+    decimals = found["number"].partition(".")[2]
+    if number is None:
+        return f"{UNKNOWN}.{UNKNOWN * len(decimals)}" if decimals else UNKNOWN
+    return f"{number:,.{len(decimals)}f}"
 
 
 def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
