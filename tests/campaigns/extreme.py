@@ -29,6 +29,7 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.catalog.ccas import CCAS
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.execute.study import CANNOT_EXECUTE
 from longfat.plan.lockfile import read_lock
 
 PLAIN: Mapping[str, Any] = {
@@ -163,7 +164,7 @@ class Extremes:
                 await_ended(process)
                 await_gone([*tree, *marked("TMPDIR", str(temporary))])
         answer = answered(process.returncode, (study / "output").read_text(encoding="utf-8", errors="replace"))
-        if "cannot do the plan" in answer.output:
+        if answer.status == 3 and CANNOT_EXECUTE in answer.output:
             raise Refused
         if in_time and answer.status not in (0, 4):
             raise Failed("wrong", f"exit status {answer.status}: {answer.output[-1000:]}")

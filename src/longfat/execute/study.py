@@ -28,6 +28,7 @@ from longfat.record.bundle import run_folder_name
 from longfat.record.outbox import Outbox
 from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, remove_partials, set_aside
 
+CANNOT_EXECUTE = "cannot execute the plan"  # of a refusal before the first run
 ATTEMPTS = 2  # a crash may be the machine's fault once; the second time it is a finding
 LOOK_S = 2.0  # so often a task that waits for others' runs looks for their ends
 _SHOWN_REASONS = 5
@@ -243,7 +244,7 @@ def _ask(backend: Backend, runs: Sequence[PlannedRun]) -> Capabilities:
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
         more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
-        raise RigError(f"backend {backend.name!r} cannot execute the plan:" + "".join(lines) + more)
+        raise RigError(f"backend {backend.name!r} {CANNOT_EXECUTE}:" + "".join(lines) + more)
     pins = backend.pins()
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs.values()):
