@@ -159,7 +159,7 @@ notebook *OPTIONS: development
 # Run the tests: unit tests, contract tests, and tests that boot guests; on all cores, a single file on one
 [group('check')]
 test *OPTIONS: development
-    @pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder "$@"
+    @pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
 
 # Check a study's manifest and claims, and name every problem (STUDY --json; without a study: ./just lint)
 [group('check')]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from machine import descendants, mark_descendants, network_state
-from turns import Turns, in_groups, workers
+from turns import Turns, workers
 
 from longfat.backends.fake import FakeBackend
 from longfat.plan.model import PlannedRun
@@ -31,12 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """A worker shares the machine with others."""
     if hasattr(config, "workerinput"):
         config.stash[TURNS] = Turns(Path(__file__), Path(__file__).with_name("turns.py"))
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers share the tests by groups."""
-    if TURNS in config.stash:
-        items[:] = in_groups(items)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

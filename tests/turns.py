@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests in several processes: most of them run beside each other, some in one process, some alone.
+"""Tests in several processes take turns: most of them run beside each other, some alone.
 
-Alone is what runs in real time or owns the machine's network. What owns its daemons (Docker, Slurm) or virtual machines
-runs in one process, one after the other, beside tests that do not. Must not assert anything.
+Alone is what runs in real time, and what owns the machine's network, daemons or processes. Must not assert anything.
 """
 
 from __future__ import annotations
@@ -13,25 +12,13 @@ from pathlib import Path
 
 import pytest
 
-ALONE = "alone"  # a mark
-APART = frozenset({ALONE, "docker", "infra", "qemu", "slurm"})  # marks of what one process runs
+ALONE = frozenset({"alone", "docker", "infra", "qemu", "slurm"})  # marks
 WORKERS = 4  # at most: each may boot a guest, and needs the memory for it
 
 
 def is_alone(item: pytest.Item | None) -> bool:
     """Whether this is a test beside which no other may run."""
-    return item is not None and any(mark.name == ALONE for mark in item.iter_markers())
-
-
-def in_groups(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Mark each test with the group that one process runs: its file, or all that is apart.
-
-    That takes longest, so it comes first; in it what is alone comes last, when the others have least left to do.
-    """
-    apart = [item for item in items if any(mark.name in APART for mark in item.iter_markers())]
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(name="apart" if item in apart else item.nodeid.partition("::")[0]))
-    return [*sorted(apart, key=is_alone), *(item for item in items if item not in apart)]
+    return item is not None and any(mark.name in ALONE for mark in item.iter_markers())
 
 
 def workers(arguments: list[str]) -> int:

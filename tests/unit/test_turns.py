@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from turns import WORKERS, Turns, in_groups, is_alone, workers
+from turns import WORKERS, Turns, is_alone, workers
 
 PATIENCE_S = 20.0
 
@@ -23,7 +23,7 @@ def marked(*names: str) -> Any:
     return SimpleNamespace(iter_markers=lambda: [SimpleNamespace(name=name) for name in names])
 
 
-TOGETHER, APART, ALONE = marked("virtual"), marked("virtual", "docker"), marked("docker", "alone")
+TOGETHER, ALONE = marked("virtual"), marked("virtual", "docker")
 
 
 @pytest.fixture
@@ -55,25 +55,10 @@ def await_closed(gate: Path) -> None:
     os.close(probe)
 
 
-def test_what_runs_in_real_time_is_alone() -> None:
+def test_what_owns_the_machine_is_alone() -> None:
     assert is_alone(ALONE)
-    assert not is_alone(APART)
     assert not is_alone(TOGETHER)
     assert not is_alone(None)
-
-
-def test_what_owns_daemons_shares_a_process_with_what_is_alone_and_comes_before_it() -> None:
-    groups: dict[str, str] = {}
-
-    def item(nodeid: str, *marks: str) -> Any:
-        fields = vars(marked(*marks))
-        return SimpleNamespace(
-            **fields, nodeid=nodeid, add_marker=lambda mark: groups.update({nodeid: mark.kwargs["name"]})
-        )
-
-    items = [item("a.py::1", "alone"), item("b.py::1"), item("c.py::1", "slurm"), item("b.py::2", "virtual")]
-    assert [one.nodeid for one in in_groups(items)] == ["c.py::1", "a.py::1", "b.py::1", "b.py::2"]
-    assert groups == {"c.py::1": "apart", "a.py::1": "apart", "b.py::1": "b.py", "b.py::2": "b.py"}
 
 
 def test_most_tests_run_beside_each_other(process: Callable[[], Turns]) -> None:
