@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -49,6 +50,7 @@ STUDIES = {f"{name}.svg": name for name in ("kelly-2003", "sandia-2003", "slac-2
 """The pictures of all claims of a study."""
 
 DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
+NUMBER = re.compile(r"-?\d(?:[\d,.]*\d)?")
 COLUMN, LINE, TOP, CHARACTERS = 550, 15, 34, 22  # of such a picture: pixels, and what of the paper's words has room
 ONE_COLUMN = 40  # lines; more are drawn in two
 COLOURS = {"reproduced": "#0b6e4f", "agrees": "#2a7d8c", "not_reproduced": "#a3252b", "inconclusive": "#b07d1a"}
@@ -158,7 +160,7 @@ def claims(study: str) -> str:
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
-    head = "claim; what is allowed (band) and what was measured (95 %); paper; here"
+    head = "claim; what is allowed (band) and what was measured (95 %); paper, ± its error ± its repetitions; here"
     told = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
     return "\n".join(
         (
@@ -194,7 +196,10 @@ def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     one = deciding(verdict)
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
-    paper = paper if len(paper) <= CHARACTERS else f"allowed {row.allowed.removesuffix(one.unit)}"
+    if len(paper) > CHARACTERS:
+        paper = f"allowed {row.allowed.removesuffix(one.unit)}"
+        if " ± " in row.allowed:
+            paper = " ± ".join(f"{float(number.replace(',', '')):.4g}" for number in NUMBER.findall(row.allowed))
     yield f'<g class="{row.word}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
     yield '<g transform="translate(186 0) scale(.5 .9)">'
     yield f'<rect class="b" x="{row.band[0]}" y="2" width="{row.band[1] - row.band[0]:.1f}" height="12"/>'

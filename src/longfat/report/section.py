@@ -27,7 +27,11 @@ UNKNOWN = "?"
 TODAY = "modern"
 """The stack of the kernel as it comes."""
 _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
-_HOLDS = ("reproduced", "agrees")
+_HOLDS = {
+    "reproduced": "**What holds**",
+    "agrees": "**What lies within the errors of both**: those that the paper prints, how far its own repetitions lie "
+    "apart, and ours. Numbers with wide errors agree with much.",
+}
 
 
 def write_section(one: Evidenced, today: Evidenced | None) -> None:
@@ -63,9 +67,10 @@ def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
     if further := apart(one.counts):
         yield "Counted apart: " + "; ".join(further) + "."
     own = [item for item in one.judged if item.verdict.category == "measured"]
-    if holding := [item for item in own if item.verdict.verdict in _HOLDS]:
-        yield from ("", "**What holds**", "", "| statement | paper | here |", "|---|---|---|")
-        yield from (_row(item.verdict.statement, item.verdict.paper, measured_text(item)) for item in holding)
+    for word, title in _HOLDS.items():
+        if holding := [item for item in own if item.verdict.verdict == word]:
+            yield from ("", title, "", "| statement | paper | here |", "|---|---|---|")
+            yield from (_row(item.verdict.statement, item.verdict.paper, measured_text(item)) for item in holding)
     failing = [item for item in one.judged if item.verdict.verdict == "not_reproduced"]
     if failing:
         yield from ("", "**What does not hold**, and the experiments that show why; the causes are below.", "")
