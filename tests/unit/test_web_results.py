@@ -156,10 +156,10 @@ def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> 
     plan = plan_of_the_manifest(tmp_path)
     asked = {"topology": "slide-11", "title": "the network", "paper": "-"}
     figure = Figure()
-    draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}))
+    draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}), {"reno": "standard"})
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "one: client1 to server, 100 web users, reno" in texts
-    assert "two: client2 to server, 50 web users, reno" in texts
+    assert "one: client1 to server, 100 web users, standard" in texts
+    assert "two: client2 to server, 50 web users, standard" in texts
 
 
 def test_backends_without_web_traffic_say_so() -> None:
