@@ -28,6 +28,7 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli_evidence import evidence
 from longfat.cli_machines import machines
 from longfat.cli_options import (
+    INTERRUPTED,
     RUNS_NOT_VALID,
     STUDIES,
     TESTBED,
@@ -460,7 +461,11 @@ def main() -> None:
         signal.signal(signal.SIGHUP, _interrupt)
     if COMPLETE in os.environ:
         completion_init()
-    app(prog_name=NAME)
+    try:
+        app(prog_name=NAME)
+    except KeyboardInterrupt:  # before a command has begun
+        sys.stderr.write("interrupted; nothing was begun\n")
+        sys.exit(INTERRUPTED)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from longfat import cli
 from longfat.backends import fake
 from longfat.backends.fake import FakeBackend
 from longfat.cli import app
@@ -244,6 +245,19 @@ def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, m
     assert result.exit_code == 4
     assert "0 runs valid, 1 invalid, 0 failed, 0 missing" in result.output
     assert (root / "results/_smoke/report.html").exists()
+
+
+def test_an_interrupt_before_a_command_has_begun_ends_with_status_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def app(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", app)
+    monkeypatch.setattr(cli.signal, "signal", lambda number, handler: None)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "interrupted; nothing was begun\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
