@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from campaigns import __main__ as campaign
 from campaigns import rounds
 from campaigns.damage import Damages
 from campaigns.extreme import manifest
@@ -145,3 +146,16 @@ def test_seconds_in_which_processes_wait_for_a_cpu_are_not_held_against_them() -
         finally:
             one.kill()
             other.kill()
+
+
+def test_an_interrupt_ends_a_campaign_with_the_table_of_what_was_played(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def one_round(*arguments: object) -> Iterator[Round]:
+        yield Round("a file", "found")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["campaign", "damage"])
+    monkeypatch.setattr(campaign, "played", one_round)
+    assert campaign.main() == 130
+    assert "1 rounds, 0 bad, ended by an interrupt" in capsys.readouterr().out
