@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from machine import descendants, mark_descendants, network_state
-from turns import Turns, workers
+from turns import ByGroup, Turns, in_order, workers
+from xdist.remote import Producer
 
 from longfat.backends.fake import FakeBackend
 from longfat.plan.model import PlannedRun
@@ -25,6 +26,16 @@ TURNS = pytest.StashKey[Turns]()
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """The workers of ``./just test``."""
     return workers(config.args)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup:
+    """How the workers share the tests."""
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first."""
+    items[:] = in_order(items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

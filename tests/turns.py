@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests in several processes take turns: most of them run beside each other, some alone.
+"""Tests in several processes: most of them run beside each other, some in one process, some alone.
 
-Alone is what runs in real time, and what owns the machine's network, daemons or processes. Must not assert anything.
+Alone is what runs in real time or owns the machine's network. What owns its daemons (Docker, Slurm) or virtual machines
+runs in one process, one after the other, beside tests that do not. Must not assert anything.
 """
 
 from __future__ import annotations
@@ -11,14 +12,37 @@ from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
-ALONE = frozenset({"alone", "docker", "infra", "qemu", "slurm"})  # marks
+ALONE = "alone"  # a mark
+APART = frozenset({"contract", "integration", "realtime"})  # folders of what one process runs
 WORKERS = 4  # at most: each may boot a guest, and needs the memory for it
 
 
 def is_alone(item: pytest.Item | None) -> bool:
     """Whether this is a test beside which no other may run."""
-    return item is not None and any(mark.name in ALONE for mark in item.iter_markers())
+    return item is not None and any(mark.name == ALONE for mark in item.iter_markers())
+
+
+def group(nodeid: str) -> str:
+    """Name what one process runs: the test's file, or all that is apart."""
+    file = nodeid.partition("::")[0]
+    return "apart" if Path(file).parent.name in APART else file
+
+
+class ByGroup(LoadFileScheduling):
+    """What xdist asks."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Order what is apart before the rest, since it takes longest, and in it what is alone last.
+
+    Then the other processes, which wait meanwhile, have least left to do.
+    """
+    return sorted(items, key=lambda item: (item.path.parent.name not in APART, is_alone(item)))
 
 
 def workers(arguments: list[str]) -> int:

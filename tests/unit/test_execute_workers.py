@@ -219,3 +219,27 @@ def test_an_existing_scheduler_does_the_runs(tmp_path: Path) -> None:
     ):  # fmt: skip
         summary = execute(plan_of(2), FakeBackend(), results, jobs=1, scheduler=cluster.scheduler_address)
     assert summary == Summary(reused=0, executed=2, failed=0)
+
+
+DELETED = """
+import os, signal, time
+from longfat.execute import worker
+
+class Deleted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+signal.signal(signal.SIGTERM, worker._interrupt)
+one = Deleted()
+try:
+    del one
+    time.sleep(20)
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_that_comes_while_an_object_is_deleted_is_neither_lost_nor_reported() -> None:
+    done = subprocess.run([sys.executable, "-c", DELETED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -46,6 +46,7 @@ def made_inputs(cache: Path) -> Inputs:
     image = cache / "images/0123/root"
     for name, content, mode in (
         ("etc/shadow", "secret", 0o600),
+        ("etc/hosts", "127.0.0.1", 0o644),
         ("usr/bin/python3.11", "python", 0o755),
         ("usr/bin/su", "su", 0o4755),
         ("usr/lib/data", "data", 0o644),
@@ -93,7 +94,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
 
 def members(archive: Path) -> dict[str, bytes]:
     with tarfile.open(archive) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+        return {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}  # type: ignore[union-attr]
 
 
 def layers(archive: Path) -> list[bytes]:
@@ -194,6 +195,17 @@ def test_the_image_is_there_once_under_three_names(inputs: Inputs) -> None:
     names.append("opt/longfat/cache/roots/composed/root/usr/lib/data")
     assert sorted(userland[name].islnk() for name in names) == [False, True, True]
     assert userland["opt/longfat/cache/roots/composed/root/code/run.py"].isreg()
+
+
+def test_what_container_tools_write_to_is_no_file_of_the_cache_folder(inputs: Inputs) -> None:
+    userland = entries(layers(inputs.build().path)[0])
+    cached = ["opt/longfat/cache/images/0123/root/etc/hosts", "opt/longfat/cache/roots/composed/root/etc/hosts"]
+    assert [userland[name].linkname for name in ("etc/hosts", *cached)] == ["", "", cached[0]]
+
+
+def test_folders_of_the_archive_come_before_what_is_in_them(inputs: Inputs) -> None:
+    with tarfile.open(inputs.build().path) as tar:
+        assert [member.name for member in tar if member.isdir()] == tar.getnames()[:2] == ["blobs", "blobs/sha256"]
 
 
 def test_what_is_unpacked_is_a_cache_folder_that_passes_its_checks(inputs: Inputs, tmp_path: Path) -> None:

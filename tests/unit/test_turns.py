@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from turns import WORKERS, Turns, is_alone, workers
+from turns import APART, WORKERS, Turns, group, in_order, is_alone, workers
 
 PATIENCE_S = 20.0
 
@@ -23,7 +24,7 @@ def marked(*names: str) -> Any:
     return SimpleNamespace(iter_markers=lambda: [SimpleNamespace(name=name) for name in names])
 
 
-TOGETHER, ALONE = marked("virtual"), marked("virtual", "docker")
+TOGETHER, DOCKER, ALONE = marked("virtual"), marked("virtual", "docker"), marked("docker", "alone")
 
 
 @pytest.fixture
@@ -55,10 +56,28 @@ def await_closed(gate: Path) -> None:
     os.close(probe)
 
 
-def test_what_owns_the_machine_is_alone() -> None:
+def test_what_runs_in_real_time_is_alone() -> None:
     assert is_alone(ALONE)
+    assert not is_alone(DOCKER)
     assert not is_alone(TOGETHER)
     assert not is_alone(None)
+
+
+def test_what_owns_daemons_is_run_by_one_process_first_and_what_is_alone_last_of_it(tmp_path: Path) -> None:
+    def item(name: str, *marks: str) -> Any:
+        return SimpleNamespace(**vars(marked(*marks)), path=tmp_path / name, nodeid=f"tests/{name}::test")
+
+    items = [item("realtime/a.py", "alone"), item("unit/b.py"), item("integration/c.py", "slurm"), item("unit/d.py")]
+    names = [one.path.name for one in in_order(items)]
+    assert names == ["c.py", "a.py", "b.py", "d.py"]
+    assert [group(one.nodeid) for one in items] == ["apart", "tests/unit/b.py", "apart", "tests/unit/d.py"]
+
+
+def test_all_that_owns_daemons_is_in_the_folders_that_one_process_runs() -> None:
+    marks = re.compile(r"pytest\.mark\.(docker|qemu|slurm)\b")
+    files = [path for path in Path(__file__).parents[1].rglob("test_*.py") if marks.search(path.read_text())]
+    assert len(files) > 3
+    assert {path.parent.name for path in files} <= APART
 
 
 def test_most_tests_run_beside_each_other(process: Callable[[], Turns]) -> None:

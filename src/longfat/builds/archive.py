@@ -110,6 +110,8 @@ def pack(archive: Path, layers: Sequence[Blob], tag: str, epoch: int, settings: 
         **{f"{_BLOBS}/{layer.sha256}": layer.path for layer in layers},
     }
     with tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for folder in ("blobs", _BLOBS):  # Apptainer makes no folder that the archive does not name
+            _add_folder(tar, folder, epoch)
         for name, content in members.items():
             _add(tar, name, content, epoch)
 
@@ -160,6 +162,12 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes | Path, epoch: int) -> 
         member.size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
         tar.addfile(member, stream)
+
+
+def _add_folder(tar: tarfile.TarFile, name: str, epoch: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.type, member.mode, member.mtime = tarfile.DIRTYPE, 0o755, epoch
+    tar.addfile(member)
 
 
 def _member(tar: tarfile.TarFile, name: str) -> bytes:

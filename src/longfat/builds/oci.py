@@ -34,6 +34,7 @@ INPUTS = "longfat.inputs"  # label: SHA-256 of an archive's inputs
 HOME = "opt/longfat"
 CACHE = f"{HOME}/cache"
 USER = "1000:1000"  # the first user of most machines: the container can write to a results folder of that user
+TOOLS_OWN = ("etc/hosts", "etc/resolv.conf")  # files that container tools write to
 ANYBODY = 0o1777  # a folder for all users, like /tmp
 
 
@@ -120,10 +121,14 @@ def _write(
 def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
     """The image as the container's own files and, by hard links, as the cache folder has it: three names, one file.
 
+    What container tools write to is none of them: Apptainer empties it, by whatever name, when it makes its image.
     Set-id bits are not there, nor needed: a container's user gains nothing.
     """
     layer = Layer("the image, which is also the guests' root", epoch)
     layer.tree("", image.path, own=True)
+    for path in TOOLS_OWN:
+        if (image.path / path).is_file():
+            layer.file(path, (image.path / path).read_bytes())
     kept = f"{CACHE}/images/{image.path.parent.name}"
     layer.tree(f"{kept}/root", image.path, own=True)
     layer.file(f"{kept}/image.json", facts_of_readable_copy(image.path.parent))

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
 
 from longfat.parent import end_with_parent
+
+LATER_S = 0.01
 
 
 def serve(handle: str, parent: str) -> None:
@@ -32,7 +36,7 @@ def serve(handle: str, parent: str) -> None:
             function, arguments = channel.recv()
             channel.send(_answer(function, arguments))
     except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        return
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to stop
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, Exception | None]:
@@ -44,7 +48,18 @@ def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tupl
         return None, error
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """Stop the present call, once: its clean-up is not interrupted."""
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Stop the present call, once: its clean-up is not interrupted.
+
+    Not while an object is deleted, where Python reports an exception and goes on: a moment later.
+    """
+    below = frame
+    while below:
+        if below.f_code.co_name == "__del__":
+            later = threading.Timer(LATER_S, os.kill, (os.getpid(), number))
+            later.daemon = True
+            later.start()
+            return
+        below = below.f_back
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
