@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import sys
 import tempfile
 from pathlib import Path
 
-from campaigns.rounds import BAD, Play, played, table
+from campaigns.rounds import BAD, Play, Round, played, table
 
 KINDS = {"kill": "Kills", "damage": "Damages", "fuzz": "Nonsense", "extreme": "Extremes"}
+INTERRUPTED = 130  # the exit status of a program that an interrupt ended
 
 
 def say(line: str) -> None:
@@ -29,13 +31,18 @@ def main() -> int:
     parser.add_argument("--only", type=int, nargs="+", default=(), metavar="ROUND", help="these rounds alone")
     parser.add_argument("--log", type=Path, metavar="FILE", help="add the rounds to it, and play none that it has")
     given = parser.parse_args()
+    rounds: list[Round] = []
+    ended = ""
     with tempfile.TemporaryDirectory(prefix="longfat-campaign-") as work:
         campaign = getattr(importlib.import_module(f"campaigns.{given.kind}"), KINDS[given.kind])
         play: Play = campaign(Path(work)).play
-        rounds = list(played(play, given.seed, given.minutes, say, given.only, given.log))
+        with contextlib.suppress(KeyboardInterrupt):
+            ended = ", ended by an interrupt"
+            rounds.extend(played(play, given.seed, given.minutes, say, given.only, given.log))
+            ended = ""
     bad = sum(one.outcome in BAD for one in rounds)
-    say(f"\ncampaign {given.kind}, seed {given.seed}: {len(rounds)} rounds, {bad} bad\n\n{table(rounds)}")
-    return 1 if bad else 0
+    say(f"\ncampaign {given.kind}, seed {given.seed}: {len(rounds)} rounds, {bad} bad{ended}\n\n{table(rounds)}")
+    return 1 if bad else INTERRUPTED if ended else 0
 
 
 if __name__ == "__main__":

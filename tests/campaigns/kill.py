@@ -2,8 +2,9 @@
 """Kills processes of a command at any moment, then gives the same command again: nothing is lost, nothing differs.
 
 A round starts `longfat reproduce` of a small study, strikes one of its processes or all, waits until nothing of it
-runs, and starts it again. What comes out must be what an undisturbed start makes, to the byte; a record that was there
-after the first start must be there after the second, the same file; nothing may be left of what was in flight.
+runs, and starts it again, to be struck again up to six times in all, and then left alone. What comes out must be what
+an undisturbed start makes, to the byte; a record that was there after one start must be there after the next, the same
+file; nothing may be left of what was in flight.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ figures:
   - {bars: fig-1, title: goodput, of: "goodput[delay]", x: algorithm, hypothesis: the rate}
 """
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+KILLS = 6  # of a round at most, or fewer where a start ends well all the same
 FRESH = 0.25  # of the commands begin with an interpreter; the others have read their modules already
 ENDS_S = 120.0  # so long a command may take after a signal
 GONE_S = 60.0  # and its processes to go after it
@@ -88,17 +90,23 @@ class Kills:
     def play(self, chance: random.Random) -> Round:
         """One round."""
         backend = chance.choice(self.backends)
-        struck = backend
+        kills: list[str] = []
         folder = self.work / "round"
         folder.mkdir()
         try:
             if backend not in self.undisturbed:
                 self.undisturbed[backend] = self._without(backend, self.work / "undisturbed", chance)
-            struck, status = self._strike(backend, folder, chance)
+            status = None
+            for _ in range(chance.randint(1, KILLS)):
+                before = records(folder)
+                status = self._strike(backend, folder, chance, kills)
+                require_kept(before, folder)
+                if not status:
+                    break
             self._again(backend, folder, chance)
-            return Round(struck, "continued" if status else "ended by itself")
+            return Round(f"{backend}, kills: {len(kills)}", "continued" if status else "the last one ended by itself")
         except Failed as error:
-            return Round(struck, error.outcome, str(error))
+            return Round(f"{backend}, kills: {len(kills)}", error.outcome, f"{'; '.join(kills)}: {error}")
         finally:
             shutil.rmtree(folder)
 
@@ -130,20 +138,19 @@ class Kills:
         left = frozenset(path.name for path in (folder / "tmp").iterdir())
         return Undisturbed(made(folder / "results"), events(folder), time.monotonic() - began, left)
 
-    def _strike(self, backend: str, folder: Path, chance: random.Random) -> tuple[str, int]:
-        """Start the command and strike; what was struck by what, and the exit status."""
-        undisturbed = self.undisturbed[backend]
+    def _strike(self, backend: str, folder: Path, chance: random.Random, kills: list[str]) -> int:
+        """Start the command and strike, which is added to ``kills``; the exit status."""
         process = self._start(backend, folder, chance)
-        await_moment(process, folder, chance, undisturbed)
+        await_moment(process, folder, chance, self.undisturbed[backend])
         by, tree = chance.choice(SIGNALS), below(process.pid or 0)
         aim = chance.choice(["command", "one below", "all"])
         one_below = chance.sample(tree[1:] or tree, min(1, len(tree)))
         targets = {"command": tree[:1], "one below": one_below, "all": tree}[aim]
-        hit = sum(one.strike(by) for one in targets)
+        if sum(one.strike(by) for one in targets):
+            kills.append(f"{aim} by {by.name}")
         status = self._ended(process, folder).status
-        struck = f"{backend}: {aim} by {by.name}" if hit else f"{backend}: nothing, it had ended"
         await_gone([*tree, *marked("TMPDIR", str(folder / "tmp"))])
-        return struck, status
+        return status
 
     def _again(self, backend: str, folder: Path, chance: random.Random) -> None:
         """Start the command again and compare."""
@@ -151,8 +158,7 @@ class Kills:
         answer = self._ended(self._start(backend, folder, chance), folder)
         if answer.status:
             raise Failed("lost", f"the same command ends with {answer.status}: {answer.output[-1000:]}")
-        if lost := before.items() - records(folder).items():
-            raise Failed("lost", f"records that were there are not, or were made again: {sorted(lost)}")
+        require_kept(before, folder)
         now = made(folder / "results")
         if now != undisturbed.made:
             names = sorted(name for name in {*now, *undisturbed.made} if now.get(name) != undisturbed.made.get(name))
@@ -168,8 +174,9 @@ class Kills:
 def await_moment(process: BaseProcess, folder: Path, chance: random.Random, undisturbed: Undisturbed) -> None:
     """Wait for a moment of the command: after so many of its events, and then any."""
     wanted, mean_s = chance.randrange(undisturbed.events), undisturbed.seconds / undisturbed.events
-    while process.is_alive() and events(folder) < wanted:
-        time.sleep(0.005)
+    former = events(folder)
+    while process.is_alive() and events(folder) - former < wanted:
+        time.sleep(0.01)
     time.sleep(chance.uniform(0, undisturbed.seconds / 3 if wanted == 0 else 2 * mean_s))
 
 
@@ -199,6 +206,12 @@ def records(folder: Path) -> dict[str, int]:
         if json.loads(path.read_text(encoding="utf-8"))["status"] == "ok":
             found[path.parent.name] = path.stat().st_ino
     return found
+
+
+def require_kept(before: Mapping[str, int], folder: Path) -> None:
+    """Raise Failed unless the records that were there still are, the same files."""
+    if lost := before.items() - records(folder).items():
+        raise Failed("lost", f"records that were there are not, or were made again: {sorted(lost)}")
 
 
 def made(results: Path) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from campaigns import __main__ as campaign
 from campaigns import rounds
 from campaigns.damage import Damages
 from campaigns.extreme import manifest
@@ -112,8 +114,8 @@ def test_a_fault_of_the_program_is_seen(damages: Damages, monkeypatch: pytest.Mo
 
 def test_records_that_are_made_again_are_lost_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = Kills(tmp_path, ("fake",), fresh=1)
-    before = iter([{"one": 1}, {"one": 2}])
-    monkeypatch.setattr("campaigns.kill.records", lambda folder: next(before))
+    before = itertools.count()
+    monkeypatch.setattr("campaigns.kill.records", lambda folder: {"one": next(before)})
     found = campaign.play(random.Random("1:2"))
     assert (found.outcome, "records that were there" in found.text) == ("lost", True), found
 
@@ -144,3 +146,16 @@ def test_seconds_in_which_processes_wait_for_a_cpu_are_not_held_against_them() -
         finally:
             one.kill()
             other.kill()
+
+
+def test_an_interrupt_ends_a_campaign_with_the_table_of_what_was_played(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def one_round(*arguments: object) -> Iterator[Round]:
+        yield Round("a file", "found")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["campaign", "damage"])
+    monkeypatch.setattr(campaign, "played", one_round)
+    assert campaign.main() == 130
+    assert "1 rounds, 0 bad, ended by an interrupt" in capsys.readouterr().out
