@@ -26,12 +26,19 @@ def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
 @pytest.fixture(scope="module")
 def said(terraform: Terraform) -> dict[str, list[dict[str, Any]]]:
     """What `terraform test` says of each module, once."""
-    return {module: terraform.messages(module, "test", "-json", "-verbose") for module in MODULES}
+    tested = [module for module in MODULES if module not in terraform.untested]
+    return {module: terraform.messages(module, "test", "-json", "-verbose") for module in tested}
+
+
+def messages_of(said: dict[str, list[dict[str, Any]]], module: str) -> list[dict[str, Any]]:
+    if module not in said:
+        pytest.skip("OpenTofu 1.12 overrides whole resources, and this module's tests override single instances")
+    return said[module]
 
 
 def inventories(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    states = [message["test_state"] for message in messages if message["type"] == "test_state"]
-    outputs = [state.get("outputs", {}) for state in states]
+    states = [message["test_state"] for message in messages if message.get("type") == "test_state"]
+    outputs = [state.get("outputs") or state.get("values", {}).get("outputs", {}) for state in states]  # or: OpenTofu
     return [output["inventory"]["value"] for output in outputs if "inventory" in output]
 
 
@@ -54,17 +61,17 @@ def test_a_module_is_valid(terraform: Terraform, module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_tests_of_a_module_pass(said: dict[str, list[dict[str, Any]]], module: str) -> None:
-    messages = said[module]
-    errors = [message["diagnostic"] for message in messages if message["type"] == "diagnostic"]
+    messages = messages_of(said, module)
+    errors = [message["diagnostic"] for message in messages if message.get("type") == "diagnostic"]
     assert [error for error in errors if error["severity"] == "error"] == []
-    [summary] = [message["test_summary"] for message in messages if message["type"] == "test_summary"]
+    [summary] = [message["test_summary"] for message in messages if message.get("type") == "test_summary"]
     assert (summary["status"], summary["failed"], summary["errored"], summary["skipped"]) == ("pass", 0, 0, 0)
     assert summary["passed"] >= 4
 
 
 @pytest.mark.parametrize("module", ["terraform/modules/inventory", *MOCKED])
 def test_the_inventory_keeps_the_contract(said: dict[str, list[dict[str, Any]]], module: str) -> None:
-    made = inventories(said[module])
+    made = inventories(messages_of(said, module))
     assert made != []
     for inventory in made:
         Draft202012Validator(inventory_schema()).validate(inventory)

@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.errors import StudyError
+from longfat.evidence.rows import Row
+from longfat.evidence.store import Place, write_rows
 from longfat.record.bundle import SUMS, checksums
 from longfat.verbs.found import find_run
 
@@ -207,7 +210,28 @@ def test_plan_takes_times_and_sizes_from_the_runs_that_were_made_here(root: Path
         (folder / "run.json").write_text(json.dumps(run))
     assert planned()["seconds"] == pytest.approx(8 * 7.5, rel=0.01)
     shutil.rmtree(root / "results")
-    assert "another machine" in str(planned()["estimated"])
+    assert str(planned()["estimated"]).startswith("by a model, on other machines")
+
+
+def test_the_plan_of_a_study_that_has_not_run_here_goes_by_its_evidence(root: Path) -> None:
+    def planned() -> dict[str, Any]:
+        return dict(json.loads(call("plan", "tiny", "--backend", "fake", "--json", "--jobs", "1").stdout))
+
+    shutil.move(root / "results/tiny", root / "elsewhere")
+    plan = planned()
+    for one in plan["experiments"]:
+        place = Place("2026-11-23-fb0d0e", plan["stack"], plan["profile"], one["experiment"])
+        rows = [Row(scenario, 1, "0" * 16, "0" * 64, "0" * 12, "0" * 64, 6.5) for scenario in one["scenarios"]]
+        write_rows(root / "experiments/tiny", "tiny", {place: {row.key: row for row in rows}})
+    assert planned()["seconds"] == pytest.approx(8 * 6.5)
+    assert planned()["estimated"].startswith("by what the study's evidence took, on other machines")
+
+    shutil.copytree(root / "elsewhere", root / "results/other")  # another study's, by its folder: 8 runs
+    for folder in (root / "results/other/raw").iterdir():
+        run = json.loads((folder / "run.json").read_text()) | {"wall_seconds": 13.0}
+        (folder / "run.json").write_text(json.dumps(run))
+    assert planned()["seconds"] == pytest.approx(2 * 8 * 6.5)
+    assert planned()["estimated"] == "by what the study's evidence took, and 8 runs of other studies here"
 
 
 def analysed(root: Path, name: str, claims: str) -> str:

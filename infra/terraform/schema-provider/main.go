@@ -214,6 +214,24 @@ func (s server) ValidateDataResourceConfig(
 	return &tfprotov6.ValidateDataResourceConfigResponse{}, nil
 }
 
+// OpenTofu has a mocked resource's state upgraded where Terraform does not. It was written in the only version that
+// there is.
+func (s server) UpgradeResourceState(
+	_ context.Context, request *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	known, found := s.schemas.ResourceSchemas[request.TypeName]
+	if !found {
+		return nil, fmt.Errorf("%s has no resource %q", s.source, request.TypeName)
+	}
+	form := known.ValueType()
+	value, err := request.RawState.Unmarshal(form)
+	if err != nil {
+		return nil, err
+	}
+	state, err := tfprotov6.NewDynamicValue(form, value)
+	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &state}, err
+}
+
 func (s server) ConfigureProvider(
 	context.Context, *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {

@@ -2,25 +2,29 @@
 """How long runs take and how much disk they need on this machine, as multiples of the plan's model of them.
 
 Measured on the runs that are in the results folders here, the newest ones: those of an experiment for itself, else of
-its study, else of all studies. Where there are none, the model stands as it is.
+its study. What a study takes that has not run here is known from its evidence, and runs of other studies tell how much
+slower this machine is than those that made the evidence. Without any of these, the model is multiplied by ``TYPICAL``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from longfat.backends.registry import traits_of
+from longfat.errors import StudyError
+from longfat.evidence.store import read_rows
 from longfat.plan import Plan, PlannedRun
 from longfat.plan.estimate import run_bytes, seconds_on
 from longfat.runspec import RunSpec
-from longfat.verbs.places import repository_root
+from longfat.verbs.places import repository_root, study_path
 
 NEWEST = 200  # runs of a folder that are looked at
 ENOUGH = 3  # runs from which the pace of an experiment, a study or a machine is taken
+TYPICAL = 1.9  # seconds of a run over the model's, on a machine like those that made the evidence
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Pace:
     """The factors of a study's experiments by name, and that of all others, with its origin for people."""
 
     others: Factor = Factor()
-    words: str = "by a model of another machine: any run, such as those of ./just smoke, measures this one"
+    words: str = ""
     of: Mapping[str, Factor] = field(default_factory=dict)
 
     def seconds(self, plan: Plan, run: PlannedRun) -> float:
@@ -60,16 +64,76 @@ def pace_here(plan: Plan, results: Path) -> Pace:
     """The pace of a study's runs on this machine; ``results`` is its results folder."""
     if traits_of(_backend(plan)).clock == "real":
         return Pace(words="a second takes a second")
-    own = list(_records(results, plan))
+    own = list(_records(results, _backend(plan)))
     if len(own) < ENOUGH:
-        every = [one for place in repository_root().glob("results/*") for one in _records(place, plan)]
-        return Pace(_factor(every), f"by {len(every)} runs of other studies here") if len(every) >= ENOUGH else Pace()
+        return _by_evidence(plan)
     experiments = {run.scenario: run.experiment for run in plan.runs}
     groups: dict[str, list[_Record]] = {}
     for one in own:
         groups.setdefault(experiments.get(one.scenario, ""), []).append(one)
     of = {name: _factor(group) for name, group in groups.items() if len(group) >= ENOUGH}
     return Pace(_factor(own), f"by {len(own)} runs of this study here", of)
+
+
+def _by_evidence(plan: Plan) -> Pace:
+    """The pace by what the study's runs took elsewhere, and by how much slower this machine is."""
+    machine = _machine(_backend(plan))
+    took = _evidence_seconds(plan.study, plan.profile)
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for run in {run.scenario: run for run in plan.runs}.values():
+        if run.scenario in took:
+            pair = took[run.scenario], seconds_on(_backend(plan), run.spec)
+            groups.setdefault(run.experiment, []).append(pair)
+    of = {name: replace(machine, seconds=machine.seconds * _ratio(pairs)) for name, pairs in groups.items()}
+    typical = _ratio([pair for pairs in groups.values() for pair in pairs]) if groups else TYPICAL
+    known = "by what the study's evidence took" if groups else "by a model"
+    here = f"{machine.runs} runs of other studies here"
+    unknown = "on other machines: any run, such as those of ./just smoke, measures this one"
+    words = f"{known}, {f'and {here}' if machine.runs else unknown}"
+    return Pace(replace(machine, seconds=machine.seconds * typical), words, of)
+
+
+def _machine(backend: str) -> Factor:
+    """What runs of all studies take here over what they took where the evidence was made."""
+    every: list[_Record] = []
+    expected = 0.0
+    for lock in repository_root().glob("results/*/lock.json"):
+        records = list(_records(lock.parent, backend))
+        took = _evidence_seconds(*_study_and_profile(lock)) if records else {}
+        expected += sum(took.get(one.scenario, one.modelled_s * TYPICAL) for one in records)
+        every += records
+    return replace(_factor(every), seconds=sum(one.seconds for one in every) / expected) if every else Factor()
+
+
+def _study_and_profile(lock: Path) -> tuple[str, str]:
+    """Of a results folder; empty names where its lock cannot be read."""
+    try:
+        told = json.loads(lock.read_text())
+        return str(told["study"]), str(told["profile"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "", ""
+
+
+def _evidence_seconds(study: str, profile: str) -> dict[str, float]:
+    """What a run of each scenario took in a study's evidence; nothing where there is none to be read.
+
+    The lower quartile: most of the evidence was made beside other work.
+    """
+    try:
+        found = read_rows(study_path(study), study)
+    except StudyError:
+        return {}
+    took: dict[str, list[float]] = {}
+    for place, rows in found.items():
+        if place.profile == profile:
+            for row in rows.values():
+                took.setdefault(row.scenario, []).append(row.seconds)
+    return {scenario: sorted(seconds)[(len(seconds) - 1) // 4] for scenario, seconds in took.items()}
+
+
+def _ratio(pairs: list[tuple[float, float]]) -> float:
+    """The sum of the first over that of the second."""
+    return sum(one for one, _ in pairs) / sum(other for _, other in pairs)
 
 
 @dataclass(frozen=True)
@@ -83,12 +147,12 @@ class _Record:
     modelled_bytes: float
 
 
-def _records(results: Path, plan: Plan) -> Iterator[_Record]:
+def _records(results: Path, backend: str) -> Iterator[_Record]:
     folders = sorted(results.glob("raw/*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in islice(folders, NEWEST):
         try:
             told, spec = json.loads(path.read_text()), RunSpec.from_json((path.parent / "spec.json").read_text())
-            if told["status"] == "ok" and told["backend"] == _backend(plan):
+            if told["status"] == "ok" and told["backend"] == backend:
                 size = sum(512 * file.stat().st_blocks for file in path.parent.rglob("*") if file.is_file())
                 modelled = seconds_on(told["backend"], spec), run_bytes(spec)
                 yield _Record(path.parent.name.rsplit(".", 2)[0], float(told["wall_seconds"]), size, *modelled)
