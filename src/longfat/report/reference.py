@@ -99,8 +99,10 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     return ReferenceMatch("no_reference", tuple(lines))
 
 
-def write_reference(results: Path, folder: StudyFolder) -> Path:
+def write_reference(results: Path, folder: StudyFolder, pace: Mapping[str, float] | None = None) -> Path:
     """Make the results the reference of their inputs; give the file.
+
+    ``pace`` has what runs took over the plan's model of them, by experiment: no result, but what later plans go by.
 
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
     when results cannot be read or the file cannot be written.
@@ -113,6 +115,7 @@ def write_reference(results: Path, folder: StudyFolder) -> Path:
         )
     check_figures(results, folder.path)
     facts["artifacts"] = folder.catalogue.shown(drawn(results))
+    facts["pace"] = dict(pace or {})
     place = folder.path / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
     path = place / f"{name}.json"
@@ -141,6 +144,17 @@ def other_stack(results: Path, folder: StudyFolder, plan: Plan) -> OtherStack | 
         return None
     nearest = max(others, key=lambda item: _nearness(item, key, plan.profile, item["stack"]))
     return OtherStack(nearest["stack"], nearest["profile"], nearest["key"]["backend"], nearest["verdicts"])
+
+
+def paces(folder: StudyFolder, profile: str, stack: str) -> Mapping[str, float]:
+    """What runs took over the plan's model, by experiment, of the reference that is nearest; empty without one.
+
+    Raises StudyError when a reference file is damaged.
+    """
+    known = [item for item in _references(folder) if item["pace"]]
+    near = max(known, key=lambda item: (item["profile"] == profile, item["stack"] == stack), default={"pace": {}})
+    pace: Mapping[str, float] = near["pace"]
+    return pace
 
 
 def _nearness(reference: dict[str, Any], key: Mapping[str, str], profile: str, stack: str | None) -> tuple[bool, int]:
@@ -184,7 +198,7 @@ def _references(folder: StudyFolder) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A reference; those of old do not say profile, stack and number of artifacts, which are None then."""
+    """A reference; those of old do not say profile, stack, number of artifacts (None then) and pace (empty)."""
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         if data["format"] != 1 or not set(KEYS) <= data["key"].keys():
@@ -197,8 +211,9 @@ def _read(path: Path) -> dict[str, Any]:
         artifacts = data.get("artifacts")
         if not (artifacts is None or isinstance(artifacts, int)):
             raise ValueError("artifacts is no number")
+        pace = {name: float(value) for name, value in data.get("pace", {}).items()}
         kept = {name: data[name] for name in ("key", "tables", "verdicts")}
-        return {**settings, **kept, "artifacts": artifacts}
+        return {**settings, **kept, "artifacts": artifacts, "pace": pace}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
 
