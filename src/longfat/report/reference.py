@@ -152,9 +152,8 @@ def paces(folder: StudyFolder, profile: str, stack: str) -> Mapping[str, float]:
     Raises StudyError when a reference file is damaged.
     """
     known = [item for item in _references(folder) if item["pace"]]
-    near = max(known, key=lambda item: (item["profile"] == profile, item["stack"] == stack), default={"pace": {}})
-    pace: Mapping[str, float] = near["pace"]
-    return pace
+    nearest = sorted(known, key=lambda item: (item["profile"] == profile, item["stack"] == stack))[-1:]
+    return {name: seconds for item in nearest for name, seconds in item["pace"].items()}
 
 
 def _nearness(reference: dict[str, Any], key: Mapping[str, str], profile: str, stack: str | None) -> tuple[bool, int]:
