@@ -22,9 +22,8 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
 from longfat.seals import check_seal
-from longfat.studies import StudyFolder
+from longfat.studies import REFERENCE, StudyFolder
 
-REFERENCE = "reference"
 KEYS = ("backend", "kernel", "image", "code", "lock")
 
 
@@ -146,16 +145,6 @@ def other_stack(results: Path, folder: StudyFolder, plan: Plan) -> OtherStack | 
     return OtherStack(nearest["stack"], nearest["profile"], nearest["key"]["backend"], nearest["verdicts"])
 
 
-def paces(folder: StudyFolder, profile: str, stack: str) -> Mapping[str, float]:
-    """What runs took over the plan's model, by experiment, of the reference that is nearest; empty without one.
-
-    Raises StudyError when a reference file is damaged.
-    """
-    known = [item for item in _references(folder) if item["pace"]]
-    nearest = sorted(known, key=lambda item: (item["profile"] == profile, item["stack"] == stack))[-1:]
-    return {name: seconds for item in nearest for name, seconds in item["pace"].items()}
-
-
 def _nearness(reference: dict[str, Any], key: Mapping[str, str], profile: str, stack: str | None) -> tuple[bool, int]:
     """How well a reference can stand for results of these inputs: the same settings count first."""
     settings = (reference["profile"], reference["stack"]) == (profile, stack)
@@ -197,7 +186,7 @@ def _references(folder: StudyFolder) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A reference; those of old do not say profile, stack, number of artifacts (None then) and pace (empty)."""
+    """A reference; those of old do not say profile, stack and number of artifacts, which are None then."""
     try:
         data = json.loads(path.read_text(encoding="ascii"))
         if data["format"] != 1 or not set(KEYS) <= data["key"].keys():
@@ -210,9 +199,8 @@ def _read(path: Path) -> dict[str, Any]:
         artifacts = data.get("artifacts")
         if not (artifacts is None or isinstance(artifacts, int)):
             raise ValueError("artifacts is no number")
-        pace = {name: float(value) for name, value in data.get("pace", {}).items()}
         kept = {name: data[name] for name in ("key", "tables", "verdicts")}
-        return {**settings, **kept, "artifacts": artifacts, "pace": pace}
+        return {**settings, **kept, "artifacts": artifacts}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
 

@@ -19,7 +19,6 @@ from longfat.backends.registry import traits_of
 from longfat.errors import StudyError
 from longfat.plan import Plan, PlannedRun
 from longfat.plan.estimate import run_bytes, seconds_on
-from longfat.report.reference import paces
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.verbs.places import repository_root, study_path
@@ -116,8 +115,8 @@ def _settings(lock: Path) -> tuple[str, str, str]:
 def _known(study: str, profile: str, stack: str) -> Mapping[str, float]:
     """The pace of a study's experiments by its reference; nothing where there is none to be read."""
     try:
-        return paces(StudyFolder(study_path(study)), profile, stack)
-    except StudyError:
+        return StudyFolder(study_path(study)).pace(profile, stack)
+    except (StudyError, ValueError, KeyError):
         return {}
 
 
