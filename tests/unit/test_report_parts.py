@@ -40,6 +40,7 @@ It depends.
 
 ## Results
 **`fair-*`**: the queue, [see](../other.md). Also `far` <b>, and it has
+969. Then
 83.3. With a queue it has 2 - or 3.
 
 - Some other text about `far`.
@@ -57,10 +58,10 @@ def verdict(claim: str, where: str = "Results", word: str = "reproduced", *evide
 def test_question_answer_and_causes_are_taken_from_the_readme(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(README, encoding="utf-8")
     readme = read_readme(tmp_path, ["fair-share", "far", "near", "else"])
-    assert readme.question == "<p>The paper asks\na question.</p>"
+    assert readme.question == "<p>The paper asks a question.</p>"
     assert readme.answer == "<p>It depends.</p>"
     (fair,) = readme.of("fair-share")
-    assert "83.3. With a queue it has 2 - or 3." in fair.text
+    assert "has 969. Then 83.3. With a queue it has 2 - or 3." in fair.text
     assert "the queue, see. Also" in fair.text and "&lt;b&gt;" in fair.text and "href" not in fair.text
     assert [cause.text[:20] for cause in readme.of("far")] == [fair.text[:20], "<p>Some other text a"]
     assert [cause.text for cause in readme.of("near")] == ["<p><strong><code>near</code></strong> is near.</p>"]
