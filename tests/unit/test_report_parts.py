@@ -17,6 +17,7 @@ from longfat.dataset.load import load_dataset
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
+from longfat.relations.limits import Outcome
 from longfat.report.explorer import explorer_data
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
@@ -145,3 +146,13 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
         assert t_ms == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
     assert {run["experiment"] for run in told["runs"]} == {"delay", "one-drop"}
     assert any("one packet dropped at 1.5 s" in line for line in told["texts"])
+
+
+def test_what_failed_stands_for_a_claim_before_what_is_open_or_has_no_data() -> None:
+    words: tuple[Outcome, ...] = ("holds", "no_data", "undecided", "fails")
+    told = [Evidence(word, "", "", word, mean=1.0) for word in words]
+    instead = Evidence("instead: of it", "", "", "fails", mean=2.0)
+    for kept in range(len(told), 0, -1):
+        deciding = verdict("one", "Results", "not_reproduced", instead, *told[:kept]).deciding
+        assert deciding is told[0 if kept == 1 else kept - 1]
+    assert verdict("one", "Results", "not_reproduced", instead).deciding is None

@@ -336,11 +336,8 @@ def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verd
 
 
 def measured(verdict: Verdict) -> str:
-    """The number that decided: of the first comparison that does not hold, else of the first."""
-    if not verdict.evidence:
-        return verdict.reason or ""
-    open_ = [evidence for evidence in verdict.evidence if evidence.outcome != "holds"]
-    return _number(open_[0] if open_ else verdict.evidence[0])
+    """The number that decided, or why there is none."""
+    return _number(verdict.deciding) if verdict.deciding else verdict.reason or ""
 
 
 def _number(evidence: Evidence) -> str:
