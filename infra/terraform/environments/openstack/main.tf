@@ -184,8 +184,14 @@ module "inventory" {
       )
       user = var.ssh_user
     }
+    # As the machine has it: bare metal has cards of its own, whose addresses Ironic gives the ports only when it
+    # deploys the machine, and the state has the ports as they were before.
     nics = { for end in local.ends : end.link => {
-      mac = openstack_networking_port_v2.link["${end.link}/${name}"].mac_address
+      mac = coalesce(
+        one([for card in openstack_compute_instance_v2.this[name].network : card.mac
+        if card.port == openstack_networking_port_v2.link["${end.link}/${name}"].id]),
+        openstack_networking_port_v2.link["${end.link}/${name}"].mac_address,
+      )
     } if end.host == name }
     placement = {
       provider     = "openstack"
