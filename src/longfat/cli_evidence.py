@@ -128,15 +128,20 @@ def evidence_verify(
     ] = None,
     sample: Sample = "1%",
     seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    budget: Annotated[
+        str | None, typer.Option(help="wall time, such as 5min: what was drawn and does not fit in is left out")
+    ] = None,
     jobs: Jobs = None,
     epoch: EpochName = None,
     as_json: Json = False,
 ) -> None:
     """Run a random sample of the evidence again and compare it to the byte."""
     with outcome(as_json=as_json) as console:
+        from longfat.verbs.decide import seconds_of
         from longfat.verbs.verify import verify
 
-        verified(verify(study, sample, seed, jobs, console, epoch, as_json=as_json))
+        seconds = seconds_of(budget)
+        verified(verify(study, sample, seed, jobs, console, epoch, budget=seconds, as_json=as_json))
 
 
 @store.command("merge")

@@ -8,6 +8,7 @@ claims about it. Must not know of results.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported wh
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
 FIGURES = "figures.yaml"
+REFERENCE = "reference"  # the folder of committed references
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,18 @@ class StudyFolder:
     def digest(self, file: str) -> str:
         """The SHA-256 of a file, in hexadecimal digits; "" where it is absent."""
         return hashlib.sha256((self.path / file).read_bytes()).hexdigest() if self.has(file) else ""
+
+    def pace(self, profile: str, stack: str) -> dict[str, float]:
+        """What runs took over the plan's model by experiment, where the nearest of the references was made.
+
+        Empty where none says so.
+        """
+        found = []
+        for path in sorted((self.path / REFERENCE).glob("*.json")):
+            told = json.loads(path.read_text(encoding="ascii"))
+            if told.get("pace"):
+                found.append(((told["profile"] == profile, told["stack"] == stack), told["pace"]))
+        return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
         """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""

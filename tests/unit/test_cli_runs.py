@@ -13,8 +13,6 @@ from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.errors import StudyError
-from longfat.evidence.rows import Row
-from longfat.evidence.store import Place, write_rows
 from longfat.record.bundle import SUMS, checksums
 from longfat.verbs.found import find_run
 
@@ -210,28 +208,29 @@ def test_plan_takes_times_and_sizes_from_the_runs_that_were_made_here(root: Path
         (folder / "run.json").write_text(json.dumps(run))
     assert planned()["seconds"] == pytest.approx(8 * 7.5, rel=0.01)
     shutil.rmtree(root / "results")
-    assert str(planned()["estimated"]).startswith("by a model, on other machines")
+    assert str(planned()["estimated"]).startswith("by a model, on another machine")
 
 
-def test_the_plan_of_a_study_that_has_not_run_here_goes_by_its_evidence(root: Path) -> None:
+def test_the_plan_of_a_study_that_has_not_run_here_goes_by_its_reference(root: Path) -> None:
     def planned() -> dict[str, Any]:
         return dict(json.loads(call("plan", "tiny", "--backend", "fake", "--json", "--jobs", "1").stdout))
 
-    shutil.move(root / "results/tiny", root / "elsewhere")
-    plan = planned()
-    for one in plan["experiments"]:
-        place = Place("2026-11-23-fb0d0e", plan["stack"], plan["profile"], one["experiment"])
-        rows = [Row(scenario, 1, "0" * 16, "0" * 64, "0" * 12, "0" * 64, 6.5) for scenario in one["scenarios"]]
-        write_rows(root / "experiments/tiny", "tiny", {place: {row.key: row for row in rows}})
-    assert planned()["seconds"] == pytest.approx(8 * 6.5)
-    assert planned()["estimated"].startswith("by what the study's evidence took, on other machines")
+    def took(results: Path, seconds: float) -> None:
+        for folder in (results / "raw").iterdir():
+            run = json.loads((folder / "run.json").read_text()) | {"wall_seconds": seconds}
+            (folder / "run.json").write_text(json.dumps(run))
 
+    analysed(root, "elsewhere", CLAIMS)
+    took(root / "elsewhere", 6.5)
+    assert call("reference", "tiny", "--results", str(root / "elsewhere")).exit_code == 0
+    shutil.rmtree(root / "results/tiny")
+    assert planned()["seconds"] == pytest.approx(8 * 6.5, rel=0.01)
+    assert planned()["estimated"].startswith("by the reference of the study, on another machine")
+
+    took(root / "elsewhere", 13.0)
     shutil.copytree(root / "elsewhere", root / "results/other")  # another study's, by its folder: 8 runs
-    for folder in (root / "results/other/raw").iterdir():
-        run = json.loads((folder / "run.json").read_text()) | {"wall_seconds": 13.0}
-        (folder / "run.json").write_text(json.dumps(run))
-    assert planned()["seconds"] == pytest.approx(2 * 8 * 6.5)
-    assert planned()["estimated"] == "by what the study's evidence took, and 8 runs of other studies here"
+    assert planned()["seconds"] == pytest.approx(8 * 13.0, rel=0.01)
+    assert planned()["estimated"] == "by the reference of the study, and by 8 runs of other studies here"
 
 
 def analysed(root: Path, name: str, claims: str) -> str:

@@ -14,6 +14,7 @@ from fabricated_results import CLAIMS, judge_study
 from longfat.evidence.costs import Costs
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, Judged, evidence_of
+from longfat.plan.estimate import run_seconds
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.verdicts import verdicts
@@ -72,6 +73,17 @@ def test_a_claim_that_is_not_measured_lacks_three_runs_of_each_scenario_at_the_p
     assert found.lack.seconds == pytest.approx(2 * 6.0 + 3 * sum(sorted(costs)[:2]))
     assert found.reason == f"{found.verdict.reason}; {found.lack}"
     assert str(found.lack).startswith("lacks 8 runs of profile paper, about 0.")
+
+
+def test_what_no_run_tells_of_a_scenario_is_told_by_the_reference_of_the_study(tmp_path: Path, study: Path) -> None:
+    keep(study, "delay", 0)
+    (study / "reference").mkdir()
+    for number, pace in enumerate(({"delay": 7.0}, {"one-drop": 9.0}, {})):
+        told = {"profile": ("paper", "quick", "paper")[number], "stack": "modern", "pace": pace}
+        (study / f"reference/{number}.json").write_text(json.dumps(told))
+    (ground,) = evidenced(tmp_path, study).grounds
+    found = {name: Costs(ground).of_run(name) for name in ground.planned.scenarios if name.startswith("delay")}
+    assert found == {name: pytest.approx(7 * run_seconds(ground.planned.scenarios[name].spec)) for name in found}
 
 
 def test_a_claim_that_needs_more_runs_lacks_as_many(tmp_path: Path, study: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 from evidenced import change, copied, file_of, printed, repository, with_evidence
 
 from longfat.evidence.compare import first_packet, sample_of
+from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.verbs import conclude
+from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine
 from longfat.verbs.study import Choices
-from longfat.verbs.verify import verify
+from longfat.verbs.verdicts import studies_with_evidence
+from longfat.verbs.verify import rows_that_count, verify, within
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +104,18 @@ def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
     for wrong in ("0", "-1", "1.5", "many"):
         with pytest.raises(ValueError, match=r"no sample|could not convert"):
             sample_of(items, wrong, 1)
+
+
+def test_of_a_sample_what_does_not_fit_into_a_budget_is_left_out(study: Path) -> None:
+    (folder,) = studies_with_evidence()
+    kept = list(rows_that_count(folder, read_epochs(repository_root() / FOLDER)))
+    timed = [dataclasses.replace(one, row=dataclasses.replace(one.row, seconds=30.0 * n)) for n, one in enumerate(kept)]
+    assert [one.row.seconds for one in within(timed, 100.0)] == [0.0, 30.0, 60.0]
+    assert [one.row.seconds for one in within(timed[::-1], 100.0)] == [90.0, 0.0]
+    outcome: list[bool] = []
+    text = printed(lambda console: outcome.append(verify(None, "99", 1, 1, console, budget=-1.0)))
+    assert outcome == [True]
+    assert "0 of 9 runs of the evidence are run again (seed 1); 9 that were drawn exceed the budget" in text
 
 
 def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(study: Path) -> None:

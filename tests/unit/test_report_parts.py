@@ -17,6 +17,7 @@ from longfat.dataset.load import load_dataset
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
+from longfat.relations.limits import Outcome
 from longfat.report.explorer import explorer_data
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
@@ -39,7 +40,9 @@ Not the question.
 It depends.
 
 ## Results
-**`fair-*`**: the queue, [see](../other.md). Also `far` <b>.
+**`fair-*`**: the queue, [see](../other.md). Also `far` <b>, and it has
+969. Then
+83.3. With a queue it has 2 - or 3.
 
 - Some other text about `far`.
 - **`near`** is near.
@@ -56,9 +59,10 @@ def verdict(claim: str, where: str = "Results", word: str = "reproduced", *evide
 def test_question_answer_and_causes_are_taken_from_the_readme(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(README, encoding="utf-8")
     readme = read_readme(tmp_path, ["fair-share", "far", "near", "else"])
-    assert readme.question == "<p>The paper asks\na question.</p>"
+    assert readme.question == "<p>The paper asks a question.</p>"
     assert readme.answer == "<p>It depends.</p>"
     (fair,) = readme.of("fair-share")
+    assert "has 969. Then 83.3. With a queue it has 2 - or 3." in fair.text
     assert "the queue, see. Also" in fair.text and "&lt;b&gt;" in fair.text and "href" not in fair.text
     assert [cause.text[:20] for cause in readme.of("far")] == [fair.text[:20], "<p>Some other text a"]
     assert [cause.text for cause in readme.of("near")] == ["<p><strong><code>near</code></strong> is near.</p>"]
@@ -142,3 +146,13 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
         assert t_ms == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
     assert {run["experiment"] for run in told["runs"]} == {"delay", "one-drop"}
     assert any("one packet dropped at 1.5 s" in line for line in told["texts"])
+
+
+def test_what_failed_stands_for_a_claim_before_what_is_open_or_has_no_data() -> None:
+    words: tuple[Outcome, ...] = ("holds", "no_data", "undecided", "fails")
+    told = [Evidence(word, "", "", word, mean=1.0) for word in words]
+    instead = Evidence("instead: of it", "", "", "fails", mean=2.0)
+    for kept in range(len(told), 0, -1):
+        deciding = verdict("one", "Results", "not_reproduced", instead, *told[:kept]).deciding
+        assert deciding is told[0 if kept == 1 else kept - 1]
+    assert verdict("one", "Results", "not_reproduced", instead).deciding is None

@@ -15,6 +15,7 @@ from longfat.evidence.looks import LOOKS
 from longfat.evidence.wanted import selections_of_claim
 from longfat.plan.estimate import run_seconds
 from longfat.relations.claims import Claim
+from longfat.studies import StudyFolder
 
 MEASURED_OVER_PLANNED = 2.0  # seconds of a run over the plan's, as long as the evidence has none
 
@@ -38,11 +39,20 @@ class Costs:
         return sum(len(self.missing(name, n)) * self.of_run(name) for name, n in targets.items())
 
     def of_run(self, name: str) -> float:
-        """Of one run of a scenario: what those in the evidence took, else the plan's times what others took over it."""
+        """Of one run of a scenario: what those in the evidence took, else a multiple of the plan's model.
+
+        The multiple is that of the experiment in the study's reference, else that of all runs in the evidence.
+        """
         rows = self.ground.rows.get(name, ())
         if rows:
             return max(sum(row.seconds for row in rows) / len(rows), 0.01)
-        return run_seconds(self.ground.planned.scenarios[name].spec) * self._slowness
+        scenario = self.ground.planned.scenarios[name]
+        return run_seconds(scenario.spec) * self._pace.get(scenario.experiment, self._slowness)
+
+    @cached_property
+    def _pace(self) -> Mapping[str, float]:
+        planned = self.ground.planned
+        return StudyFolder(self.ground.grounds.dataset.folder).pace(planned.profile, planned.stack)
 
     @cached_property
     def _slowness(self) -> float:

@@ -60,11 +60,11 @@ def _table(judged: list[Judged]) -> Iterator[str]:
 
 
 def measured_text(item: Judged) -> str:
-    """The comparison that decided: the first that does not hold, else the first; and why there is none."""
+    """The comparison that decided, and why there is none."""
     evidence = item.verdict.evidence
-    if item.verdict.verdict in ("not_measured", "not_testable") or not evidence:
+    deciding = item.verdict.deciding
+    if item.verdict.verdict in ("not_measured", "not_testable") or deciding is None:
         return item.reason
-    deciding = next((one for one in evidence if one.outcome != "holds"), evidence[0])
     more = f", and {len(evidence) - 1} more" if len(evidence) > 1 else ""
     open_ = item.verdict.verdict == "inconclusive" and item.needed
     needed = f"; about {item.needed} repetitions would decide" if open_ else ""

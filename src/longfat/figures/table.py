@@ -244,7 +244,7 @@ def _shown(cell: Any, sources: Sources) -> object:
         found = evaluated(expression, sources.grounds, least=1)
     except (NoValue, ValueError):
         return NO_VALUE
-    spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_number(found.sd, digits)} (n = {found.n})"
+    spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_deviation(found.sd, digits)} (n = {found.n})"
     return f"{_number(found.value, digits)}{spread}"
 
 
@@ -252,6 +252,12 @@ def _behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
     """The ids of the runs that a row's expressions rest on."""
     read = selections_in(map(parse_expression, texts), Scope(sources.study), sources.grounds.values_of)
     return sources.runs(*read)
+
+
+def _deviation(value: float, digits: int) -> str:
+    """A deviation with this many decimals, or that it is less than they can show."""
+    least = 10**-digits
+    return f"< {least:.{digits}f}" if 0 < value < least else f"{value:.{digits}f}"
 
 
 def _number(value: float, digits: int) -> str:

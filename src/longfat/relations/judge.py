@@ -24,12 +24,14 @@ from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
 from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
 from longfat.relations.gates import printed_numbers
-from longfat.relations.limits import fallen
+from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers
 from longfat.seals import check_seal, seal, seal_of
 
 VERDICTS = "verdicts.json"
+INSTEAD = "instead: "  # what is found in the place of what a claim says begins with it
+_MOST_TELLING: Sequence[Outcome] = ("fails", "undecided", "no_data", "holds")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,15 @@ class Verdict:
     def counted(self) -> Counted:
         """The verdict as it is counted."""
         return Counted(self.claim, self.verdict, self.category, self.same_as, self.group)
+
+    @property
+    def deciding(self) -> Evidence | None:
+        """The comparison that stands for the claim: the first that fails, else that is open, has no data, or holds.
+
+        What was found in its place, where its known deviation holds, does not stand for it.
+        """
+        own = [one for one in self.evidence if not one.what.startswith(INSTEAD)]
+        return min(own, key=lambda one: _MOST_TELLING.index(one.outcome), default=None)
 
 
 @dataclass(frozen=True)
@@ -166,7 +177,7 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
         where=claim.where,
         verdict=word,
         reason=reason,
-        evidence=(*evidence, *(dataclasses.replace(item, what=f"instead: {item.what}") for item in instead)),
+        evidence=(*evidence, *(dataclasses.replace(item, what=f"{INSTEAD}{item.what}") for item in instead)),
         category=category_of(claim),
         inconsistent=f"{claim.where} against {marked.where}: {marked.reason}" if marked else None,
         group=claim.contradicts,

@@ -54,12 +54,6 @@ class Part:
         return {word: words.count(word) for word in dict.fromkeys(words)}
 
 
-def deciding(verdict: Verdict) -> Evidence | None:
-    """The comparison that stands for a claim."""
-    known = [one for one in verdict.evidence if not one.what.startswith("instead: ")]
-    return next((one for one in known if one.outcome != "holds"), known[0] if known else None)
-
-
 def by_section(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     """The claims by section of the paper, in its order: a place that names none belongs to the one before."""
     found: dict[str, list[Verdict]] = {}
@@ -82,7 +76,7 @@ def _section(where: str) -> str:
 
 
 def _row(verdict: Verdict) -> Row:
-    one = deciding(verdict)
+    one = verdict.deciding
     if one is None or one.mean is None:
         told = (verdict.reason or "") if one is None else (one.reason or "")
         return Row(verdict.claim, verdict.statement, verdict.verdict, told, one.limit if one else "")

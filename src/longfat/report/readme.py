@@ -22,7 +22,8 @@ ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
-_ITEM = re.compile(r"(?:- |\d+\. )")
+_ITEM = re.compile(r"^(?:- |\d+\. )")
+_FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # as in CommonMark: another number in a paragraph is of its text
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
 _HEAD = re.compile(r"\*\*(.+?)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
@@ -77,8 +78,9 @@ def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
         if not lines:
             continue
         item: list[str] = []
+        begins = _ITEM if _ITEM.match(lines[0]) else _FIRST_ITEM
         for line in lines:
-            if _ITEM.match(line) and item:
+            if begins.match(line) and item:
                 yield heading, "\n".join(item)
                 item = []
             item.append(line)
@@ -107,6 +109,10 @@ def _names(text: str, claim: str) -> bool:
 
 
 def _html(blocks: Iterable[str]) -> str:
-    """Markdown as HTML, without links that would lead from the README's own place."""
+    """Markdown as HTML, without links that would lead from the README's own place.
+
+    Each block is one line: a number at the beginning of a line, with its full stop, is no item of a list.
+    """
     markdown = MarkdownIt("commonmark", {"html": False})
-    return str(markdown.render(_LINK.sub(r"\1", "\n\n".join(blocks)))).strip()
+    lines = "\n\n".join(" ".join(block.split()) for block in blocks)
+    return str(markdown.render(_LINK.sub(r"\1", lines))).strip()

@@ -22,9 +22,8 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.judge import read_verdicts
 from longfat.seals import check_seal
-from longfat.studies import StudyFolder
+from longfat.studies import REFERENCE, StudyFolder
 
-REFERENCE = "reference"
 KEYS = ("backend", "kernel", "image", "code", "lock")
 
 
@@ -99,8 +98,10 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     return ReferenceMatch("no_reference", tuple(lines))
 
 
-def write_reference(results: Path, folder: StudyFolder) -> Path:
+def write_reference(results: Path, folder: StudyFolder, pace: Mapping[str, float] | None = None) -> Path:
     """Make the results the reference of their inputs; give the file.
+
+    ``pace`` has what runs took over the plan's model of them, by experiment: no result, but what later plans go by.
 
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
     when results cannot be read or the file cannot be written.
@@ -113,6 +114,7 @@ def write_reference(results: Path, folder: StudyFolder) -> Path:
         )
     check_figures(results, folder.path)
     facts["artifacts"] = folder.catalogue.shown(drawn(results))
+    facts["pace"] = dict(pace or {})
     place = folder.path / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
     path = place / f"{name}.json"

@@ -31,7 +31,7 @@ from longfat.report.achieved import achieved
 from longfat.report.beside import Beside, beside
 from longfat.report.explorer import explorer_data
 from longfat.report.findings import GLYPHS, NAMES, answer, unreproduced
-from longfat.report.forest import HEIGHT, WIDTH, by_section, deciding, forest
+from longfat.report.forest import HEIGHT, WIDTH, by_section, forest
 from longfat.report.numbers import allowed, measured
 from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
@@ -106,7 +106,6 @@ def write_report(
         main=forest({name: [one for one in of if one.category not in _FOLDED] for name, of in parts.items()}),
         folded=forest({name: [one for one in of if one.category in _FOLDED] for name, of in parts.items()}),
         forest_size=(WIDTH, HEIGHT),
-        deciding=deciding,
         verdicts=verdicts,
         outcomes=OUTCOMES,
         topology=max((one for one in shown if one.kind == "topology" and one.drawn), key=_runs_of(plan), default=None),

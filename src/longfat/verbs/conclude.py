@@ -39,6 +39,7 @@ from longfat.studies import StudyFolder
 from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.on import run_on
+from longfat.verbs.pace import pace_of
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path, run_study
 from longfat.verbs.say import open_page, print_json, say, say_place
@@ -226,7 +227,7 @@ def reference(name: str, given: Path | None, console: Console, show: Show = EVER
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
         _require_own(results, folder)
-        path = write_reference(results.path, folder)
+        path = write_reference(results.path, folder, pace_of(results.path))
     say_place(console, "reference", path)
     if show.as_json:
         print_json({"format": FORMAT, "study": folder.name, "reference": str(path)})
@@ -335,11 +336,8 @@ def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verd
 
 
 def measured(verdict: Verdict) -> str:
-    """The number that decided: of the first comparison that does not hold, else of the first."""
-    if not verdict.evidence:
-        return verdict.reason or ""
-    open_ = [evidence for evidence in verdict.evidence if evidence.outcome != "holds"]
-    return _number(open_[0] if open_ else verdict.evidence[0])
+    """The number that decided, or why there is none."""
+    return _number(verdict.deciding) if verdict.deciding else verdict.reason or ""
 
 
 def _number(evidence: Evidence) -> str:

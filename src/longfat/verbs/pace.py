@@ -2,8 +2,9 @@
 """How long runs take and how much disk they need on this machine, as multiples of the plan's model of them.
 
 Measured on the runs that are in the results folders here, the newest ones: those of an experiment for itself, else of
-its study. What a study takes that has not run here is known from its evidence, and runs of other studies tell how much
-slower this machine is than those that made the evidence. Without any of these, the model is multiplied by ``TYPICAL``.
+its study. What a study takes that has not run here is known from its committed reference, and runs of other studies
+tell how much slower this machine is than the one that made the references. Where the study has none, its model is
+multiplied by ``TYPICAL``.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from pathlib import Path
 
 from longfat.backends.registry import traits_of
 from longfat.errors import StudyError
-from longfat.evidence.store import read_rows
 from longfat.plan import Plan, PlannedRun
 from longfat.plan.estimate import run_bytes, seconds_on
 from longfat.runspec import RunSpec
+from longfat.studies import StudyFolder
 from longfat.verbs.places import repository_root, study_path
 
 NEWEST = 200  # runs of a folder that are looked at
 ENOUGH = 3  # runs from which the pace of an experiment, a study or a machine is taken
-TYPICAL = 1.9  # seconds of a run over the model's, on a machine like those that made the evidence
+TYPICAL = 0.5  # seconds of a run over the model's, on the machine that made the references: few flows fill their link
 
 
 @dataclass(frozen=True)
@@ -66,81 +67,64 @@ def pace_here(plan: Plan, results: Path) -> Pace:
         return Pace(words="a second takes a second")
     own = list(_records(results, _backend(plan)))
     if len(own) < ENOUGH:
-        return _by_evidence(plan)
-    experiments = {run.scenario: run.experiment for run in plan.runs}
-    groups: dict[str, list[_Record]] = {}
-    for one in own:
-        groups.setdefault(experiments.get(one.scenario, ""), []).append(one)
-    of = {name: _factor(group) for name, group in groups.items() if len(group) >= ENOUGH}
+        return _by_reference(plan)
+    of = {name: _factor(group) for name, group in _grouped(own).items() if len(group) >= ENOUGH}
     return Pace(_factor(own), f"by {len(own)} runs of this study here", of)
 
 
-def _by_evidence(plan: Plan) -> Pace:
-    """The pace by what the study's runs took elsewhere, and by how much slower this machine is."""
+def pace_of(results: Path) -> dict[str, float]:
+    """Seconds of wall time over the model's by experiment: what a reference keeps of the folder's runs."""
+    backend = str(json.loads((results / "lock.json").read_text())["pins"]["backend"])
+    groups = _grouped(_records(results, backend))
+    return {name: round(_factor(group).seconds, 3) for name, group in sorted(groups.items())}
+
+
+def _by_reference(plan: Plan) -> Pace:
+    """The pace by the study's reference, and by how much slower this machine is than the one that made it."""
     machine = _machine(_backend(plan))
-    took = _evidence_seconds(plan.study, plan.profile)
-    groups: dict[str, list[tuple[float, float]]] = {}
-    for run in {run.scenario: run for run in plan.runs}.values():
-        if run.scenario in took:
-            pair = took[run.scenario], seconds_on(_backend(plan), run.spec)
-            groups.setdefault(run.experiment, []).append(pair)
-    of = {name: replace(machine, seconds=machine.seconds * _ratio(pairs)) for name, pairs in groups.items()}
-    typical = _ratio([pair for pairs in groups.values() for pair in pairs]) if groups else TYPICAL
-    known = "by what the study's evidence took" if groups else "by a model"
-    here = f"{machine.runs} runs of other studies here"
-    unknown = "on other machines: any run, such as those of ./just smoke, measures this one"
-    words = f"{known}, {f'and {here}' if machine.runs else unknown}"
+    known = _known(plan.study, plan.profile, plan.stack)
+    of = {name: replace(machine, seconds=machine.seconds * seconds) for name, seconds in known.items()}
+    typical = sum(known.values()) / len(known) if known else TYPICAL
+    here = f"and by {machine.runs} runs of other studies here"
+    unknown = "on another machine: any run, such as those of ./just smoke, measures this one"
+    words = f"by {'the reference of the study' if known else 'a model'}, {here if machine.runs else unknown}"
     return Pace(replace(machine, seconds=machine.seconds * typical), words, of)
 
 
 def _machine(backend: str) -> Factor:
-    """What runs of all studies take here over what they took where the evidence was made."""
+    """What runs of all studies take here over what they take where the references were made."""
     every: list[_Record] = []
     expected = 0.0
     for lock in repository_root().glob("results/*/lock.json"):
         records = list(_records(lock.parent, backend))
-        took = _evidence_seconds(*_study_and_profile(lock)) if records else {}
-        expected += sum(took.get(one.scenario, one.modelled_s * TYPICAL) for one in records)
+        known = _known(*_settings(lock)) if records else {}
+        expected += sum(one.modelled_s * known.get(one.experiment, TYPICAL) for one in records)
         every += records
     return replace(_factor(every), seconds=sum(one.seconds for one in every) / expected) if every else Factor()
 
 
-def _study_and_profile(lock: Path) -> tuple[str, str]:
-    """Of a results folder; empty names where its lock cannot be read."""
+def _settings(lock: Path) -> tuple[str, str, str]:
+    """Study, profile and stack of a results folder; empty names where its lock cannot be read."""
     try:
         told = json.loads(lock.read_text())
-        return str(told["study"]), str(told["profile"])
+        return str(told["study"]), str(told["profile"]), str(told["stack"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "", ""
+        return "", "", ""
 
 
-def _evidence_seconds(study: str, profile: str) -> dict[str, float]:
-    """What a run of each scenario took in a study's evidence; nothing where there is none to be read.
-
-    The lower quartile: most of the evidence was made beside other work.
-    """
+def _known(study: str, profile: str, stack: str) -> Mapping[str, float]:
+    """The pace of a study's experiments by its reference; nothing where there is none to be read."""
     try:
-        found = read_rows(study_path(study), study)
-    except StudyError:
+        return StudyFolder(study_path(study)).pace(profile, stack)
+    except (StudyError, ValueError, KeyError):
         return {}
-    took: dict[str, list[float]] = {}
-    for place, rows in found.items():
-        if place.profile == profile:
-            for row in rows.values():
-                took.setdefault(row.scenario, []).append(row.seconds)
-    return {scenario: sorted(seconds)[(len(seconds) - 1) // 4] for scenario, seconds in took.items()}
-
-
-def _ratio(pairs: list[tuple[float, float]]) -> float:
-    """The sum of the first over that of the second."""
-    return sum(one for one, _ in pairs) / sum(other for _, other in pairs)
 
 
 @dataclass(frozen=True)
 class _Record:
     """A run that is recorded: what it took, and what the model says that it takes."""
 
-    scenario: str
+    experiment: str
     seconds: float
     disk: float
     modelled_s: float
@@ -155,9 +139,16 @@ def _records(results: Path, backend: str) -> Iterator[_Record]:
             if told["status"] == "ok" and told["backend"] == backend:
                 size = sum(512 * file.stat().st_blocks for file in path.parent.rglob("*") if file.is_file())
                 modelled = seconds_on(told["backend"], spec), run_bytes(spec)
-                yield _Record(path.parent.name.rsplit(".", 2)[0], float(told["wall_seconds"]), size, *modelled)
+                yield _Record(path.parent.name.partition(".")[0], float(told["wall_seconds"]), size, *modelled)
         except (OSError, ValueError, KeyError, TypeError):
             continue  # damaged, or of another version: it tells nothing
+
+
+def _grouped(records: Iterable[_Record]) -> dict[str, list[_Record]]:
+    groups: dict[str, list[_Record]] = {}
+    for one in records:
+        groups.setdefault(one.experiment, []).append(one)
+    return groups
 
 
 def _factor(records: Iterable[_Record]) -> Factor:

@@ -76,9 +76,14 @@ def verify(
     console: Console,
     epoch: str | None = None,
     *,
+    budget: float | None = None,
     as_json: bool = False,
 ) -> bool:
-    """Run a sample again; whether all of it is identical to the byte. True, too, where there is no evidence."""
+    """Run a sample again; whether all of it is identical to the byte. True, too, where there is no evidence.
+
+    Of the sample, in the order drawn, those runs are left out that do not fit into the rest of ``budget``, in seconds
+    of wall time, by what they took when they became evidence.
+    """
     epochs = read_epochs(repository_root() / FOLDER)
     folders = [find_study(name)] if name else studies_with_evidence()
     kept = [one for folder in folders for one in rows_that_count(folder, epochs, epoch)]
@@ -86,10 +91,12 @@ def verify(
         say(console, "no evidence is committed yet, so there is nothing to verify")
         return True
     try:
-        sample = sample_of([(one.name, one) for one in kept], wanted, seed)
+        drawn = sample_of([(one.name, one) for one in kept], wanted, seed)
     except ValueError as error:
         raise StudyError(str(error), where="--sample") from error
-    say(console, f"{len(sample)} of {len(kept)} runs of the evidence are run again (seed {seed})")
+    sample = drawn if budget is None else within(drawn, budget * job_count(jobs))
+    left = f"; {len(drawn) - len(sample)} that were drawn exceed the budget" if len(sample) < len(drawn) else ""
+    say(console, f"{len(sample)} of {len(kept)} runs of the evidence are run again (seed {seed}){left}")
     mismatches = run_again(sample, jobs, console)
     same = len(sample) - len(mismatches)
     say(console, f"{same} of {len(sample)} re-run here, identical to the byte")
@@ -103,6 +110,16 @@ def verify(
         counts = {"evidence": len(kept), "sample": len(sample), "identical": same}
         print_json({"format": FORMAT, "seed": seed, **counts, "differing": differing})
     return not mismatches
+
+
+def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
+    """The runs that fit into so many seconds together, each taken if there is still room for it."""
+    found = []
+    for one in drawn:
+        if one.row.seconds <= seconds:
+            seconds -= one.row.seconds
+            found.append(one)
+    return found
 
 
 def rows_that_count(folder: StudyFolder, epochs: list[Epoch], epoch: str | None = None) -> Iterator[Kept]:
