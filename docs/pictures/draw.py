@@ -32,7 +32,7 @@ from longfat.figures.base import Sources
 from longfat.figures.drawing import draw
 from longfat.plan import build_plan
 from longfat.relations.judge import Verdict
-from longfat.report.forest import Row, deciding, forest
+from longfat.report.forest import Row, forest
 from longfat.report.numbers import shown
 from longfat.studies import StudyFolder
 
@@ -193,7 +193,7 @@ def by_runs(verdict: Verdict) -> Verdict:
 
 def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     """A claim's line at a place."""
-    one = deciding(verdict)
+    one = verdict.deciding
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
     if len(paper) > CHARACTERS:
