@@ -113,7 +113,7 @@ def test_the_contract_refuses(
         ("latitude", '"hourly"', "[1]", "string required"),
         ("libvirt", "mtu        = { size =", "mtu        = { sise =", "size"),
         ("openstack", "remote_ip_prefix  =", "remote_ip         =", "Unsupported argument"),
-        ("openstack", 'dynamic "segments"', 'dynamic "segment"', "segment"),
+        ("openstack", 'dynamic "scheduler_hints"', 'dynamic "scheduler_hint"', "scheduler_hint"),
         ("openstack", "secgroup_v2.ssh.id", "secgroup_v2.ssh.uuid", "Unsupported attribute"),
     ],
 )

@@ -81,12 +81,10 @@ resource "openstack_networking_network_v2" "link" {
   tags                  = local.tags
   depends_on            = [terraform_data.lab]
 
-  dynamic "segments" {
-    for_each = var.link_physical_network == null ? [] : [var.link_physical_network]
-    content {
-      physical_network = segments.value
-      network_type     = "vlan"
-    }
+  # Each by its own name, as Chameleon lets its users state them; only an administrator may send a list of segments.
+  value_specs = var.link_physical_network == null ? null : {
+    "provider:network_type"     = "vlan"
+    "provider:physical_network" = var.link_physical_network
   }
 }
 
@@ -126,7 +124,7 @@ resource "openstack_compute_instance_v2" "this" {
   key_pair    = openstack_compute_keypair_v2.this.name
   user_data   = module.first_boot.user_data
   metadata    = local.metadata
-  tags        = local.tags
+  tags        = [for tag in local.tags : substr(tag, 0, 60)] # all that Nova takes of one; the metadata have the whole
 
   dynamic "scheduler_hints" {
     for_each = local.reservations[each.key] == null ? [] : [local.reservations[each.key]]
@@ -186,8 +184,14 @@ module "inventory" {
       )
       user = var.ssh_user
     }
+    # As the machine has it: bare metal has cards of its own, whose addresses Ironic gives the ports only when it
+    # deploys the machine, and the state has the ports as they were before.
     nics = { for end in local.ends : end.link => {
-      mac = openstack_networking_port_v2.link["${end.link}/${name}"].mac_address
+      mac = coalesce(
+        one([for card in openstack_compute_instance_v2.this[name].network : card.mac
+        if card.port == openstack_networking_port_v2.link["${end.link}/${name}"].id]),
+        openstack_networking_port_v2.link["${end.link}/${name}"].mac_address,
+      )
     } if end.host == name }
     placement = {
       provider     = "openstack"

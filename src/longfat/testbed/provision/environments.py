@@ -35,7 +35,6 @@ class Environment:
 
 
 _LONG = "not known; bare metal takes many minutes"
-_NOTHING = "Never applied by the project, only validated against its documented schema."
 _ALL = (
     Environment(
         "local",
@@ -49,8 +48,16 @@ _ALL = (
         "not known with KVM; without it, minutes for each machine to start",
         "Applied by the project with libvirt 9.0 and QEMU 7.2 without KVM, by Terraform 1.11; no system was booted.",
     ),
-    Environment("openstack", True, _LONG, _NOTHING),
-    Environment("latitude", True, _LONG, _NOTHING),
+    Environment(
+        "openstack",
+        True,
+        _LONG,
+        "Applied by the project with OpenStack of Debian 12 (Nova 26, Neutron 21, Ironic 21), by Terraform 1.11; its "
+        "hypervisor and bare metal were fakes, no system was booted.",
+    ),
+    Environment(
+        "latitude", True, _LONG, "Never applied by the project, only validated against its documented schema."
+    ),
     Environment(
         "existing",
         False,

@@ -4,7 +4,12 @@ mock_provider "openstack" {
     defaults = { id = "9a1d0a27-cffa-4de3-92c5-9d3fd3f2e74d" }
   }
   mock_resource "openstack_compute_instance_v2" {
-    defaults = { id = "ad091b52-742f-469e-8f3c-fd81cadf0743", access_ip_v4 = "192.0.2.77", availability_zone = "nova" }
+    defaults = {
+      id                = "ad091b52-742f-469e-8f3c-fd81cadf0743"
+      access_ip_v4      = "192.0.2.77"
+      availability_zone = "nova"
+      network           = { mac = "" } # of all blocks alike, so that only hosts with one link can have one of their own
+    }
   }
   mock_resource "openstack_networking_secgroup_v2" {
     defaults = { id = "2f02d20a-8dca-49b7-b26f-b6ce9fddaf4f" }
@@ -79,6 +84,32 @@ run "contract" {
   }
 }
 
+run "the_vlan_of_a_link_is_asked_for_as_an_ordinary_user_may" {
+  command = plan
+  assert {
+    condition = alltrue([for network in openstack_networking_network_v2.link : network.value_specs == tomap({
+      "provider:network_type" = "vlan", "provider:physical_network" = "physnet1"
+    })])
+    error_message = "a link is not asked for as a VLAN of the physical network"
+  }
+}
+
+run "tags_that_are_too_long_for_nova" {
+  command = plan
+  variables {
+    tags = {
+      study = "smoke", expires = "2099-01-01T00:00:00Z"
+      owner = "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz."
+    }
+  }
+  assert {
+    condition = alltrue([for host in openstack_compute_instance_v2.this : (
+      alltrue([for tag in host.tags : length(tag) <= 60]) && host.metadata.longfat_owner == var.tags.owner
+    )])
+    error_message = "a machine's tags are longer than Nova takes, or its metadata do not have the whole owner"
+  }
+}
+
 run "tags" {
   command = plan
   assert {
@@ -140,7 +171,12 @@ run "virtual_machines_without_lease" {
   }
   override_resource {
     target = openstack_compute_instance_v2.this["omega"]
-    values = { id = "ad091b52-742f-469e-8f3c-fd81cadf0744", access_ip_v4 = "192.0.2.78", availability_zone = "nova" }
+    values = {
+      id                = "ad091b52-742f-469e-8f3c-fd81cadf0744"
+      access_ip_v4      = "192.0.2.78"
+      availability_zone = "nova"
+      network           = { mac = "0c:42:a1:00:01:01" }
+    }
   }
 
   assert {
@@ -148,6 +184,16 @@ run "virtual_machines_without_lease" {
       "192.0.2.77 m1.small", "192.0.2.78 m1.large"
     ]
     error_message = "addresses or flavors are not those of the machines"
+  }
+  assert {
+    condition = [for host in output.inventory.hosts : host.nics[0].mac] == [
+      "fa:16:3e:00:00:05", "0c:42:a1:00:01:01"
+    ]
+    error_message = "a card's address is not what its machine says, or without that, what its port had"
+  }
+  assert {
+    condition     = openstack_networking_network_v2.link["direct"].value_specs == null
+    error_message = "a physical network was asked for that was turned off"
   }
   assert {
     condition = (
