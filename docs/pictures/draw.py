@@ -64,9 +64,10 @@ PAPER = {
 
 
 def rows(study: str, experiment: str) -> list[Any]:
-    """The runs of an experiment in the study's newest evidence, in the order of their scenarios."""
-    newest = max((ROOT / "experiments" / study / "evidence").iterdir())
-    (path,) = newest.rglob(f"{experiment}.jsonl")
+    """The runs of an experiment under the study's own stack, of its newest evidence, in the order of scenarios."""
+    folder = StudyFolder(ROOT / "experiments" / study)
+    newest = max((folder.path / "evidence").iterdir())
+    (path,) = (newest / folder.header.stack).rglob(f"{experiment}.jsonl")
     found = {line: json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]}
     return sorted(found.values(), key=lambda row: (row["scenario"], row["repetition"], row["spec"]))
 

@@ -55,9 +55,7 @@ _ALL = (
         "Applied by the project with OpenStack of Debian 12 (Nova 26, Neutron 21, Ironic 21), by Terraform 1.11; its "
         "hypervisor and bare metal were fakes, no system was booted.",
     ),
-    Environment(
-        "latitude", True, _LONG, "Never applied by the project, only validated against its documented schema."
-    ),
+    Environment("latitude", True, _LONG, "Never applied by the project, only validated against its documented schema."),
     Environment(
         "existing",
         False,
