@@ -63,11 +63,15 @@ PAPER = {
 """What the paper states for a txqueuelen of 100 in Mb/s, the algorithm's name, and the place of this label."""
 
 
-def rows(study: str, experiment: str) -> list[Any]:
-    """The runs of an experiment under the study's own stack, of its newest evidence, in the order of scenarios."""
+def files(study: str, experiment: str) -> list[Path]:
+    """The runs of an experiment under the study's own stack in its newest evidence: a file for each profile."""
     folder = StudyFolder(ROOT / "experiments" / study)
     newest = max((folder.path / "evidence").iterdir())
-    (path,) = (newest / folder.header.stack).rglob(f"{experiment}.jsonl")
+    return sorted((newest / folder.header.stack).rglob(f"{experiment}.jsonl"))
+
+
+def rows(path: Path) -> list[Any]:
+    """The runs of such a file, in the order of their scenarios."""
     found = {line: json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]}
     return sorted(found.values(), key=lambda row: (row["scenario"], row["repetition"], row["spec"]))
 
@@ -87,14 +91,17 @@ def digest_of_claims(study: str) -> str:
 
 def digest(study: str, experiment: str) -> str:
     """What a picture is drawn from: the values of each run, whatever order their lines have."""
-    values = [(row["scenario"], row["repetition"], row["values"]) for row in rows(study, experiment)]
+    values = [
+        (row["scenario"], row["repetition"], row["values"]) for path in files(study, experiment) for row in rows(path)
+    ]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def goodputs() -> Mapping[str, Mapping[int, list[float]]]:
     """Goodput in Mb/s of each run of the experiment `txqueuelen`, by algorithm and txqueuelen."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows(*PICTURES[f"{THRESHOLD}.svg"]):
+    (path,) = files(*PICTURES[f"{THRESHOLD}.svg"])
+    for row in rows(path):
         _, algorithm, queue = row["scenario"].split(".")
         value = next(value for key, value in row["values"].items() if key.startswith("goodput@"))
         found[algorithm.removeprefix("algorithm-")][int(queue.removeprefix("txqueuelen-"))].append(value)
