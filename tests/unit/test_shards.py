@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -179,9 +180,12 @@ def test_a_time_that_suffices_for_no_run_leaves_them_all_with_status_75(root: Pa
     assert run_tiny(root / "results", "--until", "1h").exit_code == 0
 
 
+NUMBERS = itertools.count()
+
+
 def start(root: Path, shard: str, wall_seconds: float) -> subprocess.Popen[bytes]:
     """A task of its own process that executes a shard of slow runs."""
-    script = root / "slow.py"
+    script = root / f"slow-{next(NUMBERS)}.py"  # each has a file of its own: another's may just be read
     script.write_text(
         "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
         "from longfat.verbs import run\n"
