@@ -136,10 +136,12 @@ resource "libvirt_domain" "this" {
         source = { volume = { pool = var.pool, volume = libvirt_volume.disk[each.key].name } }
         target = { dev = "vda", bus = "virtio" }
       },
+      # A disk of virtio and no CD on SATA: kernels of clouds, as Debian's, have no driver for the latter.
       {
-        device = "cdrom"
-        source = { volume = { pool = var.pool, volume = libvirt_volume.seed[each.key].name } }
-        target = { dev = "sda", bus = "sata" }
+        driver    = { name = "qemu", type = "raw" }
+        read_only = true
+        source    = { volume = { pool = var.pool, volume = libvirt_volume.seed[each.key].name } }
+        target    = { dev = "vdb", bus = "virtio" }
       },
     ]
     interfaces = concat(
