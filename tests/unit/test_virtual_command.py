@@ -290,14 +290,14 @@ def test_a_temporary_folder_that_somebody_else_has_put_there_is_refused(
         scratch_folder(tmp_path / "nowhere")
 
 
-def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some(
+def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some_and_then_share_them_evenly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
     with one_cpu(tmp_path) as first, one_cpu(tmp_path) as second:
         assert [first, second] == [3, 5]
-        with one_cpu(tmp_path) as third:
-            assert third in (3, 5)
+        with one_cpu(tmp_path) as third, one_cpu(tmp_path) as fourth:
+            assert [third, fourth] == [3, 5]
     with one_cpu(tmp_path) as again:
         assert again == 3
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import os
 import select
 import shutil
@@ -470,20 +471,23 @@ def _add_code(backend: VirtualBackend) -> None:
 
 @contextmanager
 def one_cpu(scratch: Path) -> Iterator[int]:
-    """A CPU of this process that no other guest has; one of those in use when all are taken.
+    """A CPU of this process that no other guest has, or else one that the fewest have.
 
     A guest and its programs take turns, so a second CPU never helps; on one CPU each turn costs a context switch,
     on two it costs waking the other one, which makes a short run four times as long.
     """
-    cpus = sorted(os.sched_getaffinity(0))
     with ExitStack() as own:
+        yield _take_cpu(sorted(os.sched_getaffinity(0)), scratch, own)
+
+
+def _take_cpu(cpus: Sequence[int], scratch: Path, own: ExitStack) -> int:
+    """Of each CPU the first place, then of each the second, and so on; what is taken ends with ``own``."""
+    for place in itertools.count(1):
         for cpu in cpus:
             with suppress(BlockingIOError):
-                own.enter_context(held(scratch / f"cpu{cpu}.lock", wait=False))
-                break
-        else:
-            cpu = cpus[os.getpid() % len(cpus)]
-        yield cpu
+                own.enter_context(held(scratch / f"cpu{cpu}-{place}.lock", wait=False))
+                return cpu
+    raise AssertionError("there is always a further place")
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:
