@@ -18,6 +18,7 @@ import pytest
 from conftest import delay_spec
 
 from longfat.backends import virtual
+from longfat.backends.cpus import one_cpu
 from longfat.backends.landlock import landlock_version
 from longfat.backends.virtual import (
     GuestKernel,
@@ -27,7 +28,6 @@ from longfat.backends.virtual import (
     cpu_seconds,
     guest_command,
     guest_sources,
-    one_cpu,
     scratch_folder,
     tail,
     text_digest,

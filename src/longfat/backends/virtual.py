@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import itertools
 import os
 import select
 import shutil
@@ -19,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +26,7 @@ from typing import IO
 
 from longfat.backends import landlock, own_files
 from longfat.backends.collect import collect, read_text
+from longfat.backends.cpus import one_cpu
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
@@ -40,7 +40,6 @@ from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
 from longfat.identity import KernelSource, code_identity
-from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
 from longfat.scratch import scratch_in
@@ -467,27 +466,6 @@ def _add_code(backend: VirtualBackend) -> None:
         backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():
             raise RigError(f"the guest could not compile the laboratory's code\n{tail(task / 'console.log')}")
-
-
-@contextmanager
-def one_cpu(scratch: Path) -> Iterator[int]:
-    """A CPU of this process that no other guest has, or else one that the fewest have.
-
-    A guest and its programs take turns, so a second CPU never helps; on one CPU each turn costs a context switch,
-    on two it costs waking the other one, which makes a short run four times as long.
-    """
-    with ExitStack() as own:
-        yield _take_cpu(sorted(os.sched_getaffinity(0)), scratch, own)
-
-
-def _take_cpu(cpus: Sequence[int], scratch: Path, own: ExitStack) -> int:
-    """Of each CPU the first place, then of each the second, and so on; what is taken ends with ``own``."""
-    for place in itertools.count(1):
-        for cpu in cpus:
-            with suppress(BlockingIOError):
-                own.enter_context(held(scratch / f"cpu{cpu}-{place}.lock", wait=False))
-                return cpu
-    raise AssertionError("there is always a further place")
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:
