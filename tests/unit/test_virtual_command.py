@@ -241,6 +241,15 @@ def test_a_guest_whose_clock_goes_on_is_left_alone(
     assert guest.returncode == 0
 
 
+def test_a_process_that_ends_while_cpu_seconds_are_counted_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_path: Path, *_arguments: object) -> str:
+        raise ProcessLookupError(3, "No such process")
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    monkeypatch.setattr(Path, "exists", gone)
+    assert cpu_seconds(os.getpid()) == 0.0
+
+
 def test_cpu_seconds_count_every_process_of_a_session_and_are_zero_when_it_has_ended(
     processes: list[subprocess.Popen[bytes]],
 ) -> None:
