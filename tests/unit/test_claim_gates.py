@@ -199,7 +199,6 @@ def test_the_shares_are_of_what_can_be_tested_and_was_not_chosen_by() -> None:
     ]
     assert list(shares(tally(rows)).values()) == [Share(5, 3, 2), Share(7, 4, 3), Share(6, 4, 3)]
     assert str(Share(5, 3, 2)) == "of 5 60.0 % are decided and 40.0 % hold"
-    assert str(Share(0, 0, 0)) == "of 0 0.0 % are decided and 0.0 % hold"
 
 
 def test_measured_claims_are_counted_apart_from_what_no_measurement_could_turn() -> None:

@@ -43,7 +43,7 @@ class Share:
     hold: int
 
     def __str__(self) -> str:
-        decided, hold = (100 * part / self.testable if self.testable else 0.0 for part in (self.decided, self.hold))
+        decided, hold = (100 * part / self.testable for part in (self.decided, self.hold))
         return f"of {self.testable} {decided:.1f} % are decided and {hold:.1f} % hold"
 
 

@@ -44,10 +44,11 @@ def verdicts(
             wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
             console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
-        total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
-        say(console, f"all studies: {total}")
-        for which, share in shares(summed(one.counts for one in told)).items():
-            say(console, f"  claims that {which}: {share}")
+        together = summed(one.counts for one in told)
+        say(console, f"all studies: {_told(together) if told else 'no evidence is committed yet'}")
+        for which, share in shares(together).items():
+            if share.testable:
+                say(console, f"  claims that {which}: {share}")
         lacks = [lack for one in told for lack in one.lacks]
         if lacks:
             runs, seconds = sum(lack.runs for lack in lacks), sum(lack.seconds for lack in lacks)
