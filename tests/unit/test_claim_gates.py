@@ -13,7 +13,7 @@ from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
 from longfat.metrics.statistics import exactly
-from longfat.relations.counting import Counted, VerdictWord, apart, tally, total
+from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally, total
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.gates import without_oracle
 from longfat.relations.judge import read_origin
@@ -180,6 +180,25 @@ def test_holm_lets_a_part_fail_only_at_its_share_of_the_level() -> None:
 
 def row(name: str, word: VerdictWord, category: str = "measured", same_as: str | None = None, *group: str) -> Counted:
     return Counted(name, word, category, same_as, group)
+
+
+def test_the_shares_are_of_what_can_be_tested_and_was_not_chosen_by() -> None:
+    words: list[VerdictWord] = [
+        "reproduced",
+        "agrees",
+        "not_reproduced",
+        "inconclusive",
+        "not_measured",
+        "not_testable",
+    ]
+    rows = [row(word, word) for word in words]
+    rows += [
+        row("l", "reproduced", "law"),
+        row("c", "reproduced", "calibrated"),
+        row("i", "inconclusive", "inconsistent"),
+    ]
+    assert list(shares(tally(rows)).values()) == [Share(5, 3, 2), Share(7, 4, 3), Share(6, 4, 3)]
+    assert str(Share(5, 3, 2)) == "of 5 60.0 % are decided and 40.0 % hold"
 
 
 def test_measured_claims_are_counted_apart_from_what_no_measurement_could_turn() -> None:

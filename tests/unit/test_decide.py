@@ -133,6 +133,15 @@ def test_without_evidence_the_first_look_comes_first(study: Path) -> None:
     assert alone == "one-drop"
 
 
+def test_a_claim_of_many_parts_that_have_no_run_yet_gets_its_first_runs(study: Path) -> None:
+    parts = [f"      - goodput[delay, highspeed, window=8 MiB] > {rate}\n" for rate in range(100, 110)]
+    head = "  - id: many\n    artifact: fig-1\n    statement: Much.\n    paper: {where: figure 1}\n    relation:\n"
+    (study / "claims.yaml").write_text(CLAIMS + head + "".join(parts), encoding="utf-8")
+    step = chooser(study, {}, only=["many"]).step()
+    assert step is not None
+    assert step.targets == {FAST: LOOKS[0]}
+
+
 def test_a_claim_that_is_decided_but_not_at_its_looks_level_comes_after_those_that_are_open(study: Path) -> None:
     values = clear()
     values["one-drop"] = [0.51, 0.5, 0.49]

@@ -18,6 +18,7 @@ import pytest
 from conftest import delay_spec
 
 from longfat.backends import virtual
+from longfat.backends.cpus import one_cpu
 from longfat.backends.landlock import landlock_version
 from longfat.backends.virtual import (
     GuestKernel,
@@ -27,7 +28,6 @@ from longfat.backends.virtual import (
     cpu_seconds,
     guest_command,
     guest_sources,
-    one_cpu,
     scratch_folder,
     tail,
     text_digest,
@@ -241,6 +241,15 @@ def test_a_guest_whose_clock_goes_on_is_left_alone(
     assert guest.returncode == 0
 
 
+def test_a_process_that_ends_while_cpu_seconds_are_counted_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_path: Path, *_arguments: object) -> str:
+        raise ProcessLookupError(3, "No such process")
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    monkeypatch.setattr(Path, "exists", gone)
+    assert cpu_seconds(os.getpid()) == 0.0
+
+
 def test_cpu_seconds_count_every_process_of_a_session_and_are_zero_when_it_has_ended(
     processes: list[subprocess.Popen[bytes]],
 ) -> None:
@@ -290,14 +299,14 @@ def test_a_temporary_folder_that_somebody_else_has_put_there_is_refused(
         scratch_folder(tmp_path / "nowhere")
 
 
-def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some(
+def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some_and_then_share_them_evenly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
     with one_cpu(tmp_path) as first, one_cpu(tmp_path) as second:
         assert [first, second] == [3, 5]
-        with one_cpu(tmp_path) as third:
-            assert third in (3, 5)
+        with one_cpu(tmp_path) as third, one_cpu(tmp_path) as fourth:
+            assert [third, fourth] == [3, 5]
     with one_cpu(tmp_path) as again:
         assert again == 3
 

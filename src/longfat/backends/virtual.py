@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from typing import IO
 
 from longfat.backends import landlock, own_files
 from longfat.backends.collect import collect, read_text
+from longfat.backends.cpus import one_cpu
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
@@ -39,7 +40,6 @@ from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
 from longfat.identity import KernelSource, code_identity
-from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.runspec import RunSpec
 from longfat.scratch import scratch_in
@@ -341,9 +341,9 @@ def signs_of_life(folder: Path) -> list[tuple[int, int]]:
 def cpu_seconds(session: int) -> float:
     """User and system time in seconds of all processes of a session: a guest's programs are processes of their own."""
     ticks = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for name in filter(str.isdigit, os.listdir("/proc")):  # a glob would look for each stat, and raise where it is gone
         try:
-            fields = path.read_text().rpartition(")")[2].split()
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it ended meanwhile
         if int(fields[3]) == session:
@@ -466,24 +466,6 @@ def _add_code(backend: VirtualBackend) -> None:
         backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():
             raise RigError(f"the guest could not compile the laboratory's code\n{tail(task / 'console.log')}")
-
-
-@contextmanager
-def one_cpu(scratch: Path) -> Iterator[int]:
-    """A CPU of this process that no other guest has; one of those in use when all are taken.
-
-    A guest and its programs take turns, so a second CPU never helps; on one CPU each turn costs a context switch,
-    on two it costs waking the other one, which makes a short run four times as long.
-    """
-    cpus = sorted(os.sched_getaffinity(0))
-    with ExitStack() as own:
-        for cpu in cpus:
-            with suppress(BlockingIOError):
-                own.enter_context(held(scratch / f"cpu{cpu}.lock", wait=False))
-                break
-        else:
-            cpu = cpus[os.getpid() % len(cpus)]
-        yield cpu
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:

@@ -161,7 +161,7 @@ class Chooser:
         for look in LOOKS:
             # One part that fails is enough; while none seems to, all must hold.
             chosen = [self._likeliest(failing, look, strict)] if failing else parts
-            chance = math.prod(self._chance(item, names, look, strict) for item, names in chosen)
+            chance = self._joint(chosen, look, strict)
             targets = {name: look for _, names in chosen for name in names if self.costs.missing(name, look)}
             if targets and chance >= LEAST_CHANCE:
                 found.append(Option(claim.id, targets, self.costs.seconds(targets), chance))
@@ -202,6 +202,15 @@ class Chooser:
         """The part with the best chance, of several the one with the fewest scenarios."""
         return max(parts, key=lambda part: (self._chance(part[0], part[1], look, strict), -len(part[1])))
 
+    def _joint(self, parts: Sequence[Part], look: int, strict: bool) -> float:
+        """That so many repetitions decide a claim whose parts these are.
+
+        Parts without data count once: their first data decide the claim if all of them hold and if one of them fails.
+        """
+        chances = [(self._chance(item, names, look, strict), _size(item)) for item, names in parts]
+        without = [chance for chance, size in chances if not size]
+        return math.prod(chance for chance, size in chances if size) * min(without, default=1.0)
+
     def _chance(self, item: Evidence, names: Sequence[str], look: int, strict: bool) -> float:
         """That a comparison is decided by so many repetitions of its scenarios, if ``strict``, at its look's level.
 
@@ -210,14 +219,15 @@ class Chooser:
         if not any(self.costs.missing(name, look) for name in names):
             return 0.0
         chances = [one for one in (item.p_holds, item.p_fails) if one is not None]
-        if not chances or not item.n:
+        size = _size(item)
+        if not size:
             return UNKNOWN_CHANCE if any(self.costs.missing(name, LOOKS[0]) for name in names) else 0.0
         level = level_at(look) if strict else NOMINAL
         if level is None or (strict and not reachable(level, look - 1)):
             return 0.0
         normal = NormalDist()
         seen = -normal.inv_cdf(min(max(min(chances), 1e-12), 0.5))
-        return normal.cdf(seen * math.sqrt(look / item.n) + normal.inv_cdf(level))
+        return normal.cdf(seen * math.sqrt(look / size) + normal.inv_cdf(level))
 
     def _why(self, claim: Claim) -> str:
         names = {name for _, names in self._parts[claim.id] for name in names}
@@ -235,6 +245,11 @@ class Chooser:
         """Whether repetitions of a scenario are all the same to the byte."""
         rows = self.ground.rows.get(name, ())
         return len(rows) >= LOOKS[0] and len({row.measured for row in rows}) == 1
+
+
+def _size(item: Evidence) -> int:
+    """The repetitions that speak for or against a comparison; 0 where it has no data yet."""
+    return 0 if item.p_holds is None and item.p_fails is None else item.n or 0
 
 
 def _sure(part: Part) -> bool:

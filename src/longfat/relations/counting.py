@@ -35,6 +35,19 @@ Counts = Mapping[str, Mapping[VerdictWord, int]]
 
 
 @dataclass(frozen=True)
+class Share:
+    """Of so many testable claims, how many have a word and how many hold: are reproduced or agree."""
+
+    testable: int
+    decided: int
+    hold: int
+
+    def __str__(self) -> str:
+        decided, hold = (100 * part / self.testable for part in (self.decided, self.hold))
+        return f"of {self.testable} {decided:.1f} % are decided and {hold:.1f} % hold"
+
+
+@dataclass(frozen=True)
 class Counted:
     """The parts of a verdict that counting needs. ``group`` has the claims that exclude it."""
 
@@ -76,6 +89,25 @@ def tally(rows: Iterable[Counted]) -> Counts:
 def total(counts: Counts) -> Mapping[VerdictWord, int]:
     """The words over all categories."""
     return {word: sum(row[word] for row in counts.values()) for word in VERDICT_WORDS}
+
+
+def shares(counts: Counts) -> Mapping[str, Share]:
+    """What was decided and what holds: of measured claims, of all that can be tested, and of these without those that
+    the paper's own figures contradict. A claim that a setting was chosen by is in none of them.
+    """
+    every = tuple(name for name in CATEGORIES if name != "calibrated")
+    return {
+        "only runs can decide": _share(counts, CATEGORIES[:1]),
+        "can be tested": _share(counts, every),
+        "the paper's own figures do not contradict": _share(counts, [name for name in every if name != "inconsistent"]),
+    }
+
+
+def _share(counts: Counts, names: Iterable[str]) -> Share:
+    words = {word: sum(counts[name][word] for name in names) for word in VERDICT_WORDS}
+    hold = words["reproduced"] + words["agrees"]
+    decided = hold + words["not_reproduced"]
+    return Share(decided + words["inconclusive"] + words["not_measured"], decided, hold)
 
 
 def apart(counts: Counts) -> list[str]:

@@ -23,6 +23,8 @@ from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
 
 BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
+_WORD = re.compile(r"[\w-]+")
+_NAMING = re.compile(r"(\w+(?:-\w+)+)|\(([^()]*)\)")
 UNKNOWN = "?"
 TODAY = "modern"
 """The stack of the kernel as it comes."""
@@ -100,8 +102,13 @@ def _shown_by(one: Evidenced) -> Iterator[tuple[str, str]]:
     known = {swept.id for swept in one.study.experiments}
     readme = read_readme(one.folder.path, (claim.id for claim in one.claims))
     for claim in one.claims:
-        words = chain.from_iterable(re.findall(r"[\w-]+", cause.text) for cause in readme.of(claim.id))
-        yield claim.id, ", ".join(dict.fromkeys(word for word in words if word in known and "-" in word))
+        words = chain.from_iterable(experiment_words(cause.text) for cause in readme.of(claim.id))
+        yield claim.id, ", ".join(dict.fromkeys(word for word in words if word in known))
+
+
+def experiment_words(text: str) -> list[str]:
+    """The words that may name an experiment: an English word, such as parallel, does so in parentheses only."""
+    return [one or word for one, inside in _NAMING.findall(text) for word in ([one] if one else _WORD.findall(inside))]
 
 
 def _today(one: Evidenced, today: Evidenced | None) -> Iterator[str]:

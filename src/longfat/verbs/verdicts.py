@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from longfat.evidence.costs import Lack, time_of
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
-from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, shares
 from longfat.studies import StudyFolder
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import print_json, say
@@ -43,8 +44,11 @@ def verdicts(
             wanted = "".join(f" of {name} {value}" for name, value in (("epoch", epoch), ("stack", stack)) if value)
             console.print(f"{folder.name}: no evidence{wanted} is committed yet", highlight=False)
     if len(told) != 1:
-        total = _told(summed(one.counts for one in told)) if told else "no evidence is committed yet"
-        say(console, f"all studies: {total}")
+        together = summed(one.counts for one in told)
+        say(console, f"all studies: {_told(together) if told else 'no evidence is committed yet'}")
+        for which, share in shares(together).items():
+            if share.testable:
+                say(console, f"  claims that {which}: {share}")
         lacks = [lack for one in told for lack in one.lacks]
         if lacks:
             runs, seconds = sum(lack.runs for lack in lacks), sum(lack.seconds for lack in lacks)
@@ -123,7 +127,9 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
         }
         for one in told
     ]
-    return {"format": FORMAT, "studies": studies, "counts": plain(summed(one.counts for one in told))}
+    together = summed(one.counts for one in told)
+    of = {which: dataclasses.asdict(share) for which, share in shares(together).items()}
+    return {"format": FORMAT, "studies": studies, "counts": plain(together), "shares": of}
 
 
 def _lack(lack: Lack | None) -> dict[str, Any] | None:
