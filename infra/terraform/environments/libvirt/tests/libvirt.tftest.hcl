@@ -36,6 +36,10 @@ run "contract" {
     error_message = "the router has not two links and one card for SSH"
   }
   assert {
+    condition     = length(libvirt_domain.this["sender"].devices.interfaces) == 3
+    error_message = "the sender has not a cable to the receiver, a link to the router and one card for SSH"
+  }
+  assert {
     condition     = strcontains(libvirt_domain.this["sender"].title, "expires 2099-01-01T00:00:00Z")
     error_message = "a machine does not say when it expires"
   }
