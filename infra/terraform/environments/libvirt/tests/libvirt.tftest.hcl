@@ -71,7 +71,7 @@ run "nothing_is_dropped" {
   assert {
     condition = length(distinct(concat([libvirt_network.management.bridge.name], [
       for network in libvirt_network.link : network.bridge.name
-    ]))) == 3 && alltrue([for network in libvirt_network.link : length(network.bridge.name) <= 15])
+    ]))) == 4 && alltrue([for network in libvirt_network.link : length(network.bridge.name) <= 15])
     error_message = "two networks share a bridge, or a bridge's name is longer than the kernel allows"
   }
   assert {
