@@ -46,7 +46,7 @@ _ALL = (
         "libvirt",
         False,
         "not known with KVM; without it, four minutes",
-        "Applied by the project with libvirt 9.0, QEMU 7.2 without KVM and a cloud image, by Terraform 1.11.",
+        "Applied by the project with libvirt 9.0, QEMU 7.2 without KVM and cloud-init, by Terraform 1.11.",
     ),
     Environment(
         "openstack",
