@@ -169,6 +169,19 @@ def test_the_death_of_a_worker_costs_its_own_call_only() -> None:
         assert workers.wait()[1]() == 64
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_is_stopped_while_it_starts_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
+    struck = f"import os; os.kill(os.getpid(), {number:d}); {workers_module.START}"
+    with monkeypatch.context() as patched, open_workers(1, None) as workers:
+        patched.setattr(workers_module, "START", struck)
+        workers.start("struck", os.getpid)
+        with pytest.raises(WorkerDied):
+            workers.wait()[1]()
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_worker_that_is_killed_while_idle_costs_nothing() -> None:
     with open_workers(1, None) as workers:
         workers.start("first", os.getpid)

@@ -18,25 +18,29 @@ from typing import Any
 from longfat.parent import end_with_parent
 
 LATER_S = 0.01
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(handle: str, parent: str) -> None:
     """Execute calls from the socket with this number, until its other end closes or process ``parent`` ends.
 
     SIGTERM ends a call as Ctrl-C would, and the call leaves nothing behind; the parent's death sends SIGTERM too.
+    SIGINT, which the process is started with held back, does the same.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
-    end_with_parent(signal.SIGTERM)
-    if os.getppid() != int(parent):
-        return  # it ended before this process could ask for the signal
-    channel: Connection[tuple[Any, Exception | None], tuple[Callable[..., Any], tuple[object, ...]]]
-    channel = Connection(int(handle))
     try:
+        for number in STOPS:
+            signal.signal(number, _interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        end_with_parent(signal.SIGTERM)
+        if os.getppid() != int(parent):
+            return  # it ended before this process could ask for the signal
+        channel: Connection[tuple[Any, Exception | None], tuple[Callable[..., Any], tuple[object, ...]]]
+        channel = Connection(int(handle))
         while True:
             function, arguments = channel.recv()
             channel.send(_answer(function, arguments))
     except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to stop
+        _let_go()
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, Exception | None]:
@@ -61,5 +65,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             later.start()
             return
         below = below.f_back
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _let_go()
     raise KeyboardInterrupt
+
+
+def _let_go() -> None:
+    """Do not be interrupted any more: nothing is left to stop."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)

@@ -8,6 +8,7 @@ name: nobody else on the machine can send a call. Must not know what a run is.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -68,6 +69,16 @@ def open_workers(jobs: int, scheduler: str | None) -> Iterator[Workers]:
         own.close()
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold SIGINT back, which a process started within inherits: Python would report it while it reads modules."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
 class _Child:
     """One worker process and this end of its socket pair."""
 
@@ -75,12 +86,13 @@ class _Child:
         self.channel, other = Pipe()
         try:
             # A separate session: Ctrl-C in a terminal is for the process that commands the workers.
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", START, str(other.fileno()), str(os.getpid()), *sys.path],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[other.fileno()],
-                start_new_session=True,
-            )
+            with _interrupts_held():
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", START, str(other.fileno()), str(os.getpid()), *sys.path],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[other.fileno()],
+                    start_new_session=True,
+                )
         except OSError as error:
             self.channel.close()
             raise RigError(f"a worker process cannot be started: {error.strerror}", where=sys.executable) from error
