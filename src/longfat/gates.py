@@ -228,6 +228,16 @@ def impairment_holds(evidence: Evidence) -> Iterator[str]:
                 yield f"{port.name} lost {lost} of {packets} packets, declared {share:.4%}: {around}"
 
 
+def cards_hold(evidence: Evidence) -> Iterator[str]:
+    """The interrupts, the time for a packet and the input queue of each card read back equal."""
+    for port, found in evidence.present_ports():
+        if port.egress.card is None:
+            continue
+        declared = [{k: v for k, v in one.items() if k != "latency"} for one in port.egress.card.settings()]
+        if found.get("card") != declared:
+            yield f"card of {port.peer} is {found.get('card')}, declared {declared}"
+
+
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
     """The smallest RTT of each flow lies between the declared delay and the tolerance stated above.
 
@@ -244,8 +254,10 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
         varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
+        cards = [port.egress.card for port in (*there, *back) if port.egress.card]
+        handled = sum(card.moderation_us + card.packet_us for card in cards)
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
-        longest = declared * (1 + RTT_TOLERANCE) + longer + varied + sending + standing + RTT_ALLOWANCE_US
+        longest = declared * (1 + RTT_TOLERANCE) + longer + varied + handled + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
         if found is None:
             yield f"no round trip of {flow.name} was seen while its sockets were sampled: it never got through"
@@ -269,9 +281,10 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
-    """Only a shaped interface's queue and an impairment may drop; deliberate drops are exactly as many as declared."""
+    """Only a shaped interface's queue, an impairment and a busy host may drop; deliberate drops are as declared."""
     for port, found in evidence.present_ports():
-        if found["drops"] and port.egress.rate_bps is None and not port.egress.impairment:
+        busy = port.egress.card and port.egress.card.packet_us
+        if found["drops"] and port.egress.rate_bps is None and not port.egress.impairment and not busy:
             yield f"{port.name} dropped {found['drops']} packets, declared without a bottleneck: 0"
         deliberate, declared = found["deliberate_drops"], len(port.egress.drops)
         if deliberate != declared:
@@ -353,6 +366,7 @@ GATES: tuple[Gate, ...] = (
     queue_holds,
     policers_hold,
     impairment_holds,
+    cards_hold,
     base_rtt_holds,
     algorithm_holds,
     drops_only_where_declared,
@@ -397,7 +411,9 @@ def _longest_delay_us(port: Port, spec: RunSpec) -> int:
 
 def _queue_us(port: Port) -> float:
     """How long a packet waits at most in the full queue of a shaped interface."""
-    queue = port.egress.queue
+    queue, card = port.egress.queue, port.egress.card
+    if card:
+        return card.input_packets * card.packet_us
     if queue.limit_packets is not None:
         return queue.limit_packets * _serialization_us(port)
     held = queue.limit_bytes or int(queue.parameters.get("memory_limit", 0))

@@ -144,6 +144,34 @@ class Impairment:
         }
 
 
+@dataclass(frozen=True)
+class Card:
+    """What packets meet between the wire and the TCP of the host that an interface leads to.
+
+    An interrupt comes ``moderation_us`` after a packet has arrived, and hands over all that have by then, as ethtool's
+    ``rx-usecs`` has it. Then the host is busy with each for ``packet_us``, one after the other; ``input_packets`` may
+    wait for that, as ``net.core.netdev_max_backlog`` has it, and what comes beside them is dropped.
+    """
+
+    moderation_us: int = 0
+    packet_us: int = 0
+    input_packets: int = 1000
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        moderation = f"interrupts after {self.moderation_us} us" if self.moderation_us else ""
+        packet = f"busy {self.packet_us} us a packet, {self.input_packets} wait" if self.packet_us else ""
+        return ", ".join(part for part in (moderation, packet) if part)
+
+    def settings(self) -> tuple[dict[str, int], ...]:
+        """What each netem is told, the first that packets come to first: nanoseconds (names of guest.options)."""
+        moderation = {"latency": 0, "limit": _NEVER_FULL, "slot": 1000 * self.moderation_us}
+        packet = {"latency": 0, "limit": self.input_packets, "packet": 1000 * self.packet_us}
+        return (*((moderation,) if self.moderation_us else ()), *((packet,) if self.packet_us else ()))
+
+
+_NEVER_FULL = 1_000_000  # packets: more than may arrive before an interrupt
 _IN_NO_TIME = 10**12  # bytes per second: at any rate of its own netem keeps the order
 
 
@@ -158,9 +186,9 @@ class Egress:
     ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
     24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
     A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
-    Only an unshaped interface may have an ``impairment``. From the start of the measurement to its end ``changes``, in
-    the order of their time, take the place of rate and delay, and a ``trace`` that of the rate. Packets meet the
-    ``policer`` before the queue.
+    Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
+    start of the measurement to its end ``changes``, in the order of their time, take the place of rate and delay, and
+    a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
     """
 
     rate_bps: int | None = None
@@ -172,6 +200,7 @@ class Egress:
     changes: tuple[Change, ...] = field(default=(), metadata=LATER)
     trace: Trace | None = field(default=None, metadata=LATER)
     policer: Policer | None = field(default=None, metadata=LATER)
+    card: Card | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from longfat.links import (
     Bursts,
+    Card,
     Change,
     DeliberateDrop,
     Egress,
@@ -33,6 +34,7 @@ __all__ = [
     "KINDS",
     "Bursts",
     "Called",
+    "Card",
     "Change",
     "DeliberateDrop",
     "Egress",

@@ -30,6 +30,7 @@ class Feature(StrEnum):
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
+    CARDS = "interrupt moderation and time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
     GENTLE = "RED in gentle mode"
@@ -82,6 +83,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
         if end.impairment:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
+        if end.card:
+            found[Feature.CARDS] = "interrupt moderation and time for each packet"
         if end.changes or end.trace:
             found[Feature.CHANGES] = "rates and delays that change"
         if end.policer:

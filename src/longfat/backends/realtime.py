@@ -26,8 +26,10 @@ from longfat.locks import held
 from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in
 
-# A study's programs would run on the machine's own kernel, with a user id alone between them and the machine.
-_CAN = FEATURES - BEYOND_KERNELS - {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES}
+# A study's programs would run on the machine's own kernel, with a user id alone between them and the machine. A busy
+# host is what each of its namespaces is already.
+_CANNOT = {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES, Feature.CARDS}
+_CAN = FEATURES - BEYOND_KERNELS - _CANNOT
 TRAITS = {
     "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits(clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),

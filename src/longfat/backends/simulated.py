@@ -78,7 +78,9 @@ def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
 
 
 def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
-    """What is read back from an impaired delay element that nothing has passed yet."""
+    """What is read back from an impaired delay element, or a card, that nothing has passed yet."""
+    if port.egress.card:
+        return {"card": [{k: v for k, v in one.items() if k != "latency"} for one in port.egress.card.settings()]}
     if not port.egress.impairment:
         return {}
     return {

@@ -245,7 +245,7 @@ def _flow_words(flows: Sequence[SentOverTcp], names: Mapping[str, str]) -> str:
 def _words(port: Sequence[Port]) -> str:
     """The treatment of the packets that an interface sends; empty when it just passes them on."""
     egress = port[0].egress
-    if egress.rate_bps is None and not egress.delay_us and not egress.impairment:
+    if egress.rate_bps is None and not egress.delay_us and not egress.impairment and not egress.card:
         return ""
     rate = egress.rate_bps is not None
     in_packets = egress.queue.limit_packets is not None
@@ -256,6 +256,7 @@ def _words(port: Sequence[Port]) -> str:
         f"{egress.queue.kind} of {size}" if rate else "",
         f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
         egress.impairment.words if egress.impairment else "",
+        egress.card.words if egress.card else "",
         "rate of a trace" if egress.trace else "",
         f"changes {len(egress.changes)} times" if egress.changes else "",
         "drops one packet" if egress.drops else "",

@@ -324,6 +324,8 @@ class Network:
             raise LaboratoryError(f"{node.name}: {error}") from error
 
     def _egress_lines(self, port: Port) -> list[str]:
+        if port.egress.card:
+            return qdisc.card_commands(port.name, port.egress.card)
         if port.egress.impairment:
             return [qdisc.impairment_command(port.name, port.egress, impairment_seed(self._spec, port))]
         if self._maker.wires:

@@ -44,7 +44,8 @@ SFQ_SETTINGS = ("quantum", "perturb", "limit", "divisor", "flows", "depth", "hea
 
 NETEM = struct.Struct("=6I")  # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter
 NETEM_REORDER, NETEM_LOSS, NETEM_RATE, NETEM_RATE64 = 3, 5, 6, 8
-NETEM_LATENCY, NETEM_JITTER, NETEM_SEED = 10, 11, 14
+NETEM_LATENCY, NETEM_JITTER, NETEM_SEED, NETEM_SLOT = 10, 11, 14, 12
+NETEM_CELL_BYTES = 1 << 16  # longer than any packet, so that each takes the time of one cell
 NETEM_LOSS_GE = 2
 NETEM_CHAIN = ("enter", "leave", "pass_in_burst", "lose_between")  # tc_netem_gemodel: p, r, h, k1
 
@@ -109,6 +110,10 @@ def _sfq() -> Form:
 def _netem() -> Form:
     whole = {"latency": NETEM_LATENCY, "jitter": NETEM_JITTER, "seed": NETEM_SEED}
 
+    def rate(bytes_per_s: int, cell_bytes: int = 0) -> bytes:
+        narrow = struct.pack("=IiIi", min(bytes_per_s, 2**32 - 1), 0, cell_bytes, 0)
+        return attribute(NETEM_RATE, narrow) + attribute(NETEM_RATE64, struct.pack("=Q", bytes_per_s))
+
     def write(given: Settings) -> bytes:
         body = NETEM.pack(0, given["limit"], given.get("loss", 0), int("reorder" in given), 0, 0)
         if NETEM_CHAIN[0] in given:
@@ -117,8 +122,11 @@ def _netem() -> Form:
         if "reorder" in given:
             body += attribute(NETEM_REORDER, struct.pack("=II", given["reorder"], 0))
         if "rate" in given:
-            body += attribute(NETEM_RATE, struct.pack("=IiIi", min(given["rate"], 2**32 - 1), 0, 0, 0))
-            body += attribute(NETEM_RATE64, struct.pack("=Q", given["rate"]))
+            body += rate(given["rate"])
+        if "packet" in given:
+            body += rate(NETEM_CELL_BYTES * 10**9 // given["packet"], NETEM_CELL_BYTES)
+        if "slot" in given:
+            body += attribute(NETEM_SLOT, struct.pack("=qqiiqq", given["slot"], given["slot"], 0, 0, 0, 0))
         return body + b"".join(
             attribute(whole[name], struct.pack("=Q", given[name])) for name in whole if name in given
         )
@@ -130,11 +138,14 @@ def _netem() -> Form:
         found = {"limit": limit, "loss": loss} | {name: _number(told[at]) for name, at in whole.items() if at in told}
         if gap:
             found |= {"reorder": _number(told[NETEM_REORDER][:4])}
-        if NETEM_RATE64 in told:
-            found |= {"rate": _number(told[NETEM_RATE64])}
+        cell = struct.unpack_from("=8xI", told[NETEM_RATE])[0] if NETEM_RATE in told else 0
+        if bytes_per_s := _number(told.get(NETEM_RATE64, told.get(NETEM_RATE, b"")[:4])):
+            found |= {"packet": round(cell * 10**9 / bytes_per_s)} if cell else {"rate": bytes_per_s}
+        if NETEM_SLOT in told:
+            found |= {"slot": _number(told[NETEM_SLOT][:8])}
         return found | (dict(zip(NETEM_CHAIN, struct.unpack_from("=4I", chain), strict=True)) if chain else {})
 
-    return Form(frozenset({"limit", "loss", "reorder", "rate", *whole, *NETEM_CHAIN}), write, read)
+    return Form(frozenset({"limit", "loss", "reorder", "rate", "packet", "slot", *whole, *NETEM_CHAIN}), write, read)
 
 
 FORMS: dict[str, Form] = {

@@ -17,13 +17,14 @@ from typing import Any
 from longfat.guest.options import NETEM_CHAIN
 from longfat.guest.wire import UsedWire
 from longfat.network import frame_bytes
-from longfat.runspec import Egress, Link
+from longfat.runspec import Card, Egress, Link
 
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
 IMPAIRMENT = ("loss", "jitter", "seed", "reorder", "rate", *NETEM_CHAIN)
+CARD = ("slot", "packet")
 DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
 
@@ -67,6 +68,18 @@ def impairment_command(interface: str, egress: Egress, seed: int) -> str:
     return f"qdisc add dev {interface} root handle 1: netem " + " ".join(
         f"{k} {v}" for k, v in sorted(settings.items())
     )
+
+
+def card_commands(interface: str, card: Card) -> list[str]:
+    """Lines, in the words of ``longfat.guest.options``, that put a card behind ``interface``: one netem in another.
+
+    A packet of the outer one is given to the inner one when an interrupt hands it over.
+    """
+    places = ("root handle 1:", "parent 1:1 handle 2:")
+    return [
+        f"qdisc add dev {interface} {place} netem " + " ".join(f"{k} {v}" for k, v in sorted(settings.items()))
+        for place, settings in zip(places, card.settings(), strict=False)
+    ]
 
 
 def hook_command(interface: str) -> str:
@@ -141,6 +154,9 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         if qdisc["kind"] == "tbf":
             found["rate_bps"] = options["rate"] * 8
             found["drops"] += qdisc.get("drops", 0)
+        elif qdisc["kind"] == "netem" and options.keys() & CARD:
+            found["card"] = [*found.get("card", []), {key: options[key] for key in ("limit", *CARD) if key in options}]
+            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # the outer counts the inner's too
         elif qdisc["kind"] == "netem":
             found["delay_us"] = round(options["delay"]["delay"] * 1e6)
             found["drops"] += qdisc.get("drops", 0)

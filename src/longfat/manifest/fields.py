@@ -174,6 +174,7 @@ def _parameter(given: object) -> float | str:
 Delay = Annotated[Duration, Within("0 us", "3600 s")]
 Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
+HostTime = Annotated[Duration, Within("0 us", "10 ms")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
 OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]

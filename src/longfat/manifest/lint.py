@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.graphs import Graph, ParkingLot
+from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
-from longfat.manifest.study import host_settings
+from longfat.manifest.study import HostSettings, host_settings
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
@@ -31,9 +31,20 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
+        *_card_findings(experiment, host_settings(hosts, experiment.hosts)),
         *drop_findings(experiment),
         *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
+
+
+def _card_findings(experiment: Experiment, hosts: HostSettings) -> Iterator[Finding]:
+    """An input queue that nothing waits in, and more links than a network can have."""
+    if experiment.hosts.input_queue and hosts.packet_time is None:
+        yield Finding(("hosts", "input_queue"), "is for packets that wait for a busy host, and there is no packet_time")
+    ends = sum(map(len, experiment.sides))
+    if hosts.card and isinstance(experiment.topology, Dumbbell) and 2 * ends + 1 > MOST_LINKS:
+        message = f"{ends} hosts with cards have more than {MOST_LINKS} links"
+        yield Finding(("topology", "senders"), message, f"{MOST_LINKS // 2 - 1} hosts, or none of the times of `hosts`")
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:

@@ -53,6 +53,20 @@ class Hosts(Closed):
         description="packets that the network card's transmit ring holds besides, between that queue and the wire "
         "(default 0)",
     )
+    interrupt_moderation: f.HostTime | None = Field(
+        default=None,
+        description="how long after a packet has arrived the card interrupts its host, which takes all that have come "
+        "by then (default 0)",
+    )
+    packet_time: f.HostTime | None = Field(
+        default=None,
+        description="how long a host is busy with each packet that arrives, one after the other (default 0)",
+    )
+    input_queue: f.Count | None = Field(
+        default=None,
+        description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
+        "(default 1000, as of `net.core.netdev_max_backlog`)",
+    )
     window_meaning: Literal["effective", "requested"] | None = Field(
         default=None,
         description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "

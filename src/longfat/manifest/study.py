@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, Hosts
-from longfat.runspec import Scalar
-from longfat.units import Size
+from longfat.runspec import Card, Scalar
+from longfat.units import Duration, Size
 
 BACKEND = "backend"
 """The factor of a study that is compared over backends."""
@@ -124,6 +124,9 @@ class HostSettings:
     mtu: Size
     txqueuelen: int
     tx_ring: int
+    interrupt_moderation: Duration | None
+    packet_time: Duration | None
+    input_queue: int
     window_meaning: str
     sysctls: dict[str, str]
     offloads: tuple[str, ...]
@@ -134,6 +137,13 @@ class HostSettings:
     def local_queue(self) -> int:
         """Packets that a host holds before its wire: in the interface's queue and in the card's ring."""
         return self.txqueuelen + self.tx_ring
+
+    @property
+    def card(self) -> Card | None:
+        """What happens to packets that arrive; None where nothing does."""
+        moderation, packet = (time.value if time else 0 for time in (self.interrupt_moderation, self.packet_time))
+        found = Card(moderation, packet, self.input_queue)
+        return found if found.words else None
 
     def requested_window(self, window: Size) -> int:
         """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
@@ -148,6 +158,11 @@ def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
         mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
         # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
+        interrupt_moderation=next(
+            (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None
+        ),
+        packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
+        input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
         tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
         window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
         sysctls={**study.sysctls, **experiment.sysctls, **_RECOVERY.get(recovery or "", {})},

@@ -16,6 +16,7 @@ from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
+from longfat.plan.cards import with_cards
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links_of, nodes_of
 from longfat.runspec import Node, Role, RunSpec
@@ -40,10 +41,13 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         for name, section in SECTIONS.items()
     }
     real_time = traits.clock == "real"
-    named = nodes_of(experiment.topology, real_time=real_time).items()
+    named = nodes_of(experiment.topology, real_time=real_time)
+    links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
+    if hosts.card:
+        named, links = with_cards(named, links, hosts.card)
     return RunSpec(
-        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named),
-        links=links_of(experiment.topology, hosts, experiment.drops, real_time=real_time),
+        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named.items()),
+        links=links,
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),

@@ -54,10 +54,21 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
 def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, Setting]]:
     layers = (experiment.hosts, study.header.hosts)
     resolved = host_settings(study.header.hosts, experiment.hosts)
-    for name in ("mtu", "txqueuelen", "tx_ring", "window_meaning", "recovery", "offloads", "image"):
+    for name in (
+        "mtu",
+        "txqueuelen",
+        "tx_ring",
+        "interrupt_moderation",
+        "packet_time",
+        "input_queue",
+        "window_meaning",
+        "recovery",
+        "offloads",
+        "image",
+    ):
         value = getattr(resolved, name)
         default = all(getattr(layer, name) is None for layer in layers)
-        if value not in (None, ()):
+        if value not in (None, ()) and not (name == "input_queue" and not resolved.packet_time):
             yield f"hosts.{name}", Setting(_text(value), default)
     for name, value in resolved.sysctls.items():
         yield f"hosts.sysctls.{name}", Setting(value, default=False)

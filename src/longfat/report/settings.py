@@ -97,6 +97,8 @@ def _port_text(port: Port) -> str:
         parts.append(f"delay {egress.delay_us / 1000:g} ms")
     if egress.impairment:
         parts.append(egress.impairment.words)
+    if egress.card:
+        parts.append(egress.card.words)
     if egress.policer:
         parts.append(f"policed to {egress.policer.rate_bps / 1e6:g} Mbit/s, {egress.policer.burst_bytes} B")
     if egress.trace:

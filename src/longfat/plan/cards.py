@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards and busy hosts as nodes: a router of its own before each host, whose interface towards it has the card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from longfat.runspec import Card, Egress, Interface, Link, Role
+
+PREFIX = "card"
+
+
+def with_cards(
+    roles: Mapping[str, Role], links: tuple[Link, ...], card: Card
+) -> tuple[dict[str, Role], tuple[Link, ...]]:
+    """The nodes and links with ``card1``, ``card2``, ... before the hosts in their order.
+
+    A host keeps what it does with the packets that it sends, and what it is sent keeps coming from where it came.
+    """
+    hosts = [name for name, role in roles.items() if role != "router"]
+    names = {host: f"{PREFIX}{number}" for number, host in enumerate(hosts, 1)}
+    before: dict[str, Role] = {}
+    for name, role in roles.items():
+        if role == "sender":
+            before |= {name: role, names[name]: "router"}
+        elif role == "receiver":
+            before |= {names[name]: "router", name: role}
+        else:
+            before[name] = role
+    arriving = Egress(card=card)
+    return before, tuple(part for link in links for part in _parts(link, names, arriving))
+
+
+def _parts(link: Link, names: Mapping[str, str], arriving: Egress) -> Iterator[Link]:
+    a, b = link.a, link.b
+    if name := names.get(a.node):
+        yield Link(a, Interface(name, arriving), link.mtu_bytes)
+        a = Interface(name)
+    if name := names.get(b.node):
+        yield Link(a, Interface(name), link.mtu_bytes)
+        a, b = Interface(name, arriving), b
+    yield replace(link, a=a, b=b)
