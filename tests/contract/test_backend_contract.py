@@ -19,6 +19,7 @@ from longfat.backends.registry import backend_names, lacking, open_backend, trai
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.network import ports
 from longfat.runspec import (
+    Card,
     Change,
     DeliberateDrop,
     Egress,
@@ -143,6 +144,7 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Feature.GENTLE: queued("red", **RED, gentle=True),
         Feature.PLAIN_RENO: sender(recovery="reno"),
         Feature.IMAGES: sender(image="web:1"),
+        Feature.CARDS: sending(dataclasses.replace(own, card=Card(moderation_us=100))),
         Feature.KERNELS: dataclasses.replace(spec, pins={**spec.pins, "kernel": DEFAULT_KERNEL}),
     }
     return asked[feature]
