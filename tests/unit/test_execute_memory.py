@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,12 @@ MEMINFO = "MemTotal:       16384000 kB\nMemFree:          100000 kB\nMemAvailabl
 AVAILABLE = 8_000_000 << 10
 
 
+one = functools.cache(delay_spec)
+
+
 def needing(*gib: int) -> list[RunSpec]:
     """Runs of guests with so much memory."""
-    return [dataclasses.replace(delay_spec(seed), memory_bytes=size * GIB) for seed, size in enumerate(gib)]
+    return [dataclasses.replace(one(seed), memory_bytes=size * GIB) for seed, size in enumerate(gib)]
 
 
 def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:

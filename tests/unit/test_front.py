@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,17 +25,24 @@ from longfat.studies import StudyFolder, studies_in
 ABOUT = "A &lt;small&gt; study small A. Author, 2003 40 figures and tables, 90 claims"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A checkout with one study, and results of it that are drawn and judged; one run of them is missing."""
-    study = write_study(tmp_path)
-    results = tmp_path / "results" / "small"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``root`` is a copy of."""
+    folder = tmp_path_factory.mktemp("made")
+    study = write_study(folder)
+    results = folder / "results" / "small"
     write_results(study, results, omit=lambda run: run.experiment == "one-drop")
     build_dataset(results)
     judge_study(results, study)
     draw_all(results, StudyFolder(study))
     write_report(results, StudyFolder(study))
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> Path:
+    """A checkout with one study, and results of it that are drawn and judged; one run of them is missing."""
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 def page_of(root: Path, epochs: Sequence[Epoch] = ()) -> str:
