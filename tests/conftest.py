@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -93,6 +94,18 @@ def plan_of(count: int) -> tuple[PlannedRun, ...]:
     """Planned ``count`` runs that differ in their seed."""
     specs = [delay_spec(seed) for seed in range(1, count + 1)]
     return tuple(PlannedRun(spec.run_id, "one-flow", "one", {}, spec.seed, spec) for spec in specs)
+
+
+@pytest.fixture(autouse=True)
+def environment_as_it_was() -> Iterator[None]:
+    """No test leaves the next one other variables: with another cache folder that would build a kernel of its own."""
+
+    def variables() -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+    before = variables()
+    yield
+    assert variables() == before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from campaigns.rounds import BAD, Play, Round, played, table
+from campaigns.rounds import BAD, Round, played, table
 
 KINDS = {"kill": "Kills", "damage": "Damages", "fuzz": "Nonsense", "extreme": "Extremes"}
 INTERRUPTED = 130  # the exit status of a program that an interrupt ended
@@ -33,13 +33,15 @@ def main() -> int:
     given = parser.parse_args()
     rounds: list[Round] = []
     ended = ""
-    with tempfile.TemporaryDirectory(prefix="longfat-campaign-") as work:
-        campaign = getattr(importlib.import_module(f"campaigns.{given.kind}"), KINDS[given.kind])
-        play: Play = campaign(Path(work)).play
-        with contextlib.suppress(KeyboardInterrupt):
-            ended = ", ended by an interrupt"
-            rounds.extend(played(play, given.seed, given.minutes, say, given.only, given.log))
-            ended = ""
+    kind = getattr(importlib.import_module(f"campaigns.{given.kind}"), KINDS[given.kind])
+    with (
+        tempfile.TemporaryDirectory(prefix="longfat-campaign-") as work,
+        kind(Path(work)) as campaign,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        ended = ", ended by an interrupt"
+        rounds.extend(played(campaign.play, given.seed, given.minutes, say, given.only, given.log))
+        ended = ""
     bad = sum(one.outcome in BAD for one in rounds)
     say(f"\ncampaign {given.kind}, seed {given.seed}: {len(rounds)} rounds, {bad} bad{ended}\n\n{table(rounds)}")
     return 1 if bad else INTERRUPTED if ended else 0

@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from evidenced import with_evidence
 from tiny_images import empty_cache
 from tiny_kernels import tiny_kernels
@@ -23,7 +22,7 @@ from tiny_kernels import tiny_kernels
 from campaigns.commands import Answer, call
 from campaigns.kill import made
 from campaigns.mutations import damaged
-from campaigns.rounds import Failed, Round
+from campaigns.rounds import Campaign, Failed, Round
 from longfat.builds.image import ImageBuild, build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.roots import open_root, remove_damaged_roots
@@ -48,12 +47,11 @@ OUTPUTS = ("dataset/", "figures/", "verdicts.json", "report.html")
 CODE = "c" * 64
 
 
-class Damages:
+class Damages(Campaign):
     """The campaign in the folder ``work``."""
 
     def __init__(self, work: Path) -> None:
-        self.work = work
-        self.patch = pytest.MonkeyPatch()
+        super().__init__(work)
         self.home = work / "whole"
         with_evidence(self.home, self.patch)
         self.patch.setenv("LONGFAT_ROOT", str(work / "copy"))

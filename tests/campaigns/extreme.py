@@ -24,7 +24,7 @@ import yaml
 from campaigns.commands import COMMAND, answered, call, environment
 from campaigns.kill import await_gone
 from campaigns.processes import await_end, below, marked
-from campaigns.rounds import Failed, Round
+from campaigns.rounds import Campaign, Failed, Round
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.catalog.ccas import CCAS
 from longfat.dataset.build import build_dataset
@@ -103,11 +103,8 @@ class Refused(Exception):
     """The laboratory has said before the run that it cannot do it."""
 
 
-class Extremes:
+class Extremes(Campaign):
     """The campaign in the folder ``work``."""
-
-    def __init__(self, work: Path) -> None:
-        self.work = work
 
     def play(self, chance: random.Random) -> Round:
         """One round."""

@@ -17,7 +17,7 @@ from fabricated_results import write_results, write_study
 
 from campaigns.commands import Answer, call
 from campaigns.mutations import another_text
-from campaigns.rounds import Failed, Round
+from campaigns.rounds import Campaign, Failed, Round
 from longfat.dataset.build import build_dataset
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -25,11 +25,11 @@ FILES = ("study.yaml", "claims.yaml", "figures.yaml")
 LONG_S = 60.0
 
 
-class Nonsense:
+class Nonsense(Campaign):
     """The campaign in the folder ``work``: the shipped studies, and one with results of the fake backend."""
 
     def __init__(self, work: Path) -> None:
-        self.work = work
+        super().__init__(work)
         self.studies = sorted(path.parent for path in EXPERIMENTS.glob("*/study.yaml"))
         self.small = write_study(work / "small")
         self.results = work / "small/results"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from campaigns.commands import Answer, answered, environment, start
 from campaigns.processes import Process, await_end, below, marked
-from campaigns.rounds import Failed, Round
+from campaigns.rounds import Campaign, Failed, Round
 
 STUDY = """\
 format: 2
@@ -71,13 +71,14 @@ class Undisturbed:
     left: frozenset[str]
 
 
-class Kills:
+class Kills(Campaign):
     """The campaign in the folder ``work``, with these backends."""
 
     def __init__(
         self, work: Path, backends: tuple[str, ...] = ("fake", "fake", "fake", "virtual"), fresh: float = FRESH
     ) -> None:
-        self.work, self.backends, self.fresh = work, backends, fresh
+        super().__init__(work)
+        self.backends, self.fresh = backends, fresh
         self.study = work / "struck"
         self.study.mkdir()
         for name, text in (("study", STUDY), ("claims", CLAIMS), ("figures", FIGURES)):

@@ -15,6 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
+
+import pytest
 
 BAD = ("lost", "wrong", "traceback")
 
@@ -37,6 +40,20 @@ class Failed(Exception):
 
 
 Play = Callable[[random.Random], Round]
+
+
+class Campaign:
+    """A campaign in the folder ``work``. What it has changed in this process by ``patch``, its end puts back."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self.patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.patch.undo()
 
 
 def played(

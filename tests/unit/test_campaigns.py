@@ -87,9 +87,8 @@ def test_what_is_drawn_depends_on_the_seed_alone() -> None:
 
 @pytest.fixture
 def damages(tmp_path: Path) -> Iterator[Damages]:
-    campaign = Damages(tmp_path)
-    yield campaign
-    campaign.patch.undo()
+    with Damages(tmp_path) as campaign:
+        yield campaign
 
 
 def first(damages: Damages, outcome: str) -> int:
@@ -157,5 +156,7 @@ def test_an_interrupt_ends_a_campaign_with_the_table_of_what_was_played(
 
     monkeypatch.setattr(sys, "argv", ["campaign", "damage"])
     monkeypatch.setattr(campaign, "played", one_round)
+    before = dict(os.environ), os.geteuid
     assert campaign.main() == 130
     assert "1 rounds, 0 bad, ended by an interrupt" in capsys.readouterr().out
+    assert (dict(os.environ), os.geteuid) == before
