@@ -29,6 +29,7 @@ from longfat.backends.virtual import (
     guest_command,
     guest_sources,
     scratch_folder,
+    signs_of_life,
     tail,
     text_digest,
     watch,
@@ -248,6 +249,22 @@ def test_a_process_that_ends_while_cpu_seconds_are_counted_is_no_error(monkeypat
     monkeypatch.setattr(Path, "read_text", gone)
     monkeypatch.setattr(Path, "exists", gone)
     assert cpu_seconds(os.getpid()) == 0.0
+
+
+def test_a_folder_that_the_guest_removes_while_it_is_looked_at_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept").write_text("one")
+    (tmp_path / "removed").mkdir()
+    scandir = os.scandir
+
+    def gone(path: str | Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "removed":
+            raise FileNotFoundError(2, "No such file or directory")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert 3 in {size for _, size in signs_of_life(tmp_path)}
 
 
 def test_cpu_seconds_count_every_process_of_a_session_and_are_zero_when_it_has_ended(
