@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,12 @@ def test_every_source_file_names_its_licence_at_its_top() -> None:
 def test_no_python_file_is_longer_than_a_reader_keeps_in_mind() -> None:
     long = [path for path in PYTHON if len(path.read_text().splitlines()) > MAX_LINES]
     assert names(long) == []
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """Pytest imports them by it, and refuses the second; a run of one folder alone does not show that."""
+    names = Counter(path.name for path in ROOT.glob("tests/**/test_*.py"))
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_every_module_says_what_it_owns() -> None:
