@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -40,7 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A worker shares the machine with others."""
+    """A worker shares the machine with others.
+
+    SIGINT interrupts, here and in what tests start, also where the tests run in the background, as shells let what runs
+    there ignore it.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         config.stash[TURNS] = Turns(Path(__file__), Path(__file__).with_name("turns.py"))
 

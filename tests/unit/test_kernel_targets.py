@@ -7,11 +7,10 @@ import fcntl
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,15 +105,6 @@ def test_a_guest_does_not_wait_for_a_package_that_is_being_built(kernels: Path, 
         assert build_kernel(GUEST, kernels_folder=kernels).path.exists()
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT interrupts also where the tests were started in the background, whose processes ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
     child = tmp_path / "child"
     make = tmp_path / "programs/make"
