@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from longfat import store
 from longfat.errors import RigError
 from longfat.files import write_whole
 from longfat.locks import held
@@ -65,6 +66,24 @@ def test_a_draft_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), draft(tmp_path / "thing") as new:
         new.write_text(str(1 // 0))
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_only_the_thing_itself_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[list[str]] = []
+
+    def make(new: Path) -> None:
+        (new.parent / "source/folder").mkdir(parents=True)
+        (new.parent / "source/link").symlink_to(new.parent / "source/folder")
+        (new.parent / "log").write_text("made")
+        (new.parent / "link").symlink_to(new.parent / "source")
+        new.mkdir()
+
+    monkeypatch.setattr(
+        store, "flush_file_system", lambda folder: flushed.append([path.name for path in folder.iterdir()])
+    )
+    keep(tmp_path / "thing", make, "it", "1 MB")
+    assert flushed == [["thing"]]
+    assert list((tmp_path / "thing").iterdir()) == []
 
 
 def test_a_thing_is_made_once_whoever_asks(tmp_path: Path) -> None:

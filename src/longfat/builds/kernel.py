@@ -141,7 +141,6 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
         "config_sha256": _sha256(tree / ".config"),
     }
     write_facts(new, target, facts)
-    shutil.rmtree(tree)  # it need not reach the disk
     log.unlink()
 
 
