@@ -292,12 +292,14 @@ def captured(folder: Path, traits: Traits) -> Path:
     return folder
 
 
-def test_a_captured_flow_has_its_capture_and_outstanding_data(captured: Path) -> None:
+def test_a_captured_flow_has_its_capture_and_outstanding_data(captured: Path, spec: RunSpec) -> None:
     folder = captured
+    delayed = any(port.egress.delay_us for port in ports(spec))
+    segments = 10 if delayed else 1  # a cable holds few: what waits in the sender's queue is not captured yet
     assert (folder / "captures" / "stream1.pcap").stat().st_size >= 24
     rows = read_csv(folder / "outstanding" / "stream1.csv")
     assert list(rows[0]) == ["t_us", "outstanding_bytes"]
-    assert max(int(row["outstanding_bytes"]) for row in rows) > 10 * 1448
+    assert max(int(row["outstanding_bytes"]) for row in rows) > segments * 1448
 
 
 def test_a_captured_flow_has_its_throughput_over_time(captured: Path) -> None:
