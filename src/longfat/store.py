@@ -71,7 +71,7 @@ def _remove_but(new: Path) -> None:
         if path == new:
             continue
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()
 
