@@ -70,6 +70,13 @@ def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None
     assert page_of(root) == page
 
 
+def test_the_picture_of_a_study_is_a_plot_and_never_a_table(root: Path) -> None:
+    assert "small/figures/fig-1.svg" in page_of(root)
+    figures = root / "experiments" / "small" / "figures.yaml"
+    change(figures, "bars: fig-1", "table: fig-1")
+    assert "small/figures/fig-1.svg" not in page_of(root)
+
+
 def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) -> None:
     study = root / "experiments" / "small"
     complete = root / "elsewhere"

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 from longfat.errors import StudyError
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
+from longfat.figures.table import PaperTable, Table
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.document import document_of
@@ -27,6 +28,7 @@ from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 
 BEYOND = ("sensitivity-", "extra-")  # how ids of figures begin that the paper does not have
+TABLES = {Table.kind, PaperTable.kind}
 
 
 def _one_kind(given: Any) -> Any:
@@ -135,10 +137,11 @@ def figures_of(source: Source, study: Study) -> FiguresDocument:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The size of the paper's catalogue, if it is stated, and which of its artifacts each figure shows."""
+    """The size of the paper's catalogue, if it is stated, which of its artifacts each figure shows, and the tables."""
 
     size: Coverage | None
     shows: Mapping[str, str]
+    tables: frozenset[str] = frozenset()
 
     def shown(self, figures: Iterable[str]) -> int:
         """The number of the paper's artifacts that the figures of these ids show; other artifacts do not count."""
@@ -153,10 +156,11 @@ def catalogue_of(source: Source) -> Catalogue:
     data = source.data
     try:
         figures = [(_artifact(figure), figure.get("part_of")) for figure in data["figures"]]
+        tables = frozenset(_artifact(figure) for figure in data["figures"] if TABLES & set(figure))
         size = Coverage.model_validate(data["paper"]) if "paper" in data else None
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         raise StudyError(f"the catalogue cannot be read: {error!r}", where=source.file) from error
-    return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)})
+    return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)}, tables)
 
 
 def _artifact(figure: Mapping[str, str]) -> str:

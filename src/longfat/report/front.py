@@ -62,9 +62,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Card:
-    """A study at a glance. ``question`` and ``answer`` are HTML, ``picture`` is the address of a figure or "".
+    """A study at a glance. ``question`` and ``answer`` are HTML, ``picture`` is the address of a plot or "".
 
-    Where there is no figure ``parts`` are drawn. ``counts`` are of the measured claims; ``links`` have words and
+    Where there is no plot ``parts`` are drawn. ``counts`` are of the measured claims; ``links`` have words and
     addresses.
     """
 
@@ -165,7 +165,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
 
 
 def _card(study: StudyFolder, evidence: Evidenced | None, folders: Sequence[Path]) -> Card:
-    """A study by all evidence, else by its first results; its picture is the figure that most claims are about."""
+    """A study by all evidence, else by its first results; its picture is the plot that most claims are about."""
     here = read_verdicts(folders[0]) if folders else []
     verdicts = [one.verdict for one in evidence.judged] if evidence else here
     counts = tally(one.counted for one in verdicts)
@@ -176,6 +176,7 @@ def _card(study: StudyFolder, evidence: Evidenced | None, folders: Sequence[Path
     pictures = (
         (f"{folder.name}/{FIGURES}/{name}.svg", name)
         for name, _ in artifacts.most_common()
+        if name not in study.catalogue.tables  # no word of one can be read at this size
         for folder in folders
         if (folder / FIGURES / f"{name}.svg").exists()
     )
