@@ -58,7 +58,7 @@ COLOURS = {"reproduced": "#0b6e4f", "agrees": "#2a7d8c", "not_reproduced": "#a32
 PAPER = {
     "standard": (828, "Standard TCP", (60, 585)),
     "scalable": (897, "Scalable TCP", (6, 940)),
-    "highspeed": (948, "HighSpeed TCP", (36, 790)),
+    "highspeed": (948, "HighSpeed TCP", (10, 700)),
 }
 """What the paper states for a txqueuelen of 100 in Mb/s, the algorithm's name, and the place of this label."""
 
