@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import struct
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
 
 
 def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
-    items = [(f"run {number}", number) for number in range(500)]
+    items = [("one", f"run {number}", number) for number in range(500)]
     assert sample_of(items, "10", 1) == sample_of(items[::-1], "10", 1)
     assert sample_of(items, "10", 1) != sample_of(items, "10", 2)
     assert len(sample_of(items, "1%", 1)) == 20
@@ -104,6 +105,16 @@ def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
     for wrong in ("0", "-1", "1.5", "many"):
         with pytest.raises(ValueError, match=r"no sample|could not convert"):
             sample_of(items, wrong, 1)
+
+
+def test_a_sample_has_runs_of_every_group_however_small_as_long_as_there_are_any() -> None:
+    groups = {"large": range(1000), "small": range(1000, 1003), "other": range(2000, 2100)}
+    items = [(group, f"run {number}", number) for group, numbers in groups.items() for number in numbers]
+    drawn = sample_of(items, "20", 7)
+    for turn in range(3):
+        assert sorted(number // 1000 for number in drawn[3 * turn : 3 * turn + 3]) == [0, 1, 2]
+    rest = Counter(number // 1000 for number in drawn[9:])
+    assert rest.keys() == {0, 2} and sorted(rest.values()) == [5, 6]
 
 
 def test_of_a_sample_what_does_not_fit_into_a_budget_is_left_out(study: Path) -> None:

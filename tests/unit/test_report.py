@@ -12,10 +12,12 @@ from fabricated_results import FIGURES, change_json, judge_study, write_results,
 
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
+from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
+from longfat.record.bundle import run_folder_name
 from longfat.relations.evaluate import Evidence
 from longfat.report.numbers import allowed, measured, shown
 from longfat.report.reference import compare, other_stack, write_reference
@@ -162,6 +164,20 @@ def other_reference(results: Path, study: Path, **changes: object) -> Path:
     path = write_reference(results, StudyFolder(study))
     change_json(path, lambda data: data.update(changes))
     return path
+
+
+def test_a_reference_has_each_run_only_where_runs_make_no_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = StudyFolder(analysed(tmp_path))
+    assert "runs" not in json.loads(write_reference(tmp_path, study).read_text(encoding="ascii"))
+    monkeypatch.setattr("longfat.report.reference.makes_evidence", lambda backend: backend != "fake")
+    found = json.loads(write_reference(tmp_path, study).read_text(encoding="ascii"))["runs"]
+    assert found.keys() == {folder.name for folder in (tmp_path / "raw").iterdir()}
+    assert found == {
+        run_folder_name(r.scenario, r.repetition, r.run_id): r.measured for r in load_dataset(tmp_path).runs
+    }
+    assert compare(tmp_path, study).status == "identical"
 
 
 def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:

@@ -41,9 +41,14 @@ class Collected:
     left_out: tuple[str, ...]
 
 
+def makes_evidence(backend: str) -> bool:
+    """Whether a backend's runs are those of the project's kernel that repeat to the byte. Raises StudyError."""
+    return traits_of(backend).own_world
+
+
 def require_repeatable(backend: str) -> None:
     """Raise StudyError where a backend's runs do not repeat to the byte."""
-    if not traits_of(backend).own_world:
+    if not makes_evidence(backend):
         hint = "only runs of the project's kernel in virtual time are equal to the byte wherever they are run"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -25,17 +26,23 @@ _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")  # seconds, microseconds, bytes that follow, bytes on the wire
 
 
-def sample_of(items: Sequence[tuple[str, Item]], wanted: str, seed: int) -> list[Item]:
+def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) -> list[Item]:
     """So many of the items, or so many percent of them (``5%``, never fewer than 20), drawn by the seed.
 
-    Items come with a name each; the same names and seed give the same sample in any order. Raises ValueError.
+    Items come with their group and a name each; one of every group is drawn, then a second of every group, and so on.
+    The same names and seed give the same sample in any order. Raises ValueError.
     """
     number = float(wanted.removesuffix("%"))
     if number <= 0 or (not wanted.endswith("%") and number != int(number)):
         raise ValueError(f"{wanted!r} is no sample; allowed: a number of runs, or a percentage such as 5%")
     count = max(LEAST_SHARE, round(number * len(items) / 100)) if wanted.endswith("%") else int(number)
-    drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item[0]}".encode()).hexdigest())
-    return [item for _, item in drawn[:count]]
+    drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item[1]}".encode()).hexdigest())
+    before: Counter[str] = Counter()
+    turns = []
+    for group, _, item in drawn:
+        turns.append((before[group], item))
+        before[group] += 1
+    return [item for _, item in sorted(turns, key=lambda turn: turn[0])[:count]]
 
 
 def difference(row: Row, dataset: Dataset, run: Run) -> str | None:

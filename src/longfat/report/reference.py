@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longfat.dataset.build import dataset_digests
+from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
+from longfat.evidence.collect import makes_evidence
 from longfat.figures.drawing import check_figures, drawn
 from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
+from longfat.record.bundle import run_folder_name
 from longfat.relations.judge import read_verdicts
 from longfat.seals import check_seal
 from longfat.studies import REFERENCE, StudyFolder
@@ -102,6 +105,7 @@ def write_reference(results: Path, folder: StudyFolder, pace: Mapping[str, float
     """Make the results the reference of their inputs; give the file.
 
     ``pace`` has what runs took over the plan's model of them, by experiment: no result, but what later plans go by.
+    Of a backend whose runs make no evidence, the digest of each run is kept too, so that a few can be held against it.
 
     Raises StudyError unless every run of the lock is valid, for only those are worth to be repeated, and RigError
     when results cannot be read or the file cannot be written.
@@ -115,6 +119,9 @@ def write_reference(results: Path, folder: StudyFolder, pace: Mapping[str, float
     check_figures(results, folder.path)
     facts["artifacts"] = folder.catalogue.shown(drawn(results))
     facts["pace"] = dict(pace or {})
+    if not makes_evidence(facts["key"]["backend"]):
+        runs = load_dataset(results).runs
+        facts["runs"] = {run_folder_name(run.scenario, run.repetition, run.run_id): run.measured for run in runs}
     place = folder.path / REFERENCE
     name = hashlib.sha256(json.dumps(facts["key"], sort_keys=True).encode()).hexdigest()[:16]
     path = place / f"{name}.json"

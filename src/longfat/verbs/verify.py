@@ -57,6 +57,11 @@ class Kept:
         of = self.planned
         return f"{self.folder.name}, {of.stack}, {of.profile}: {self.row.name}"
 
+    @property
+    def group(self) -> str:
+        """What a sample has in turn: a study under a stack."""
+        return f"{self.folder.name}, {self.planned.stack}"
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -91,7 +96,7 @@ def verify(
         say(console, "no evidence is committed yet, so there is nothing to verify")
         return True
     try:
-        drawn = sample_of([(one.name, one) for one in kept], wanted, seed)
+        drawn = sample_of([(one.group, one.name, one) for one in kept], wanted, seed)
     except ValueError as error:
         raise StudyError(str(error), where="--sample") from error
     sample = drawn if budget is None else within(drawn, budget * job_count(jobs))
