@@ -226,6 +226,7 @@ PARTS: dict[str, Part] = {
     ),
     "scratch": _leaf("temporary folders, removed even after a kill", "locks"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
+    "interrupts": _leaf("signals that a process no longer hears, because one has stopped it"),
     "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),
     "identity": _leaf("digests of what code does; the release that a kernel is built of"),

@@ -64,6 +64,7 @@ from longfat.cli_options import (
 from longfat.cli_program import COMPLETE, NAME, options, program
 from longfat.cli_runs import runs
 from longfat.errors import StudyError
+from longfat.interrupts import let_go
 from longfat.verbs.places import require_lock
 from longfat.verbs.say import print_json
 
@@ -470,6 +471,5 @@ def main() -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Treat SIGTERM, and a terminal that was closed, as Ctrl-C, once: all stop cleanly, and nothing interrupts that."""
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
+    let_go((signal.SIGTERM, signal.SIGHUP))
     raise KeyboardInterrupt

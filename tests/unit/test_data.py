@@ -6,6 +6,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +17,7 @@ import pytest
 from fabricated_results import judge_study, write_results, write_study
 from frictionless import Package
 
+import longfat
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE, OpenedStudy, open_study
 from longfat.dataset import describe
 from longfat.dataset.build import build_dataset
@@ -137,3 +142,14 @@ def test_a_unit_is_that_which_the_name_ends_in() -> None:
 def test_the_page_has_the_reference_as_it_is_now() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == describe.with_reference(page), "python -m longfat.dataset.describe writes it"
+
+
+def test_an_interrupt_ends_what_waits_also_where_frames_were_imported() -> None:
+    code = f"""
+import os, subprocess, threading, longfat.data.frames
+threading.Timer(0.5, os.kill, (os.getpid(), {signal.SIGINT.value})).start()
+subprocess.run(["sleep", "60"])
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(longfat.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30)
+    assert "KeyboardInterrupt" in done.stderr

@@ -6,6 +6,7 @@ Owns the frames' form; the meaning of columns is in ``longfat.dataset.describe``
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.relations.judge import Verdict
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+
+# Once imported, polars lets the kernel go on with a system call that SIGINT interrupts: Ctrl-C would wait for its end.
+signal.siginterrupt(signal.SIGINT, True)
 
 VERDICTS = "verdicts"
 FRAMES = (*TABLES, VERDICTS)

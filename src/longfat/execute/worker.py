@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
+from longfat.interrupts import let_go
 from longfat.parent import end_with_parent
 
 LATER_S = 0.01
@@ -40,7 +41,7 @@ def serve(handle: str, parent: str) -> None:
             function, arguments = channel.recv()
             channel.send(_answer(function, arguments))
     except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        _let_go()
+        let_go(STOPS)
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, Exception | None]:
@@ -65,11 +66,5 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             later.start()
             return
         below = below.f_back
-    _let_go()
+    let_go(STOPS)
     raise KeyboardInterrupt
-
-
-def _let_go() -> None:
-    """Do not be interrupted any more: nothing is left to stop."""
-    for number in STOPS:
-        signal.signal(number, signal.SIG_IGN)
