@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -272,6 +274,28 @@ def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: Opene
     (tmp_path / "results").mkdir()
     with pytest.raises(RigError, match=r"a cell of the notebook failed: .*no such thing"):
         run_notebook(notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.folder.path)
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
+    opened: OpenedStudy, tmp_path: Path, number: signal.Signals
+) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "results").mkdir()
+    cell = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+    endless = notebook(tmp_path, f"{cell}os.kill(os.getppid(), {number.value})\ntime.sleep(60)")
+    former = signal.signal(number, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_notebook(endless, tmp_path / "results", opened.folder.path)
+        assert signal.getsignal(number) is interrupt
+    finally:
+        signal.signal(number, former)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), 0)
     assert list((tmp_path / "results").iterdir()) == []
 
 

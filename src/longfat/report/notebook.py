@@ -6,9 +6,13 @@ Owns the notebook's environment. The notebook in the repository is never changed
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -26,6 +30,38 @@ CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"
 
 
+class _Client(NotebookClient):
+    """Stops as the caller does: nbclient's own handlers of signals would let an interrupt end in a failed assertion."""
+
+    task: asyncio.Task[Any] | None = None
+
+    def execute(self, **options: Any) -> Any:
+        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            return super().execute(**options)
+        except KeyboardInterrupt:
+            self._stop()
+            raise
+
+    def _stop(self) -> None:
+        """End the kernel and what it started, at once, as its sockets are about to be removed; then what waits for it."""
+        provisioner = self.km and self.km.provisioner
+        if process := getattr(provisioner, "process", None):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+        if self.task is not None:
+            self.task.cancel()
+            self.task.get_loop().run_until_complete(asyncio.gather(self.task, return_exceptions=True))
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        self.task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number, handler in self.handlers.items():
+            if loop.remove_signal_handler(number):
+                signal.signal(number, handler)
+        await super().async_start_new_kernel(**options)
+
+
 def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -> Path:
     """Execute a notebook and write the executed copy to ``results/notebook.ipynb``.
 
@@ -40,7 +76,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
     with scratch_in(Path(tempfile.gettempdir()), "longfat-notebook-") as scratch:
         # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
         sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
-        client = NotebookClient(
+        client = _Client(
             document,
             timeout=CELL_SECONDS,
             kernel_name="python3",
