@@ -44,7 +44,7 @@ class _Client(NotebookClient):
             raise
 
     def _stop(self) -> None:
-        """End the kernel and what it started, at once, as its sockets are about to be removed; then what waits for it."""
+        """End the kernel and what it started at once, as its sockets are about to go; then what waits for it."""
         provisioner = self.km and self.km.provisioner
         if process := getattr(provisioner, "process", None):
             with suppress(ProcessLookupError):
