@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import dataclasses
 import json
@@ -278,11 +279,15 @@ def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: Opene
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("in_a_loop", [False, True], ids=["from a command", "from a program of asyncio"])
 def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
-    opened: OpenedStudy, tmp_path: Path, number: signal.Signals
+    opened: OpenedStudy, tmp_path: Path, number: signal.Signals, in_a_loop: bool
 ) -> None:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
+
+    async def drawn() -> None:
+        run_notebook(endless, tmp_path / "results", opened.folder.path)
 
     (tmp_path / "results").mkdir()
     cell = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
@@ -290,7 +295,10 @@ def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
     former = signal.signal(number, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_notebook(endless, tmp_path / "results", opened.folder.path)
+            if in_a_loop:
+                asyncio.run(drawn())
+            else:
+                run_notebook(endless, tmp_path / "results", opened.folder.path)
         assert signal.getsignal(number) is interrupt
     finally:
         signal.signal(number, former)

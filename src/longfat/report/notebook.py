@@ -10,9 +10,10 @@ import asyncio
 import os
 import signal
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -30,36 +31,42 @@ CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"
 
 
-class _Client(NotebookClient):
-    """Stops as the caller does: nbclient's own handlers of signals would let an interrupt end in a failed assertion."""
+class _Execution:
+    """A notebook's cells in a thread and an event loop of their own: the caller keeps its signals and its loop."""
 
-    task: asyncio.Task[Any] | None = None
+    def __init__(self, client: NotebookClient, environment: dict[str, str]) -> None:
+        self._client = client
+        self._environment = environment
+        self._interrupted = False
+        self._stop: Callable[[], object] = lambda: None
 
-    def execute(self, **options: Any) -> Any:
-        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            return super().execute(**options)
-        except KeyboardInterrupt:
-            self._stop()
-            raise
+    def run(self) -> None:
+        """Wait for the last cell, or end kernel and cells at once when the caller is interrupted."""
+        with ThreadPoolExecutor(1) as thread:
+            cells = thread.submit(asyncio.run, self._cells())
+            try:
+                cells.result()
+            except KeyboardInterrupt:
+                self._interrupted = True
+                self._kill()
+                with suppress(RuntimeError):  # the loop has just ended by itself
+                    self._stop()
+                wait([cells])
+                self._kill()  # it may have been about to start
+                raise
 
-    def _stop(self) -> None:
-        """End the kernel and what it started at once, as its sockets are about to go; then what waits for it."""
-        provisioner = self.km and self.km.provisioner
+    async def _cells(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
+        if not self._interrupted:
+            await self._client.async_execute(env=self._environment)
+
+    def _kill(self) -> None:
+        provisioner = self._client.km and self._client.km.provisioner
         if process := getattr(provisioner, "process", None):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
-        if self.task is not None:
-            self.task.cancel()
-            self.task.get_loop().run_until_complete(asyncio.gather(self.task, return_exceptions=True))
-
-    async def async_start_new_kernel(self, **options: Any) -> None:
-        self.task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        for number, handler in self.handlers.items():
-            if loop.remove_signal_handler(number):
-                signal.signal(number, handler)
-        await super().async_start_new_kernel(**options)
 
 
 def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -> Path:
@@ -76,7 +83,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
     with scratch_in(Path(tempfile.gettempdir()), "longfat-notebook-") as scratch:
         # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
         sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
-        client = _Client(
+        client = NotebookClient(
             document,
             timeout=CELL_SECONDS,
             kernel_name="python3",
@@ -85,7 +92,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
             resources={"metadata": {"path": str(notebook.resolve().parent)}},
         )
         try:
-            client.execute(env=_environment(results, study, str(scratch)))
+            _Execution(client, _environment(results, study, str(scratch))).run()
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             last = str(error).strip().splitlines()[-1]
             hint = f"open {notebook} with {RESULTS_VARIABLE}={results} to see the cell"
