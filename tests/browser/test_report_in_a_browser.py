@@ -49,7 +49,7 @@ The paper asks whether a larger window gives more.
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder ``results`` with the report of the study and the front page."""
     root = tmp_path_factory.mktemp("browser")
@@ -65,9 +65,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "results"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium. While it is there, Playwright has an event loop in this thread: it ends with this file."""
     if CHROMIUM is None:
         assert "browser" not in os.environ.get("LONGFAT_REQUIRE", ""), "chromium is not there"
         pytest.skip("needs chromium")
@@ -77,7 +77,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
     """A page that may load nothing from a network, and the faults of its scripts."""
     faults: list[str] = []
