@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from evidenced import with_evidence
 from fabricated_results import FIGURES, change_json, judge_study, write_results, write_study
 
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
+from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.judged import evidence_of
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
@@ -46,6 +50,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     first = write_report(folder, StudyFolder(study)).read_bytes()
     assert write_report(folder, StudyFolder(study)).read_bytes() == first
     return first.decode()
+
+
+TABLE = """\
+  - table: tab-1
+    title: goodput of Reno
+    columns: [window, measured]
+    rows:
+      - [1 MiB, {of: "goodput[delay, standard, window=1 MiB]", digits: 0}]
+      - [8 MiB, {of: "goodput[delay, standard, window=8 MiB]", digits: 0}]
+    paper: no number stated
+"""
 
 
 def text_of(page: str) -> str:
@@ -124,6 +139,43 @@ def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any
     assert "kernel that is not the pinned release" not in pinned
     assert "6.12.999, kernel that is not the pinned release" in newer
     assert "source of kernel none Linux 6.12.999, not the pinned release" in newer
+
+
+def test_what_the_reports_own_runs_do_not_have_is_shown_from_committed_ones_and_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = with_evidence(tmp_path, monkeypatch)
+    (study / "figures.yaml").write_text(FIGURES + TABLE, encoding="utf-8")
+
+    def shown(name: str, omit: Callable[[PlannedRun], bool]) -> list[str]:
+        """The figures of a report that lacks runs."""
+        results = tmp_path / "results" / name
+        write_results(study, results, omit=omit)
+        build_dataset(results)
+        judge_study(results, study)
+        draw_all(results, StudyFolder(study))
+        evidence = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+        page = write_report(results, StudyFolder(study), evidence).read_text(encoding="utf-8")
+        return re.findall(r'(?s)<section class="panel figure.*?</section>', page)
+
+    def cells(panel: str) -> list[str]:
+        return re.findall(r"(<td[^>]*>[^<]*)</td>", panel)
+
+    bars, curve, table = shown("all", lambda run: False)
+    assert "committed" not in bars + curve + table and bars.count("<svg") == curve.count("<svg") == 1
+    own = cells(table)
+    assert own[1].replace("\N{NO-BREAK SPACE}", "_") == "<td>280_\N{PLUS-MINUS SIGN}_0 (n_=_2)"
+
+    none, no_curve, lacking = shown("none", lambda run: True)
+    assert re.findall(' d="([^"]*)"', none) == re.findall(' d="([^"]*)"', bars), "the same runs make the same bars"
+    assert "All from committed runs, profile paper" in none and "fig-1.csv" not in none
+    assert "<svg" not in no_curve and "no valid run" in no_curve, "the evidence has no curves"
+    committed = [cell.replace("<td", '<td class="committed"') for cell in own]
+    assert cells(lacking) == [own[0], committed[1], own[2], committed[3]]
+
+    _, _, mixed = shown("half", lambda run: run.factors.get("window") == 1 << 20)
+    assert cells(mixed) == [own[0], committed[1], *own[2:]]
+    assert "In italics from committed runs, profile paper" in mixed
 
 
 def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.parts import WIDTH, FigureData, empty, title
 from longfat.files import write_whole
+from longfat.manifest.study import Study
+from longfat.metrics.data import NoValue
+from longfat.plan.model import Plan
 from longfat.seals import check_seal, seal, seal_of
 
 FOLDER = "figures"
@@ -47,7 +50,7 @@ class Drawing:
     def _repr_png_(self) -> bytes:
         """A PNG for a notebook: 110 dots per inch and 64 colours take a quarter of the bytes of the saved one."""
         stream = io.BytesIO()
-        picture = Image.open(io.BytesIO(_image(self.figure, "png", dpi=110))).convert("RGB")
+        picture = Image.open(io.BytesIO(image(self.figure, "png", dpi=110))).convert("RGB")
         picture.quantize(COLOURS).save(stream, "png", optimize=True)
         return stream.getvalue()
 
@@ -63,15 +66,24 @@ def draw(sources: Sources, spec: Spec) -> Drawing:
             spec.draw(figure, data, sources)
         else:
             # Without data the axes have no scale for the paper's marks.
-            empty(figure, _reason(sources, spec))
+            empty(figure, why_empty(sources.plan, sources.study, spec))
         return Drawing(spec.artifact, figure, data)
 
 
-def _reason(sources: Sources, spec: Spec) -> str:
-    """Why a figure is empty."""
-    planned = {run.experiment for run in sources.plan.runs}
-    if any(experiment not in planned for experiment in spec.experiments(sources.study)):
-        return f"no run in this plan (profile {sources.plan.profile})"
+def data_of(sources: Sources, spec: Spec) -> FigureData | None:
+    """Its data; None where there is none, or where it needs more than the values that evidence keeps."""
+    try:
+        data = spec.data(sources)
+    except NoValue:
+        return None
+    return data if data.rows else None
+
+
+def why_empty(plan: Plan, study: Study, spec: Spec) -> str:
+    """Why a figure is empty, for people."""
+    planned = {run.experiment for run in plan.runs}
+    if any(experiment not in planned for experiment in spec.experiments(study)):
+        return f"no run in this plan (profile {plan.profile})"
     return "no valid run"
 
 
@@ -84,9 +96,9 @@ def save(drawing: Drawing, folder: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(drawing.data.lines)
     files = {
-        "png": _image(drawing.figure, "png"),
-        "svg": _image(drawing.figure, "svg"),
-        "pdf": _image(drawing.figure, "pdf"),
+        "png": image(drawing.figure, "png"),
+        "svg": image(drawing.figure, "svg"),
+        "pdf": image(drawing.figure, "pdf"),
         "csv": text.getvalue().encode(),
     }
     try:
@@ -122,7 +134,7 @@ def drawn(results: Path) -> list[str]:
         raise RigError(f"the figures cannot be read: {error}", where=str(results)) from error
 
 
-def _image(figure: Figure, kind: str, dpi: float | str = "figure") -> bytes:
+def image(figure: Figure, kind: str, dpi: float | str = "figure") -> bytes:
     """The figure's bytes, without date and version of the program."""
     nothing: dict[str, Any] = dict.fromkeys(_TELLTALES[kind])
     stream = io.BytesIO()

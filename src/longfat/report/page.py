@@ -23,6 +23,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["words"] = words
+    environment.filters["unbroken"] = unbroken
     environment.globals["asset"] = asset
     return environment.get_template(template).render(values)
 
@@ -35,6 +36,13 @@ def asset(name: str) -> markupsafe.Markup:
 def words(name: str) -> str:
     """A name of the files as people read it."""
     return name.replace("_", " ")
+
+
+def unbroken(text: str) -> str:
+    """A number that stays on one line with its deviation; the number of runs may follow on the next."""
+    for mark in ("\N{PLUS-MINUS SIGN}", "="):
+        text = text.replace(f" {mark} ", f"\N{NO-BREAK SPACE}{mark}\N{NO-BREAK SPACE}")
+    return text
 
 
 def write_page(path: Path, page: str) -> Path:

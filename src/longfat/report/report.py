@@ -76,7 +76,7 @@ def write_report(
     causes = unreproduced(first, word_of, readme)
     origin = read_origin(results)
     parts = by_section(first)
-    shown = shown_figures(results, figures, verdicts, word_of, plan, drawn_in)
+    shown = shown_figures(results, figures, verdicts, word_of, plan, drawn_in, study, evidence)
     home = folder.path.parent.parent
     page = render(
         "report.html.j2",
