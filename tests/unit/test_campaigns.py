@@ -17,7 +17,7 @@ import pytest
 from campaigns import __main__ as campaign
 from campaigns import rounds
 from campaigns.damage import Damages
-from campaigns.extreme import manifest
+from campaigns.extreme import apart, manifest
 from campaigns.kill import Kills
 from campaigns.mutations import another_text, damaged
 from campaigns.processes import await_end, below, marked
@@ -145,6 +145,14 @@ def test_seconds_in_which_processes_wait_for_a_cpu_are_not_held_against_them() -
         finally:
             one.kill()
             other.kill()
+
+
+def test_connections_may_have_more_than_the_path_only_by_what_their_times_differ() -> None:
+    line = "19700101000000,10.0.0.1,38682,10.0.0.2,5001,{},0.0-1.0,{},{}"
+    alike = "\n".join(line.format(number, 1000, 8000) for number in (1, 2))
+    assert apart(alike) == 0
+    assert apart(f"{alike}\n{line.format(3, 1000, 10000)}") == pytest.approx(0.2)
+    assert apart(f"{alike}\n{line.format(3, 0, 0)}") == 0
 
 
 def test_an_interrupt_ends_a_campaign_with_the_table_of_what_was_played(
