@@ -20,6 +20,7 @@ from longfat.relations.judge import Verdict
 from longfat.relations.limits import Outcome
 from longfat.report.explorer import explorer_data
 from longfat.report.forest import WIDTH, by_section, forest
+from longfat.report.inline import inlined
 from longfat.report.readme import read_readme
 from longfat.report.samples import COLUMNS, encoded
 
@@ -93,6 +94,15 @@ def test_the_forest_draws_the_interval_to_the_scale_of_what_is_allowed() -> None
     assert (second.band, second.dot) == ((80.0, 240.0), 160.0)
     assert third.dot is None and third.measured == "run missing"
     assert part.counts == {"not_reproduced": 1, "reproduced": 3}
+
+
+def test_a_drawing_in_a_page_has_its_places_rounded_and_its_letters_as_they_are() -> None:
+    shape, letters = '<path d="M 1.23456 2.0 L 3 4"/>', '<text x="1.23456">0.0035</text>'
+    drawing = f'<?xml?><svg width="9" viewBox="0 0 90.126 50">{shape}{letters}</svg>'
+    assert inlined(drawing, "fig-1", "a of 0.125") == (
+        '<svg viewBox="0 0 90.13 50" role="img" aria-label="a of 0.125">'
+        '<path d="M1.23 2L3 4"/><text x="1.23">0.0035</text></svg>'
+    )
 
 
 def decoded(stream: bytes, lengths: list[int]) -> list[list[int]]:
