@@ -85,6 +85,13 @@ def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_s
     assert not same and "every value is the same, but the digest of what was measured is 0" in text
 
 
+@pytest.mark.parametrize(("before", "after"), [("[at=", "[ta="), ("[at=1500000.0]", "")])
+def test_a_value_by_a_parameter_that_its_metric_does_not_have_is_named(study: Path, before: str, after: str) -> None:
+    change(file_of(study, "one-drop"), before, after)
+    same, text = verified()
+    assert not same and "has other parameters than its metric: at" in text
+
+
 def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
     pcap(tmp_path / "a" / "captures" / "f1.pcap", b"one", b"two", b"three")
     pcap(tmp_path / "b" / "captures" / "f1.pcap", b"one", b"tvo")

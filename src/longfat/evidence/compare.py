@@ -60,6 +60,9 @@ def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
         selection = key.selection(run.experiment)
         if key_for(selection) != key:
             continue
+        known, required = METRICS[key.metric].parameters, {*METRICS[key.metric].required} - {"flow"}
+        if not required <= {*selection.parameters} <= {*known}:
+            return f"{name} has other parameters than its metric: {', '.join(known) or 'none'}"
         again = canonical(value_of(dataset, run, selection))
         if again != stored:
             return f"{name} is {stored!r} in the evidence and {again!r} here"
