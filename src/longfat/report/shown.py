@@ -146,9 +146,10 @@ def _inline(svg: str, figure: Figure) -> str:
 def _with_evidence(figure: Figure, own: Drawn | None, plan: Plan, evidence: Evidenced | None) -> Drawn | None:
     """What the results have of a figure; where that is no value, what the evidence has, of the first profile with it.
 
+    Only evidence of the results' own backend: a simulator's report shows no numbers of a kernel.
     A picture is of the one or of the other: two lengths of runs in one would be compared by eye.
     """
-    if evidence is None or (own is not None and not own.rows):
+    if evidence is None or evidence.backend != plan.pins.get("backend") or (own is not None and not own.rows):
         return own
     for profile, sources, data in _of_evidence(figure, plan, evidence):
         if figure.kind in TABLES:
