@@ -15,7 +15,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file, text as UTF-8, such that a reader sees the former content or all of the new one, whatever fails.
 
-    ``mode`` is limited by the umask. Raises OSError.
+    ``mode`` is limited by the umask. Raises OSError, which names ``path`` or its folder.
     """
     with _draft(path, content, mode) as draft:
         draft.replace(path)
@@ -48,6 +48,10 @@ def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
             file.flush()
             os.fsync(file.fileno())
         yield draft
+    except OSError as error:
+        if error.filename in {None, draft, str(draft)}:  # nobody but this function knows the draft's name
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

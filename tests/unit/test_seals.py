@@ -197,3 +197,13 @@ def test_the_same_records_have_the_same_seals(whole: Path, results: Path) -> Non
         assert call(verb, "small").exit_code == 0
     for name in os.listdir(results / "seals"):
         assert (results / "seals" / name).read_bytes() == (whole / "results/small/seals" / name).read_bytes()
+
+
+def test_what_cannot_be_replaced_is_named_and_not_the_draft(results: Path) -> None:
+    path = results / "seals/report.json"
+    path.unlink()
+    path.mkdir()
+    refused = call("report", "small")
+    assert refused.exit_code != 0
+    assert f"{path}: cannot seal the report: Is a directory" in refused.stderr
+    assert os.listdir(path) == []
