@@ -103,6 +103,17 @@ def test_damage_that_nobody_checks_for_is_seen(damages: Damages, monkeypatch: py
     assert damages.play(random.Random(unseen)).outcome not in rounds.BAD
 
 
+def test_a_value_that_is_named_as_left_out_is_less_evidence(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
+    def renamed(path: Path, chance: random.Random) -> str:
+        path.write_text(path.read_text(encoding="utf-8").replace("drop_ratio", "drop_ra4io"), encoding="utf-8")
+        return "another metric"
+
+    monkeypatch.setattr("campaigns.damage.damaged", renamed)
+    for struck in ("_results", "_image", "_kernel"):
+        monkeypatch.setattr(Damages, struck, Damages._evidence)
+    assert {damages.play(random.Random(seed)).outcome for seed in range(12)} == {"less evidence", "harmless"}
+
+
 def test_a_fault_of_the_program_is_seen(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(judge, "shown", None)
