@@ -224,8 +224,9 @@ PARTS: dict[str, Part] = {
     "seals": _leaf(
         "the seals of the chain of results: for each step, what it made and of what, by digest", "errors", "files"
     ),
-    "scratch": _leaf("temporary folders, removed even after a kill", "locks"),
+    "scratch": _leaf("temporary folders, removed even after a kill", "locks", "processes"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
+    "processes": _leaf("whether a process still runs, and the end of those that killed ones left"),
     "interrupts": _leaf("signals that a process no longer hears, because one has stopped it"),
     "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),

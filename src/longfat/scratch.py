@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longfat.locks import held
+from longfat.processes import end_orphans
 
 BEING_MADE_S = 60.0  # a folder that is not held yet may be so young
 
@@ -35,13 +36,14 @@ def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_left(parent: Path, prefix: str) -> None:
-    """Remove the folders of this user that killed processes left in ``parent``."""
+    """Remove the folders of this user that killed processes left in ``parent``, and what still runs in them."""
     for path in [*parent.glob(f"{prefix}*"), *parent.glob(f".{prefix}*")]:
         try:
             facts = path.lstat()
             young = path.name.startswith(".") and time.time() - facts.st_ctime < BEING_MADE_S
             if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not young:
                 with held(path, wait=False, folder=True):
+                    end_orphans(path)
                     shutil.rmtree(path, ignore_errors=True)
         except OSError:
             continue  # held, or gone meanwhile

@@ -103,10 +103,13 @@ def test_damage_that_nobody_checks_for_is_seen(damages: Damages, monkeypatch: py
     assert damages.play(random.Random(unseen)).outcome not in rounds.BAD
 
 
-def test_a_value_that_is_named_as_left_out_is_less_evidence(damages: Damages, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "other"), [("drop_ratio", "drop_ra4io"), ("at=1500000.0", "at=1508000.0")])
+def test_a_value_that_is_told_not_to_count_is_less_evidence(
+    damages: Damages, monkeypatch: pytest.MonkeyPatch, name: str, other: str
+) -> None:
     def renamed(path: Path, chance: random.Random) -> str:
-        path.write_text(path.read_text(encoding="utf-8").replace("drop_ratio", "drop_ra4io"), encoding="utf-8")
-        return "another metric"
+        path.write_text(path.read_text(encoding="utf-8").replace(name, other), encoding="utf-8")
+        return "another value"
 
     monkeypatch.setattr("campaigns.damage.damaged", renamed)
     for struck in ("_results", "_image", "_kernel"):

@@ -22,6 +22,7 @@ from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.builds.packages import missing_packages
 from longfat.catalog.kernels import KERNELS
 from longfat.errors import RigError
+from longfat.processes import is_running
 
 SOURCE = Path(__file__).parents[2] / "src"
 MKDEBIAN_DATE = "date -R -u -d @1735689600"
@@ -135,13 +136,6 @@ def comes_true(what: Callable[[], bool]) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
-    except OSError:
-        return False
 
 
 def test_packages_that_only_this_build_needs_are_named_with_the_command_that_installs_them(

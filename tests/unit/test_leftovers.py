@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from fabricated_results import write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.files import write_once, write_whole
+from longfat.processes import is_running
 from longfat.scratch import scratch_in
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -45,6 +47,30 @@ def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_
     assert list(tmp_path.iterdir()) == [used]
     living.kill()
     living.communicate()
+
+
+def test_what_a_killed_process_left_running_in_its_folder_ends_and_what_a_living_session_has_there_does_not(
+    tmp_path: Path,
+) -> None:
+    killed, left = holding(tmp_path)
+    killed.kill()
+    killed.communicate()
+    # As a part of a guest whose kernel is gone: its session's first process has ended.
+    begun = subprocess.run(
+        ["/bin/sh", "-c", "sleep 60 >/dev/null & echo $!"],
+        cwd=left,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    stopped = os.pidfd_open(int(begun.stdout))
+    with subprocess.Popen(["sleep", "60"], cwd=left, start_new_session=True) as living:
+        with scratch_in(tmp_path, "guest-"):
+            assert select.select([stopped], [], [], 10)[0]
+            assert is_running(living.pid)
+        living.kill()
+    os.close(stopped)
+    assert not left.exists()
 
 
 def test_a_folder_that_is_just_being_made_is_left_alone_for_a_minute(tmp_path: Path) -> None:

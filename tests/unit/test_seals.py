@@ -207,3 +207,11 @@ def test_what_cannot_be_replaced_is_named_and_not_the_draft(results: Path) -> No
     assert refused.exit_code != 0
     assert f"{path}: cannot seal the report: Is a directory" in refused.stderr
     assert os.listdir(path) == []
+
+
+def test_a_table_whose_names_became_no_text_is_refused_before_it_is_read(results: Path) -> None:
+    path = results / "dataset/runs.parquet"
+    path.write_bytes(path.read_bytes().replace(b"run_id", b"ru\xe9_id"))
+    refused = call("analyse", "small")
+    assert refused.exit_code == 3, refused.output
+    assert f"{path} (changed)" in refused.stderr

@@ -191,6 +191,14 @@ def test_a_guest_that_waits_while_its_clock_stands_still_is_ended_with_its_child
     assert gone(int(str(told.value).split()[-1]))
 
 
+@pytest.mark.parametrize("end", ["kill -9 $$", "exit 1", "exit 0"])
+def test_nothing_that_a_guest_has_begun_outlives_it(tmp_path: Path, end: str) -> None:
+    backend = stub_backend(tmp_path, f"sleep 60 & kill -STOP $!; echo child $!; {end}")
+    with pytest.raises(RigError, match="the guest ended with") as told:
+        backend.run(delay_spec(), tmp_path)
+    assert gone(int(str(told.value).split()[-1]))
+
+
 @pytest.mark.parametrize("end", ["exit 3", "while :; do :; done", "exit 0"])
 def test_a_guest_that_is_out_of_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.setattr(virtual, "STILL_CPU_S", 0.2)
@@ -229,17 +237,18 @@ def test_a_guest_whose_clock_goes_on_is_left_alone(
     clock.parent.mkdir()
     guest = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3.2)"])
     processes.append(guest)
+    stopped = threading.Event()
 
     def tick() -> None:
-        while guest.poll() is None:
+        while not stopped.wait(0.1):
             clock.write_text(str(time.monotonic()))
-            time.sleep(0.1)
 
     ticking = threading.Thread(target=tick)
     ticking.start()
     watch(guest, clock.parent, tmp_path / "console.log")
+    stopped.set()
     ticking.join()
-    assert guest.returncode == 0
+    assert guest.wait() == 0
 
 
 def test_a_process_that_ends_while_cpu_seconds_are_counted_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

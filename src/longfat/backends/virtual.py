@@ -234,7 +234,9 @@ class VirtualBackend:
             try:
                 yield process
             finally:
-                if process.poll() is None:
+                # Before anybody looks at its status, and its number may be another's: a process of a guest that it
+                # had begun a moment before its own end stays (start_userspace in arch/um/os-Linux/skas/process.c).
+                if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                 for pipe in (process.stdin, process.stdout):
@@ -316,16 +318,17 @@ def _with_memory(error: RigError, memory_bytes: int, console: Path) -> RigError:
 
 
 def ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Wait for the end of a process, at most for so long; ``Popen.wait`` would look for it only each 50 ms."""
-    if process.poll() is None:
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            poll = select.poll()
-            poll.register(descriptor, select.POLLIN)
-            poll.poll(1000 * timeout_s)
-        finally:
-            os.close(descriptor)
-    return process.poll() is not None
+    """Wait for the end of a process, at most for so long; ``Popen.wait`` would look for it only each 50 ms.
+
+    Its status is not looked at, so that its number stays its own.
+    """
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(1000 * timeout_s))
+    finally:
+        os.close(descriptor)
 
 
 def signs_of_life(folder: Path) -> list[tuple[int, int]]:

@@ -232,8 +232,9 @@ def load_dataset(results: Path) -> Dataset:
     Raises RigError when it is missing, RecordError when lock, raw records or tables are not those that it was built of.
     """
     dataset = Dataset(results / DATASET)
+    if (dataset.folder / "runs.parquet").is_file():
+        check_seal(results, "dataset")  # before anything is read: the library trusts what it reads
     _ = dataset.runs
-    check_seal(results, "dataset")
     return dataset
 
 

@@ -27,7 +27,7 @@ from typing import Any, Self
 
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.record.verify import is_running
+from longfat.processes import is_running
 
 LEASES = "leases"
 FORMAT = 1

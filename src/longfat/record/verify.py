@@ -18,6 +18,7 @@ from typing import Any
 
 from longfat.errors import RecordError
 from longfat.events import Event, EventSink, Kind, Level, discard
+from longfat.processes import is_running
 from longfat.record.bundle import PARTIAL_PREFIX, RUN_FORMAT, SUMS, RunStatus, checksums
 
 DAMAGED = ".damaged"
@@ -138,15 +139,6 @@ def _remove(folder: Path, events: EventSink) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     message = f"removed what an interrupted run left: {folder.name}"
     events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
-
-
-def is_running(process: int) -> bool:
-    """Whether the process can still write; one that has ended may wait for its parent for ever."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
 
 
 def _difference(declared: str, found: str) -> str:
