@@ -4,7 +4,7 @@
 A round starts `longfat reproduce` of a small study, strikes one of its processes or all, waits until nothing of it
 runs, and starts it again, to be struck again up to six times in all, and then left alone. What comes out must be what
 an undisturbed start makes, to the byte; a record that was there after one start must be there after the next, the same
-file; nothing may be left of what was in flight.
+file; nothing may be left of what was in flight. A part of a guest that is left stopped ends with the next start.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class Kills(Campaign):
         for name, text in (("study", STUDY), ("claims", CLAIMS), ("figures", FIGURES)):
             (self.study / f"{name}.yaml").write_text(text, encoding="utf-8")
         self.undisturbed: dict[str, Undisturbed] = {}
+        self.waiting: list[Process] = []
         for one in {*SIGNALS} - {signal.SIGKILL}:
             if signal.getsignal(one) is signal.SIG_IGN:  # as nohup(1) has it, and what is started would inherit
                 signal.signal(one, signal.SIG_DFL)
@@ -92,6 +93,7 @@ class Kills(Campaign):
         """One round."""
         backend = chance.choice(self.backends)
         kills: list[str] = []
+        self.waiting = []
         folder = self.work / "round"
         folder.mkdir()
         try:
@@ -150,7 +152,7 @@ class Kills(Campaign):
         if sum(one.strike(by) for one in targets):
             kills.append(f"{aim} by {by.name}")
         status = self._ended(process, folder).status
-        await_gone([*tree, *marked("TMPDIR", str(folder / "tmp"))])
+        self.waiting += await_gone([*tree, *marked("TMPDIR", str(folder / "tmp"))])
         return status
 
     def _again(self, backend: str, folder: Path, chance: random.Random) -> None:
@@ -159,6 +161,8 @@ class Kills(Campaign):
         answer = self._ended(self._start(backend, folder, chance), folder)
         if answer.status:
             raise Failed("lost", f"the same command ends with {answer.status}: {answer.output[-1000:]}")
+        if any(one.lives for one in self.waiting):
+            raise Failed("wrong", f"the next start left {', '.join(one.line for one in self.waiting if one.lives)}")
         require_kept(before, folder)
         now = made(folder / "results")
         if now != undisturbed.made:
@@ -181,15 +185,19 @@ def await_moment(process: BaseProcess, folder: Path, chance: random.Random, undi
     time.sleep(chance.uniform(0, undisturbed.seconds / 3 if wanted == 0 else 2 * mean_s))
 
 
-def await_gone(processes: list[Process]) -> None:
-    """Wait until all have ended. Raises Failed, and ends them, where one does not."""
+def await_gone(processes: list[Process]) -> list[Process]:
+    """Wait until all have ended but those that wait for the next start, and give these.
+
+    Raises Failed, and ends them, where others do not end.
+    """
 
     def left() -> list[Process]:
-        return [one for one in processes if one.lives]
+        return [one for one in processes if one.lives and not one.waits_for_a_start]
 
     if not await_end(lambda: not left(), left, GONE_S):
         line = ", ".join(one.line for one in left() if one.strike(signal.SIGKILL))
         raise Failed("wrong", f"still running {GONE_S:.0f} s after the command: {line}")
+    return [one for one in processes if one.lives]
 
 
 def events(folder: Path) -> int:

@@ -26,6 +26,12 @@ class Process:
         """Whether it still runs; one that waits for its parent to look has ended."""
         return _started(self.number) == self.started
 
+    @property
+    def waits_for_a_start(self) -> bool:
+        """Whether it is stopped and its session's first process has ended: a part of a killed guest, till the next."""
+        fields = _fields(self.number)
+        return self.lives and bool(fields) and fields[0] in ("T", "t") and _started(int(fields[3])) is None
+
     def strike(self, by: signal.Signals) -> bool:
         """Send a signal; whether it was still there."""
         try:
@@ -103,8 +109,13 @@ def _queued(processes: Iterable[Process]) -> dict[int, float]:
 
 def _started(number: int) -> str | None:
     """The process's time of start in ticks since boot; None where it has ended."""
+    fields = _fields(number)
+    return None if not fields or fields[0] in ("Z", "X") else fields[19]
+
+
+def _fields(number: int) -> list[str]:
+    """What proc(5) has of the process, from its state on: its session is the fourth, its start the twentieth."""
     try:
-        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return None
-    return None if fields[0] in ("Z", "X") else fields[19]  # proc(5): state and starttime
+        return []

@@ -18,10 +18,10 @@ from campaigns import __main__ as campaign
 from campaigns import rounds
 from campaigns.damage import Damages
 from campaigns.extreme import apart, manifest
-from campaigns.kill import Kills
+from campaigns.kill import Kills, await_gone
 from campaigns.mutations import another_text, damaged
 from campaigns.processes import await_end, below, marked
-from campaigns.rounds import Round, played, table
+from campaigns.rounds import Failed, Round, played, table
 from fabricated_results import MANIFEST
 
 from longfat import seals
@@ -131,6 +131,24 @@ def test_records_that_are_made_again_are_lost_ones(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("campaigns.kill.records", lambda folder: {"one": next(before)})
     found = campaign.play(random.Random("1:2"))
     assert (found.outcome, "records that were there" in found.text) == ("lost", True), found
+
+
+def test_a_stopped_process_of_a_killed_guest_may_wait_for_the_next_start_and_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("campaigns.kill.GONE_S", 0.1)
+    number = int(subprocess.check_output(["setsid", "--wait", "sh", "-c", "sleep 60 >/dev/null & echo $!"]))
+    (orphan,) = below(number)
+    orphan.strike(signal.SIGSTOP)
+    assert await_end(lambda: orphan.waits_for_a_start, lambda: [orphan], 10)
+    assert await_gone([orphan]) == [orphan]
+    campaign = Kills(tmp_path, ("fake",), fresh=0)
+    monkeypatch.setattr("campaigns.kill.await_gone", lambda processes: [orphan])
+    found = campaign.play(random.Random("1:2"))
+    assert (found.outcome, "the next start left sleep 60" in found.text) == ("wrong", True), found
+    orphan.strike(signal.SIGCONT)
+    with pytest.raises(Failed, match="still running 0 s after the command: sleep 60"):
+        await_gone([orphan])
 
 
 def test_processes_are_found_however_far_down_and_struck_alone() -> None:
