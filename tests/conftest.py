@@ -107,7 +107,8 @@ def environment_as_it_was() -> Iterator[None]:
     """No test leaves the next one other variables: with another cache folder that would build a kernel of its own."""
 
     def variables() -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        own = ("PYTEST_CURRENT_TEST", "_RJEM_MALLOC_CONF")  # pytest's, and one of Polars' when it is imported first
+        return {name: value for name, value in os.environ.items() if name not in own}
 
     before = variables()
     yield

@@ -64,7 +64,7 @@ from longfat.cli_options import (
 from longfat.cli_program import COMPLETE, NAME, options, program
 from longfat.cli_runs import runs
 from longfat.errors import StudyError
-from longfat.interrupts import let_go
+from longfat.interrupts import let_go, lose_none
 from longfat.verbs.places import require_lock
 from longfat.verbs.say import print_json
 
@@ -457,9 +457,8 @@ def bench(
 
 def main() -> None:
     """The entry point; the only function that ends the process."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
-        signal.signal(signal.SIGHUP, _interrupt)
+    lose_none(signal.SIGTERM, _listen)
+    _listen()
     if COMPLETE in os.environ:
         completion_init()
     try:
@@ -467,6 +466,14 @@ def main() -> None:
     except KeyboardInterrupt:  # before a command has begun
         sys.stderr.write("interrupted; nothing was begun\n")
         sys.exit(INTERRUPTED)
+
+
+def _listen() -> None:
+    """Be stopped by SIGTERM, and by a terminal that is closed."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGHUP))
 
 
 def _interrupt(number: int, frame: object) -> None:

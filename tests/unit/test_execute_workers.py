@@ -234,16 +234,22 @@ def test_an_existing_scheduler_does_the_runs(tmp_path: Path) -> None:
     assert summary == Summary(reused=0, executed=2, failed=0)
 
 
-DELETED = """
-import os, signal, time
+FORGETFUL = """
+import os, signal, time, weakref
 from longfat.execute import worker
+from longfat.interrupts import lose_none
+
+def stop(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)  # in which the interrupt comes
 
 class Deleted:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
+    pass
 
-signal.signal(signal.SIGTERM, worker._interrupt)
+lose_none(signal.SIGTERM, worker.listen)
+worker.listen()
 one = Deleted()
+{watched}
 try:
     del one
     time.sleep(20)
@@ -253,6 +259,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_that_comes_while_an_object_is_deleted_is_neither_lost_nor_reported() -> None:
-    done = subprocess.run([sys.executable, "-c", DELETED], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("watched", ["Deleted.__del__ = stop", "other = weakref.ref(one, stop)"])
+def test_an_interrupt_that_comes_while_an_object_is_deleted_is_neither_lost_nor_reported(watched: str) -> None:
+    code = FORGETFUL.format(watched=watched)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")

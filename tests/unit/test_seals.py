@@ -209,9 +209,19 @@ def test_what_cannot_be_replaced_is_named_and_not_the_draft(results: Path) -> No
     assert os.listdir(path) == []
 
 
-def test_a_table_whose_names_became_no_text_is_refused_before_it_is_read(results: Path) -> None:
-    path = results / "dataset/runs.parquet"
+def rename_column(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"run_id", b"ru\xe9_id"))
+
+
+def become_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("damage", [rename_column, become_folder])
+def test_a_table_is_not_read_before_its_seal_was_checked(results: Path, damage: Callable[[Path], None]) -> None:
+    path = results / "dataset/runs.parquet"
+    damage(path)
     refused = call("analyse", "small")
     assert refused.exit_code == 3, refused.output
-    assert f"{path} (changed)" in refused.stderr
+    assert f"{path} (" in refused.stderr

@@ -6,6 +6,7 @@ Owns access to the Parquet tables; computes nothing. Large tables are read a run
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -232,7 +233,7 @@ def load_dataset(results: Path) -> Dataset:
     Raises RigError when it is missing, RecordError when lock, raw records or tables are not those that it was built of.
     """
     dataset = Dataset(results / DATASET)
-    if (dataset.folder / "runs.parquet").is_file():
+    if os.path.lexists(dataset.folder / "runs.parquet"):
         check_seal(results, "dataset")  # before anything is read: the library trusts what it reads
     _ = dataset.runs
     return dataset

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
-from longfat.interrupts import let_go
+from longfat.interrupts import let_go, lose_none
 from longfat.parent import end_with_parent
 
-LATER_S = 0.01
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -29,9 +27,8 @@ def serve(handle: str, parent: str) -> None:
     SIGINT, which the process is started with held back, does the same.
     """
     try:
-        for number in STOPS:
-            signal.signal(number, _interrupt)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        lose_none(signal.SIGTERM, listen)
+        listen()
         end_with_parent(signal.SIGTERM)
         if os.getppid() != int(parent):
             return  # it ended before this process could ask for the signal
@@ -53,18 +50,14 @@ def _answer(function: Callable[..., Any], arguments: tuple[object, ...]) -> tupl
         return None, error
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Stop the present call, once: its clean-up is not interrupted.
+def listen() -> None:
+    """Be stopped by the signals, and by one of them that was held back."""
+    for number in STOPS:
+        signal.signal(number, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
-    Not while an object is deleted, where Python reports an exception and goes on: a moment later.
-    """
-    below = frame
-    while below:
-        if below.f_code.co_name == "__del__":
-            later = threading.Timer(LATER_S, os.kill, (os.getpid(), number))
-            later.daemon = True
-            later.start()
-            return
-        below = below.f_back
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Stop the present call, once: its clean-up is not interrupted."""
     let_go(STOPS)
     raise KeyboardInterrupt
