@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from fabricated_results import bytes_of, change_json, write_results, write_study
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
 from longfat.dataset.load import SOCKET_COLUMNS, load_dataset
-from longfat.errors import RigError
+from longfat.errors import RecordError, RigError
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 
@@ -192,7 +193,7 @@ def test_a_truncated_table_is_a_clear_error(study: Path, tmp_path: Path) -> None
     build_dataset(tmp_path)
     path = tmp_path / "dataset" / "runs.parquet"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(RigError, match="the dataset cannot be read"):
+    with pytest.raises(RecordError, match=re.escape(f"{path} (changed)")):
         load_dataset(tmp_path)
 
 
