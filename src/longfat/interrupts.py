@@ -25,7 +25,7 @@ def let_go(numbers: Iterable[signal.Signals]) -> None:
         signal.signal(number, _nothing)
 
 
-def lose_none(again: signal.Signals, listen: Callable[[], None] = lambda: None) -> None:
+def lose_none(again: signal.Signals, listen: Callable[[], None]) -> None:
     """Have an interrupt come again a moment later, as this signal, where Python would report it and go on.
 
     That is where an object is deleted, and in the callback of a weak reference. ``listen`` has the process hear the
