@@ -40,7 +40,7 @@ decide STUDY *OPTIONS:
 identify STUDY *OPTIONS:
     @longfat identify "$@"
 
-# Keep the results of runs in the repository, and verify them by running them again (add STUDY, verify [STUDY] --sample --budget, merge DIR; docs/evidence.md)
+# Keep the results of runs in the repository, and verify them by running them again (add STUDY, fill STUDY... --repetitions --budget, verify [STUDY] --sample --budget, merge DIR; docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:
     @longfat evidence "$@"

@@ -19,6 +19,7 @@ from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of, require_repeatable
+from longfat.evidence.costs import Targets
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
@@ -105,7 +106,7 @@ def decide(
         done = step is None
         if step is not None:
             _say_step(step, chooser, jobs, console)
-            if run_step(folder, wanted, step, backend, epoch, jobs, console):
+            if run_step(folder, wanted, step.targets, backend, epoch, jobs, console):
                 continue
         _conclude(folder, epoch, chooser, jobs, console)
         if as_json:
@@ -129,9 +130,9 @@ def ground_of(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
 
 
 def run_step(
-    folder: StudyFolder, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
+    folder: StudyFolder, wanted: Wanted, targets: Targets, backend: Backend, epoch: Epoch, jobs: int, console: Console
 ) -> bool:
-    """Run a step and add it to the evidence; whether that has gained from it.
+    """Execute the missing runs of ``targets`` and add them to the evidence; return whether it gained from them.
 
     Its raw runs are removed then: anybody can have them again.
     """
@@ -140,7 +141,7 @@ def run_step(
         profile=wanted.profile,
         stack=wanted.stack,
         pins=backend.pins(),
-        chosen=_repetitions(folder, epoch, wanted, step.targets),
+        chosen=_repetitions(folder, epoch, wanted, targets),
     )
     place = repository_root() / "results" / "decide" / folder.name
     failed = 0

@@ -113,7 +113,7 @@ def _decided(
         step = chooser.step(settle=False)
         if step is None:
             return chooser, True
-        if not run_step(folder, wanted, step, backend, epoch, jobs, console):
+        if not run_step(folder, wanted, step.targets, backend, epoch, jobs, console):
             return chooser, False
     return Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims), True
 
