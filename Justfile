@@ -135,11 +135,6 @@ shell RUN *OPTIONS:
 schema *OPTIONS:
     @longfat schema "$@"
 
-# Rewrite a study of format 1, its claims and its figures in format 2, with the same runs (--to)
-[group('study')]
-convert FOLDER *OPTIONS:
-    @longfat convert "$@"
-
 # Print a script that completes commands, options, studies and runs: eval "$(longfat completion bash)"
 [group('program')]
 completion SHELL:

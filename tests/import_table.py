@@ -120,9 +120,6 @@ PARTS: dict[str, Part] = {
         "metrics",
         "manifest",
     ),
-    "convert": _part(
-        "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
-    ),
     "data": _part(
         "a study's results opened for notebooks and programs: tidy frames, figures drawn when asked for",
         "studies",

@@ -176,19 +176,6 @@ def new(
 
 
 @app.command(rich_help_panel=STUDIES)
-def convert(
-    folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
-    to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
-    as_json: Json = False,
-) -> None:
-    """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
-    with outcome(as_json=as_json) as console:
-        from longfat.verbs.convert import convert
-
-        convert(folder, to, console, as_json=as_json)
-
-
-@app.command(rich_help_panel=STUDIES)
 def schema(
     file: Annotated[
         Literal["study", "claims", "figures"], typer.Argument(help="the study's file that the schema describes")

@@ -35,7 +35,7 @@ queue of a switch that cannot fill, because the hosts before it send no faster a
 
 `longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
-with `--expanded`, every point in full. `longfat convert FOLDER` rewrites a study of format 1.
+with `--expanded`, every point in full.
 
 A value with a dimension is a text with its unit. A bare number is refused, and so is a value that would
 have to be rounded. In the lock, factor values that are quantities become plain numbers in base units.
