@@ -217,7 +217,7 @@ canary *OPTIONS:
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"
 
-# Measure the laboratory's speed on this machine, compared with another commit and with simulators (--against COMMIT --cases --peers --study --json)
+# Measure the speed of runs on this machine, compared with simulators (--cases --peers --repeats --json)
 [group('check')]
 bench *OPTIONS:
     @longfat bench "$@"
