@@ -20,7 +20,7 @@ development:
         flock .venv.lock python -m pip install --quiet --disable-pip-version-check --require-hashes \
             --requirement requirements-dev.lock && sha256sum requirements-dev.lock >.venv/development; }
 
-# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
+# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
@@ -30,12 +30,7 @@ reproduce STUDY *OPTIONS:
 verdicts *STUDIES:
     @longfat verdicts "$@"
 
-# Execute the runs that decide a study's open claims most cheaply, and add them to the evidence (--budget --claims --profile --jobs)
-[group('study')]
-decide STUDY *OPTIONS:
-    @longfat decide "$@"
-
-# Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence (STUDY [UNKNOWN --on CLAIMS])
+# Test claims at values of a setting that the paper does not state, and add the runs to the evidence (STUDY [UNKNOWN --claims CLAIMS --at VALUES])
 [group('study')]
 identify STUDY *OPTIONS:
     @longfat identify "$@"

@@ -23,7 +23,6 @@ FOLDER = Path("kernels") / "epochs"
 
 FORMAT = 1
 SUFFIX = ".jsonl"
-CARRIED = "carried over from "  # how a combination is known of which an epoch has runs, and not all
 
 
 @dataclass(frozen=True)
@@ -96,13 +95,6 @@ def begin(combination: Combination, canaries: Digests, when: str) -> Epoch:
     return Epoch(name, dict(canaries), {}).with_member(combination, when[:10], "began")
 
 
-def continued(old: Epoch, new: Epoch) -> Epoch:
-    """The new epoch with the combinations of the old one as well: what is carried over was made with them."""
-    how = f"{CARRIED}{old.name}"
-    taken = [Member(member.combination, member.date, how) for member in old.members.values()]
-    return Epoch(new.name, new.canaries, _members((*taken, *new.members.values())))
-
-
 def read_epochs(folder: Path) -> list[Epoch]:
     """All epochs, the oldest first; none where there is no folder. Raises StudyError with all problems."""
     problems: list[Problem] = []
@@ -119,9 +111,8 @@ def read_epochs(folder: Path) -> list[Epoch]:
 
 
 def epoch_of(combination: Combination, epochs: Iterable[Epoch]) -> Epoch | None:
-    """The newest epoch that the combination behaves as; one that has but some of its runs carried over is none."""
-    members = [(epoch, epoch.members.get(combination.key)) for epoch in epochs]
-    known = [epoch for epoch, member in members if member and not member.how.startswith(CARRIED)]
+    """Return the newest epoch that has the combination, None if none has."""
+    known = [epoch for epoch in epochs if combination.key in epoch.members]
     return known[-1] if known else None
 
 
