@@ -220,7 +220,7 @@ bench *OPTIONS:
 # Hold the project against what a seed draws: kill, damage, fuzz or extreme (--minutes --seed --only; docs/reliability.md)
 [group('check')]
 campaign KIND *OPTIONS: development
-    @PYTHONPATH=tests:tests/unit python -m campaigns "$@"
+    @PYTHONPATH=tests:tests/unit:tests/fake python -m campaigns "$@"
 
 # Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
 [group('check')]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from evidenced import ANOTHER, add, change, copied, with_evidence
 from fabricated_results import write_results
+from fake_backend import FakeBackend
 
-from longfat.backends.fake import FakeBackend
 from longfat.errors import RigError, StudyError
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, begin, read_epochs, united, write_epoch
 from longfat.evidence.judged import evidence_of

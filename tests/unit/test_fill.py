@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from evidenced import printed, repository
+from fake_backend import FakeBackend
 
-from longfat.backends.fake import FakeBackend
 from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, Combination, begin, read_epochs, write_epoch
 from longfat.evidence.store import read_rows

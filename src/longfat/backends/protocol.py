@@ -53,8 +53,7 @@ class Traits:
     Under a virtual ``clock`` a run takes the time that it needs, under a real one a second takes a second, and runs
     follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
     ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
-    opened on a lab, and ``pretends`` that its numbers are made up, for tests. ``setup_s`` is what a run takes besides
-    its flows where time is real.
+    opened on a lab. ``setup_s`` is what a run takes besides its flows where time is real.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -62,7 +61,6 @@ class Traits:
     can: frozenset[str] = FEATURES - BEYOND_KERNELS
     guests: bool = False
     lab: bool = False
-    pretends: bool = False
     setup_s: float = 0.0
 
     @property
