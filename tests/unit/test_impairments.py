@@ -99,7 +99,7 @@ def test_each_interface_and_each_repetition_draws_for_itself(tmp_path: Path) -> 
 def test_repetitions_of_an_impaired_path_differ(tmp_path: Path, keys: str, draws: bool) -> None:
     given = study(tmp_path, f"{PLAIN}\n      {keys}")
     (point,) = given.experiments[0].points
-    assert varies(point.experiment, given.header.algorithms) is draws
+    assert varies(point.experiment, given.header) is draws
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ from longfat.units import Duration, Rate, Size
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
 
 # Names of interfaces, the node's with "-eth" and a number, have 15 letters at most (IFNAMSIZ in linux/if.h).
-_HOST = re.compile(r"(?!delay|card)[a-z][a-z0-9]{0,7}")
+_HOST = re.compile(r"(?!delay|card|proc)[a-z][a-z0-9]{0,7}")
 HostName = Annotated[
-    str, f.matching(_HOST, "a name of a node; allowed: a letter, then up to 7 of a-z and 0-9; not delay*, card*")
+    str, f.matching(_HOST, "a name of a node; allowed: a letter, then up to 7 of a-z and 0-9; not delay*, card*, proc*")
 ]
 MOST_LINKS = 250  # each has a subnet and hardware addresses of its own, by its number in a byte
 

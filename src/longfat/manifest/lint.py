@@ -38,13 +38,18 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
 
 
 def _card_findings(experiment: Experiment, hosts: HostSettings) -> Iterator[Finding]:
-    """An input queue that nothing waits in, and more links than a network can have."""
+    """An input queue that nothing waits in, a time without halves, and more links than a network can have."""
     if experiment.hosts.input_queue and hosts.packet_time is None:
         yield Finding(("hosts", "input_queue"), "is for packets that wait for a busy host, and there is no packet_time")
+    if hosts.processing_time and hosts.processing_time.jitter.value % 2:
+        message = f"{hosts.processing_time.jitter} cannot be split into two whole microseconds"
+        yield Finding(("hosts", "processing_time", "jitter"), message, "use an even number")
     ends = sum(map(len, experiment.sides))
-    if hosts.card and isinstance(experiment.topology, Dumbbell) and 2 * ends + 1 > MOST_LINKS:
-        message = f"{ends} hosts with cards have more than {MOST_LINKS} links"
-        yield Finding(("topology", "senders"), message, f"{MOST_LINKS // 2 - 1} hosts, or none of the times of `hosts`")
+    each = 1 + bool(hosts.card) + bool(hosts.processing_time)
+    if each > 1 and isinstance(experiment.topology, Dumbbell) and each * ends + 1 > MOST_LINKS:
+        message = f"{ends} hosts with times of their own have more than {MOST_LINKS} links"
+        hint = f"{MOST_LINKS // each - 1} hosts, or none of the times of `hosts`"
+        yield Finding(("topology", "senders"), message, hint)
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
         for finding in (
             *_swept_warnings(swept, study.header.hosts),
             *_unknown_sysctls(swept),
-            *idle_repetitions(swept, study.header.algorithms),
+            *idle_repetitions(swept, study.header),
         )
     )
 

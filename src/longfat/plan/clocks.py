@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from longfat.backends.protocol import Traits
 from longfat.network import Port, ports, route
 from longfat.plan.draw import uniform
 from longfat.runspec import Interface, RunSpec
 
 _PPB = 1000  # parts per billion in a part per million
+
+
+def draws(traits: Traits) -> bool:
+    """Return whether runs of a backend have drawn clocks and distances; machines in real time have their own."""
+    return traits.clock == "virtual" and not traits.pretends
 
 
 def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunSpec:
@@ -24,7 +30,7 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
     """
     every = ports(spec)
     names = {(port.link, port.node): port for port in every}
-    spans = _packet_times_ns(spec) if phases_drawn else {}
+    spans = packet_times_ns(spec) if phases_drawn else {}
 
     def drawn(end: Interface, port: Port) -> Interface:
         clock = end.egress.rate_bps is not None and not end.egress.trace
@@ -41,8 +47,8 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
     return replace(spec, links=links)
 
 
-def _packet_times_ns(spec: RunSpec) -> dict[str, int]:
-    """The longest time of a full packet on a link of the host's ways, by the host's name."""
+def packet_times_ns(spec: RunSpec) -> dict[str, int]:
+    """Return the longest time of a full packet on a link of the host's ways, by the host's name."""
     found: dict[str, int] = {}
     for sender, receiver in {(one.sender, one.receiver): None for one in spec.sent}:
         rates = ((port.frame_bytes, port.egress.rate_bps) for port in route(spec, sender, receiver))

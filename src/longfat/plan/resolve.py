@@ -11,13 +11,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.backends.protocol import Traits
+from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
+from longfat.manifest.graphs import MOST_LINKS
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
-from longfat.plan.cards import with_cards
-from longfat.plan.clocks import with_draws
+from longfat.plan.cards import ROUTER_SYSCTLS, with_cards, with_processing
+from longfat.plan.clocks import draws, packet_times_ns, with_draws
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links_of, nodes_of
 from longfat.runspec import Node, Role, RunSpec
@@ -25,8 +26,6 @@ from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Around
 from longfat.units import Duration
-
-_ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
@@ -46,7 +45,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
     if hosts.card:
         named, links = with_cards(named, links, hosts.card)
-    return RunSpec(
+    scenario = RunSpec(
         nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named.items()),
         links=links,
         probes=_probes(experiment.probes),
@@ -54,6 +53,23 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         pins=dict(pins),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
+    return with_processing(scenario, _processing_us(scenario, experiment, hosts, traits))
+
+
+def _processing_us(scenario: RunSpec, experiment: Experiment, hosts: HostSettings, traits: Traits) -> int:
+    """The longest processing time of a packet at its sender, an even number of microseconds.
+
+    Where the manifest states none, phases are drawn and several hosts send, it is the time of a full packet on the
+    slowest link. Backends without a random delay do without, and so do networks with too many links.
+    """
+    if hosts.processing_time:
+        return hosts.processing_time.jitter.value
+    senders = len({one.sender for one in scenario.sent})
+    if senders < 2 or len(scenario.links) + senders > MOST_LINKS:
+        return 0
+    if experiment.phases == "fixed" or not draws(traits) or Feature.IMPAIRMENTS not in traits.can:
+        return 0
+    return -(-max(packet_times_ns(scenario).values()) // 2000) * 2
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
@@ -74,8 +90,7 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
         for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
     )
     run = dataclasses.replace(scenario, seed=seed, flows=flows)
-    traits = traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))
-    if traits.clock == "real" or traits.pretends:
+    if not draws(traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))):
         return run
     drawn = experiment.phases == "drawn"
     return with_draws(run, tolerance_ppm=experiment.clock_tolerance.value, phases_drawn=drawn)
@@ -92,7 +107,7 @@ def _node(
 ) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
     if role == "router":
-        return Node(name, role, dict(_ROUTER_SYSCTLS))
+        return Node(name, role, dict(ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
     sysctls = {**stack.sysctls, **hosts.sysctls}
     for one in experiment.traffic:
