@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
+from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
 from longfat.manifest.names import Finding, nearest
@@ -50,7 +51,7 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
-        for finding in _idle_queues(point.experiment, hosts):
+        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
             found.setdefault(finding.path, []).append((place, finding))
     for places in found.values():
         place, first = places[0]
