@@ -106,18 +106,22 @@ def mtu_holds(evidence: Evidence) -> Iterator[str]:
             yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
 
 
-READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
+READ_BACK_SLACK = {"rate_bps": 0, "delay_ns": 0, "delay_us": 1}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
-    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
+    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none.
+
+    A wire of the guest returns its delay in nanoseconds, and must have exactly the drawn one.
+    """
     for port, found in evidence.present_ports():
         ways = steps(port.egress, evidence.spec.end_us)
-        rate_bps, delay_us = (ways[-1].rate_bps, ways[-1].delay_us) if ways else (None, port.egress.delay_us)
+        rate_bps, delay_ns = (ways[-1].rate_bps, ways[-1].delay_ns) if ways else (None, port.egress.wire_delay_ns)
+        exact = "delay_ns" in found
         for key, unit, declared in (
-            ("rate_bps", "bit/s", rate_bps or port.egress.rate_bps),
-            ("delay_us", "us", delay_us),
+            ("rate_bps", "bit/s", rate_bps or port.egress.wire_bps),
+            ("delay_ns", "ns", delay_ns) if exact else ("delay_us", "us", delay_ns // 1000),
         ):
             if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
                 yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
@@ -135,7 +139,7 @@ def busy_wires_carry_their_rate(evidence: Evidence) -> Iterator[str]:
     nanoseconds as there can have been frames.
     """
     for port, found in evidence.present_ports():
-        rate_bps = port.egress.rate_bps
+        rate_bps = port.egress.wire_bps
         if rate_bps is None or "busy_ns" not in found or steps(port.egress, evidence.spec.end_us):
             continue
         needed_ns = found["sent_bytes"] * 8e9 / rate_bps
@@ -249,7 +253,7 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         there = route(evidence.spec, flow.sender, flow.receiver)
         back = route(evidence.spec, flow.receiver, flow.sender)
         declared = base_rtt_us(evidence.spec, flow)
-        shortest = sum(_shortest_delay_us(port, evidence.spec) for port in (*there, *back))
+        shortest = sum(_shortest_delay_ns(port, evidence.spec) for port in (*there, *back)) // 1000
         longer = sum(_longest_delay_us(port, evidence.spec) for port in (*there, *back)) - declared
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
@@ -396,17 +400,17 @@ def _overtakes(port: Port) -> bool:
     return bool(port.egress.impairment and port.egress.impairment.overtaking_ppm)
 
 
-def _shortest_delay_us(port: Port, spec: RunSpec) -> int:
-    return min((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+def _shortest_delay_ns(port: Port, spec: RunSpec) -> int:
+    return min((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
 
 
-def _longest_delay_us(port: Port, spec: RunSpec) -> int:
+def _longest_delay_us(port: Port, spec: RunSpec) -> float:
     """The longest delay of a port; bits may leave slower than at the rate that it began with, or wait for that."""
     ways = steps(port.egress, spec.end_us)
     slowest = min((step.rate_bps for step in ways if step.rate_bps), default=0)
     held_us = max((then.at_us - step.at_us for step, then in pairwise(ways) if step.held), default=0)
     slower = port.frame_bytes * 8e6 / slowest if slowest else 0.0
-    return round(max((step.delay_us for step in ways), default=port.egress.delay_us) + held_us + slower)
+    return max((step.delay_ns for step in ways), default=port.egress.wire_delay_ns) / 1000 + held_us + slower
 
 
 def _queue_us(port: Port) -> float:

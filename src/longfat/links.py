@@ -189,6 +189,9 @@ class Egress:
     Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
     start of the measurement to its end ``changes``, in the order of their time, take the place of rate and delay, and
     a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+
+    The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), which a ``trace`` is exempt
+    from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both.
     """
 
     rate_bps: int | None = None
@@ -201,6 +204,23 @@ class Egress:
     trace: Trace | None = field(default=None, metadata=LATER)
     policer: Policer | None = field(default=None, metadata=LATER)
     card: Card | None = field(default=None, metadata=LATER)
+    clock_ppb: int = field(default=0, metadata=LATER)
+    distance_ns: int = field(default=0, metadata=LATER)
+
+    @property
+    def wire_bps(self) -> int | None:
+        """Rate of the wire in bit/s by the interface's own clock; None where it is unshaped."""
+        return None if self.rate_bps is None else self.by_clock(self.rate_bps)
+
+    @property
+    def wire_delay_ns(self) -> int:
+        """Delay of the wire in nanoseconds, the distance included."""
+        return 1000 * self.delay_us + self.distance_ns
+
+    def by_clock(self, rate_bps: int) -> int:
+        """Return a nominal rate by the interface's own clock, to the nearest bit/s and at least 1 bit/s if not 0."""
+        deviation = (2 * rate_bps * self.clock_ppb + 10**9) // (2 * 10**9)
+        return max(rate_bps + deviation, min(rate_bps, 1))
 
 
 @dataclass(frozen=True)

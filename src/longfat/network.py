@@ -55,7 +55,7 @@ class Step:
 
     at_us: int
     rate_bps: int
-    delay_us: int
+    delay_ns: int
     held: bool = False
 
 
@@ -134,20 +134,20 @@ def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
 
 
 def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the declared delays from the flow's sender to its receiver and back, in microseconds."""
+    """Sum of the delays from the flow's sender to its receiver and back, distances included, in whole microseconds."""
     there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
-    return sum(port.egress.delay_us for port in (*there, *back))
+    return sum(port.egress.wire_delay_ns for port in (*there, *back)) // 1000
 
 
 def longest_rtt_us(spec: RunSpec) -> int:
     """The longest base RTT of all traffic, in microseconds, whatever changes while the run lasts."""
-    delay_us = {
-        port.name: max((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+    delay_ns = {
+        port.name: max((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
         for port in ports(spec)
     }
     ends = {(one.sender, one.receiver) for one in spec.sent}
     ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
-    return max(sum(delay_us[port.name] for port in way) for way in ways)
+    return max(sum(delay_ns[port.name] for port in way) for way in ways) // 1000
 
 
 def impairment_seed(spec: RunSpec, port: Port) -> int:
@@ -161,18 +161,18 @@ def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
         return ()
     traced = {} if egress.trace is None else dict(_traced(egress.trace, end_us))
     changed = {change.at_us: change for change in egress.changes if change.at_us < end_us}
-    now, held, paused = Step(0, egress.rate_bps or 0, egress.delay_us), False, False
+    now, held, paused = Step(0, egress.wire_bps or 0, egress.wire_delay_ns), False, False
     found: list[Step] = []
     for at_us in sorted({0, *traced, *changed}):
-        rate_bps, delay_us = now.rate_bps, now.delay_us
+        rate_bps, delay_ns = now.rate_bps, now.delay_ns
         if at_us in traced:
             paused = not traced[at_us]
             rate_bps = traced[at_us] or rate_bps
         if change := changed.get(at_us):
-            rate_bps = rate_bps if change.rate_bps is None else change.rate_bps
-            delay_us = delay_us if change.delay_us is None else change.delay_us
+            rate_bps = rate_bps if change.rate_bps is None else egress.by_clock(change.rate_bps)
+            delay_ns = delay_ns if change.delay_us is None else 1000 * change.delay_us + egress.distance_ns
             held = held if change.held is None else change.held
-        now = Step(at_us, rate_bps, delay_us, held or paused)
+        now = Step(at_us, rate_bps, delay_ns, held or paused)
         if not found or replace(now, at_us=found[-1].at_us) != found[-1]:
             found.append(now)
     return tuple(found)

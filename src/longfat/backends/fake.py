@@ -155,7 +155,7 @@ class FakeBackend:
         ]
         interfaces = []
         for port in ports(spec):
-            rate = port.egress.rate_bps
+            rate = port.egress.wire_bps
             queue = port.egress.queue
             interfaces.append(
                 {
@@ -165,7 +165,7 @@ class FakeBackend:
                     "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
                     "queue_kind": queue.kind,
                     "limit_packets": queue.limit_packets,
-                    "delay_us": port.egress.delay_us,
+                    "delay_us": port.egress.wire_delay_ns // 1000,
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),

@@ -28,10 +28,10 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "node": port.node,
             "interface": port.name,
             "mtu_bytes": port.mtu_bytes,
-            "rate_bps": port.egress.rate_bps,
+            "rate_bps": port.egress.wire_bps,
             "queue_kind": queue.kind if queue else None,
             "limit_packets": queue.limit_packets if queue else None,
-            "delay_us": port.egress.delay_us,
+            "delay_us": port.egress.wire_delay_ns // 1000,
             "drops": 0,
             "deliberate_drops": len(port.egress.drops),
         }
@@ -73,7 +73,7 @@ def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
     policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
     if not ways:
         return policed
-    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_us}
+    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}
     return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
 
 

@@ -160,7 +160,7 @@ def _counters(path: Path, run_id: str) -> pa.Table:
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
     """The samples of queues with the declared rate of each interface; null where it has none."""
-    rates = {port.name: port.egress.rate_bps for port in ports(spec)}
+    rates = {port.name: port.egress.wire_bps for port in ports(spec)}
     column = pa.array([rates.get(name) for name in queues["interface"].to_pylist()], pa.int64())
     return queues.append_column(columns.QUEUES.field("rate_bps"), column)
 

@@ -147,6 +147,8 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         "delay_us": used.wire.delay_ns // 1000 if used else 0,
         "drops": 0,
     }
+    if used:
+        found["delay_ns"] = used.wire.delay_ns
     if used and used.wire.rate_bps:
         found |= {"sent_bytes": used.sent_bytes, "busy_ns": used.busy_ns}
     for qdisc in own:

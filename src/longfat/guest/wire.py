@@ -42,14 +42,14 @@ class Wire:
     @classmethod
     def of(cls, egress: Egress) -> Wire | None:
         """The wire of an egress; None when frames cross it in no time, and where netem delays and loses them."""
-        if egress.impairment or (egress.rate_bps is None and not egress.delay_us):
+        if egress.impairment or (egress.rate_bps is None and not egress.wire_delay_ns):
             return None
-        return cls(egress.rate_bps or 0, 1000 * egress.delay_us, egress.framing_bytes)
+        return cls(egress.wire_bps or 0, egress.wire_delay_ns, egress.framing_bytes)
 
     @classmethod
     def at(cls, step: Step, framing_bytes: int) -> Wire:
         """The wire that a step makes of one."""
-        return cls(step.rate_bps, 1000 * step.delay_us, framing_bytes, step.held)
+        return cls(step.rate_bps, step.delay_ns, framing_bytes, step.held)
 
     def request(self, index: int) -> netlink.Request:
         """What gives the interface ``index`` this wire."""

@@ -176,6 +176,8 @@ Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
 HostTime = Annotated[Duration, Within("0 us", "10 ms")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
+# Far more than the 100 ppm of IEEE 802.3.
+ClockTolerance = Annotated[Ratio, Within("0 ppm", "10000 ppm")]
 OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of the maximum of setsockopt(SO_RCVBUF): the kernel doubles the given value, in an int.

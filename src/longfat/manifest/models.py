@@ -28,7 +28,7 @@ from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
-from longfat.units import Duration, Size
+from longfat.units import Duration, Ratio, Size
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -246,6 +246,16 @@ class Experiment(Closed):
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
     )
+    clock_tolerance: f.ClockTolerance = Field(
+        default=Ratio(50),
+        description="how far the rate of each interface may be off, drawn for each repetition; 0 ppm: exact clocks "
+        "(default 50 ppm; IEEE 802.3 allows 100)",
+    )
+    phases: Literal["drawn", "fixed"] = Field(
+        default="drawn",
+        description="drawn (default): each repetition adds to each host a distance, less than the time of a packet on "
+        "the slowest link of its way; fixed: none",
+    )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
         """Each single traffic of a kind with the place of its entry; one with a count stands for several."""
@@ -296,6 +306,12 @@ class Defaults(Closed):
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
     kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
+    clock_tolerance: f.ClockTolerance = Field(
+        default=Ratio(50), description="how far the rate of each interface may be off (default 50 ppm)"
+    )
+    phases: Literal["drawn", "fixed"] = Field(
+        default="drawn", description="whether each repetition draws distances of hosts (default drawn)"
+    )
 
 
 class Header(Closed):

@@ -20,7 +20,7 @@ from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unkn
 from longfat.manifest.sweep import Cell, Level, Records
 from longfat.traffic import SECTIONS
 
-SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel")
+SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel", "clock_tolerance", "phases")
 PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
 
 

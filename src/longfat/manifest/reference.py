@@ -75,8 +75,8 @@ experiments:
 differs. Keys in a mapping such as `bottleneck_queue` replace those of the path one by one, unless the mapping
 has a `kind`. Without `path`, `topology` is complete.
 
-**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel` or
-any traffic of an experiment. Each factor of a sweep must be used. A factor's value may be the
+**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel`,
+`clock_tolerance`, `phases` or any traffic of an experiment. Each factor of a sweep must be used. A factor's value may be the
 name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
 Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
 only the name. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs

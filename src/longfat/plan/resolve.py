@@ -17,6 +17,7 @@ from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.cards import with_cards
+from longfat.plan.clocks import with_draws
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links_of, nodes_of
 from longfat.runspec import Node, Role, RunSpec
@@ -29,7 +30,7 @@ _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
-    """The run of a scenario before repetition: seed 0 and no jitter in the starts.
+    """The run of a scenario before repetition: seed 0, no jitter in the starts, exact clocks, no distances.
 
     It is planned for the backend that the pins name, or for the default one.
     """
@@ -56,12 +57,13 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
-    """One repetition: its seed, and starts moved by their jitter.
+    """One repetition: its seed, starts moved by their jitter, clocks and distances drawn.
 
     The seed comes from the study's seed, the experiment and the repetition, and from nothing that the scenario is:
     runs that are to be compared meet the same randomness (common random numbers), and repetition k stays what it is
-    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts
-    here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
+    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts,
+    clocks and distances here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
+    Machines in real time have their own clocks and distances, and the fake backend has none.
 
     Two experiments with the same settings have runs of their own, unless one ``pairs_with`` the other: then they
     draw alike, and a run that both need is one run.
@@ -71,7 +73,12 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
         dataclasses.replace(flow, start_us=flow.start_us + uniform(model.start_jitter.value, seed, flow.name))
         for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
     )
-    return dataclasses.replace(scenario, seed=seed, flows=flows)
+    run = dataclasses.replace(scenario, seed=seed, flows=flows)
+    traits = traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))
+    if traits.clock == "real" or traits.pretends:
+        return run
+    drawn = experiment.phases == "drawn"
+    return with_draws(run, tolerance_ppm=experiment.clock_tolerance.value, phases_drawn=drawn)
 
 
 def _node(

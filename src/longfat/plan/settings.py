@@ -48,6 +48,8 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
     kernel = experiment.kernel or study.header.kernel
     found["kernel"] = Setting(kernel or DEFAULT_KERNEL, kernel is None)
     found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
+    for name in ("clock_tolerance", "phases"):
+        found[name] = Setting(str(getattr(experiment, name)), name not in experiment.model_fields_set)
     return found
 
 
@@ -113,6 +115,8 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
         "pairs_with": experiment.pairs_with,
         "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,
         "memory": experiment.memory or _MEMORY,
+        "clock_tolerance": experiment.clock_tolerance,
+        "phases": experiment.phases,
         "topology": experiment.topology,
         "hosts": {name: getattr(hosts, name) for name in type(experiment.hosts).model_fields},
         **{name: [_with_algorithm(one, study) for _, one in experiment.entries(name)] for name in SECTIONS},
