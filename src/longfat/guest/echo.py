@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Round-trip times by ICMP echo requests (RFC 792), one every interval, to the nanosecond of the kernel's clock.
 
-Also a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls only: for
-the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it is enough
-to read the replies when the next request is due. The standard library is all that it imports.
+Also a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls only:
+for the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it is
+enough to read the replies when the next request is due. The standard library is all that it imports.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def main(address: str, interval_us: int, origin_ns: int, end_us: int, linger_ns:
         at_ns = next_ns(at_ns, time.monotonic_ns(), 1000 * interval_us)
     echo.await_last(end_ns + linger_ns)
     echo.read()
-    print(COLUMNS, *rows(echo.sent_ns, echo.rtt_ns, origin_ns), sep="\n")
+    table = rows(echo.sent_ns, echo.rtt_ns, origin_ns)
+    sys.stdout.writelines(f"{line}\n" for line in (COLUMNS, *table))
 
 
 if __name__ == "__main__":

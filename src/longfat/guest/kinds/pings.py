@@ -21,6 +21,7 @@ class Traffic:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self.ports: dict[str, int] = {}
         self._programs: list[subprocess.Popen[bytes]] = []
 
     def prepare(self) -> None:
