@@ -318,13 +318,13 @@ def cpu_sufficed(evidence: Evidence) -> Iterator[str]:
 
 
 def captures_are_complete(evidence: Evidence) -> Iterator[str]:
-    """Each flow to be captured was, and the capture lost no packet."""
-    for flow in evidence.spec.probes.capture_flows:
-        found = evidence.achieved["capture"].get(flow)
+    """Each declared capture was taken, and lost no packet."""
+    for file, (name, place) in evidence.spec.probes.captures.items():
+        found = evidence.achieved["capture"].get(file)
         if found is None:
-            yield f"flow {flow} was not captured, declared captured"
+            yield f"{name} was not captured at its {place}, declared captured"
         elif found["dropped"]:
-            yield f"the capture of {flow} lost {found['dropped']} packets, allowed 0"
+            yield f"the capture of {name} at its {place} lost {found['dropped']} packets, allowed 0"
 
 
 def goodput_is_possible(evidence: Evidence) -> Iterator[str]:

@@ -133,6 +133,14 @@ def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
     return _ways_from(start, ports(spec)).get(end, ())
 
 
+def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
+    """Return the slowest interface on the way from one host to another: of a router if one is shaped, the first one."""
+    way, routers = route(spec, sender, receiver), {node.name for node in spec.nodes if node.role == "router"}
+    shaped = [port for port in way if port.egress.rate_bps]
+    chosen = [port for port in shaped if port.node in routers] or shaped or way
+    return min(chosen, key=lambda port: port.egress.rate_bps or 0)
+
+
 def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
     """Sum of the delays from the flow's sender to its receiver and back, distances included, in whole microseconds."""
     there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)

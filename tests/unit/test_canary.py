@@ -132,7 +132,7 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
     assert any(spec.web for spec in every)
     assert any(spec.udp for spec in every)
     assert any(end.egress.drops for spec in every for link in spec.links for end in (link.a, link.b))
-    assert any(spec.probes.capture_flows and spec.probes.capture_loss_percent for spec in every)
+    assert any(spec.probes.capture and spec.probes.capture_loss_percent for spec in every)
     assert any(spec.probes.ping_interval_us for spec in every)
     assert any(flow.streams > 1 for spec in every for flow in spec.flows)
     assert any(flow.transfer_bytes for spec in every for flow in spec.flows)

@@ -35,7 +35,7 @@ SPEC = RunSpec(
         ),
     ),
     flows=(Flow("stream1", "client1", "server", "scalable", 1_000_000, 1 << 21),),
-    probes=Probes(capture_flows=("stream1",)),
+    probes=Probes(capture=("stream1",)),
     seed=1,
 )
 

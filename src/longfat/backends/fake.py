@@ -120,13 +120,13 @@ class FakeBackend:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
             files[f"iperf/{flow.name}.server.txt"] = f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
-            if flow.name in spec.probes.capture_flows:
+            if flow in spec.traced:
                 files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
                 files[f"throughput/{flow.name}.csv"] = _throughput(spec, flow)
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
-        for name in spec.probes.capture_flows:
+        for name in spec.probes.captures:
             (folder / "captures").mkdir(exist_ok=True)
             (folder / "captures" / f"{name}.pcap").write_bytes(PCAP_HEADER)
 
@@ -175,7 +175,7 @@ class FakeBackend:
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
         udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
-        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
+        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
         return {
             "nodes": nodes,
             "interfaces": interfaces,

@@ -78,7 +78,7 @@ def needed(spec: RunSpec) -> dict[str, str]:
     }
     if any(flow.transfer_bytes is not None for flow in spec.flows):
         found[Feature.TRANSFERS] = "transfers that follow each other"
-    if spec.probes.capture_flows:
+    if spec.probes.capture:
         found[Feature.CAPTURE] = "captures"
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
         if end.impairment:

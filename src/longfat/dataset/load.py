@@ -201,7 +201,7 @@ class Dataset:
         return self._by_run("counters", Counter)
 
     def pings(self, run_id: str) -> Series:
-        """Round-trip times of the answered pings in microseconds, by the time of asking; empty without pings."""
+        """Return the round-trip times of the answered pings in microseconds, by the time of asking."""
         return self._series("pings", "rtt_us", run_id, None)
 
     def datagrams(self, run_id: str, udp: str) -> Series:
@@ -215,7 +215,7 @@ class Dataset:
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
-        rows = self._read(table, filters=_chosen(run_id, flow))
+        rows = self._read(table, filters=_chosen(run_id, flow)).drop_null()
         return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))
 
     def _read(self, table: str, *, columns: Sequence[str] | None = None, filters: Filters | None = None) -> pa.Table:

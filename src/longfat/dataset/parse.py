@@ -166,9 +166,9 @@ def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
 
 
 def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:
-    """The series of all captured flows, one file each."""
+    """Return the series of all flows that are captured at their sender, one file each."""
     parts = []
-    for flow in sorted(spec.probes.capture_flows):
+    for flow in sorted(flow.name for flow in spec.traced):
         table = _read_csv(folder / f"{flow}.csv", schema, run_id, flow)
         parts.append(table.sort_by("t_us"))
     return join(schema, parts)

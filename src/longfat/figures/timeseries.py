@@ -152,7 +152,8 @@ class TimeSeries(Figure):
 
 def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
     """Flows that no run captures: outstanding data and throughput are read from captures."""
-    captured = experiment.points[0].experiment.probes.capture
+    probes = experiment.points[0].experiment.probes
+    captured = [one for one in experiment.flows if one in probes.capture and "sender" in probes.capture_at]
     captured_flow = partial(among, "captured flow", allowed=captured)
     yield from captured_flow([selection.flow] if selection.flow else [], ("runs",), below=False)
     yield from captured_flow(spec.flows, ("flows",))

@@ -98,7 +98,8 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     network, timeline = stage.network, stage.timeline
     counters_before = {node.name: read_counters(network, node.name) for node in network.nodes}
     drops_before = network.drops()
-    captures, kinds = Captures(stage), traffic_of(stage)
+    kinds = traffic_of(stage)
+    captures = Captures(stage, kinds)
     drops = Drops(network, timeline, stage.spec.links)
     schedules = Schedules(network, timeline, stage.cleanup)
     captures.start()

@@ -23,7 +23,14 @@ from longfat.manifest.source import Source
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 # The value of a key that is left out, for experiments that differ in it from the new default.
 _UNSAID: Mapping[str, Any] = {"repetitions": 1, "memory": None, "kernel": None}
-_UNPROBED: Mapping[str, Any] = {"sockets": "100 ms", "queues": "100 ms", "capture": [], "capture_loss": 0, "ping": None}
+_UNPROBED: Mapping[str, Any] = {
+    "sockets": "100 ms",
+    "queues": "100 ms",
+    "capture": [],
+    "capture_at": ["sender"],
+    "capture_loss": 0,
+    "ping": None,
+}
 _UNSAID_OF_FLOWS: Mapping[str, Any] = {"from": "", "to": "", "duration": "", "start_jitter": "0 s"}
 # The text with which an experiment drops a key of the one that it is like.
 _NOTHING: Mapping[str, Any] = {"sweep": {}, "drops": [], "web": [], "udp": [], "flows": [], "pairs_with": None}

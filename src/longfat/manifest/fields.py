@@ -218,7 +218,7 @@ WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
 SysctlName = Annotated[str, _Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
 SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 NodeName = Annotated[str, _surrounding("node")]
-FlowName = Annotated[str, _surrounding("flow")]
+TrafficName = Annotated[str, _surrounding("traffic")]
 AlgorithmName = Annotated[str, _surrounding("algorithm")]
 
 

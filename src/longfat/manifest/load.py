@@ -44,6 +44,8 @@ from longfat.runspec import Scalar
 from longfat.traffic import SECTIONS
 
 Model = TypeVar("Model", bound=BaseModel)
+# The key that makes one entry several, and what stands between its name and their numbers.
+_NUMBERED = {"flows": ("count", ""), "incast": ("senders", ".")}
 
 
 def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
@@ -164,8 +166,8 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they are unknown."""
-        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
-        return {**self.outside, "node": nodes, "flow": flows, "algorithm": self.names}
+        nodes, traffic = _nodes(raw.get("topology")), _traffic_names(raw)
+        return {**self.outside, "node": nodes, "traffic": traffic, "algorithm": self.names}
 
 
 def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,17 +190,19 @@ def _records(data: Mapping[str, Any], section: str) -> Records:
     return {name: ((section, name), fields) for name, fields in entries if isinstance(fields, dict)}
 
 
-def _flow_names(flows: Any) -> list[str] | None:
-    """The names of single flows given as plain data; None while a count is not known."""
-    if not isinstance(flows, list):
-        return None
+def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
+    """Return the names of all traffic of an experiment given as plain data; None while a count is not known."""
     names: list[str] = []
-    for flow in (entry for entry in flows if isinstance(entry, dict)):
-        count = flow.get("count")
-        if count is not None and not isinstance(count, int):
+    for section in SECTIONS:
+        entries = raw.get(section, [])
+        if not isinstance(entries, list):
             return None
-        name = str(flow.get("name"))
-        names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
+        key, mark = _NUMBERED.get(section, (None, ""))
+        for entry in (one for one in entries if isinstance(one, dict)):
+            name, count = str(entry.get("name")), entry.get(key) if key else None
+            if count is not None and not isinstance(count, int):
+                return None
+            names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
     return names
 
 

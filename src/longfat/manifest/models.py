@@ -25,6 +25,7 @@ from longfat.queues import AnyQueue
 from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.runspec import CapturePoint
 from longfat.traffic import SECTIONS
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
@@ -186,7 +187,15 @@ class Probes(Closed):
         description="sampling of sockets, from which also what a flow used is read back (default 100 ms)",
     )
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
-    capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
+    capture: tuple[f.TrafficName, ...] = Field(
+        default=(), description="names of flows and of other traffic whose headers are captured"
+    )
+    capture_at: tuple[CapturePoint, ...] = Field(
+        default=("sender",),
+        min_length=1,
+        description="where: at the `sender`, at the `bottleneck` as packets leave its queue, at the `receiver` "
+        "(default [sender]); outstanding data and throughput of a flow are read from its capture at the sender",
+    )
     capture_loss: f.Percent = Field(
         default=0.0,
         description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "

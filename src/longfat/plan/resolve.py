@@ -108,7 +108,14 @@ def _node(
 
 
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss, _us(probes.ping))
+    return RunProbes(
+        socket_interval_us=probes.sockets.value,
+        queue_interval_us=_us(probes.queues),
+        capture=probes.capture,
+        capture_at=probes.capture_at,
+        capture_loss_percent=probes.capture_loss,
+        ping_interval_us=_us(probes.ping),
+    )
 
 
 def _us(interval: Duration | None) -> int | None:

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.record.bundle import SUMS, run_folder_name
 from longfat.record.measured import is_measured
-from longfat.runspec import RunSpec
+from longfat.runspec import CapturePoint, RunSpec
 from longfat.verbs.found import AGAIN, PCAP, Found, find_run
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
@@ -171,13 +171,13 @@ def _again_by_evidence(found: Found, console: Console, *, as_json: bool) -> bool
     return not mismatches
 
 
-def pcap(text: str, given: Path | None, console: Console, *, opened: bool, as_json: bool) -> bool:
-    """Run a run again with a capture of each flow, at its sender, and open it where there is something to do so."""
+def pcap(
+    text: str, given: Path | None, console: Console, *, at: Sequence[CapturePoint], opened: bool, as_json: bool
+) -> bool:
+    """Run a run again with a capture of all its traffic at some places, and open the captures if a viewer is there."""
     found = find_run(text, given)
-    names = tuple(flow.name for flow in found.spec.flows)
-    if not names:
-        raise StudyError("the run has no TCP flow, and no other traffic is captured", where=found.name)
-    probes = dataclasses.replace(found.spec.probes, capture_flows=names)
+    names = tuple(one.name for one in found.spec.sent)
+    probes = dataclasses.replace(found.spec.probes, capture=names, capture_at=tuple(dict.fromkeys(at)))
     folder = once_more(found, dataclasses.replace(found.spec, probes=probes), PCAP, console)
     files = sorted((folder / "captures").glob("*.pcap"))
     if as_json:

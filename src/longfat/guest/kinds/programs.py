@@ -45,6 +45,7 @@ class Traffic:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self.ports = {one.name: one.port for one in stage.spec.programs}
         self._taps: dict[str, wiretap.Wiretap] = {}
         self._running: dict[str, dict[str, subprocess.Popen[bytes]]] = {}
         self._ended: dict[str, int] = {}
