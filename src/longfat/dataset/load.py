@@ -25,13 +25,13 @@ from longfat.runspec import Scalar
 from longfat.seals import check_seal
 
 SOCKET_COLUMNS = (
-    *("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
+    *("t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
     *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
     "dwnd_segments",
 )
 _SOCKET_KINDS: Mapping[str, type] = {"flow": object, "dwnd_segments": np.float64}
 
-PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "rate_bps")
+PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "capacity_bits")
 ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 
@@ -67,6 +67,8 @@ class Row(TypedDict, total=False):
     end_us: int
     bytes_received: int
     goodput_bps: float
+    first_byte_us: int
+    last_byte_us: int
     transfers: int | None
     retrans_segments: int | None
     min_rtt_us: int | None

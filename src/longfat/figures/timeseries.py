@@ -34,7 +34,7 @@ from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
-from longfat.metrics.together import rates_mbps, seen
+from longfat.metrics.together import rates_mbps
 from longfat.units import Duration
 
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
@@ -280,7 +280,7 @@ def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
     (row,) = rows
     connections = list(RunData(dataset, run).streams(flow).values())
-    span = seen(connections, Span(row["start_us"], row["end_us"]))
+    span = Span(row["start_us"], row["end_us"])
     try:
         rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
     except NoValue:  # it lasted less than an interval

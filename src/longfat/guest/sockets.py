@@ -20,7 +20,7 @@ INET_DIAG_INFO = 2
 INET_DIAG_CONG = 4
 INET_DIAG_ULP_INFO = 19
 INET_ULP_INFO_NAME = 1
-TCP_ESTABLISHED, TCP_LISTEN = 1, 10  # net/tcp_states.h
+TCP_ESTABLISHED, TCP_CLOSE, TCP_LISTEN = 1, 7, 10  # net/tcp_states.h
 NO_RTT = 0xFFFFFFFF  # min_rtt of a connection that has measured none (tcp_min_rtt)
 ALL_BUT_LISTEN = 0xFFF & ~(1 << 10) & ~(1 << 6)  # neither LISTEN nor TIME_WAIT
 
