@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from longfat.plain import LATER, Scalar
 
@@ -67,8 +68,25 @@ class Change:
 class Policer:
     """A token bucket in front of a queue: what finds too few tokens is dropped. It counts frames without framing."""
 
+    TICK_NS: ClassVar[int] = 64  # include/net/pkt_sched.h
+    MOST_TICKS: ClassVar[int] = 2**32 - 1  # struct tc_police in linux/pkt_cls.h
+
     rate_bps: int
     burst_bytes: int
+
+    @property
+    def byte_rate(self) -> int:
+        """The rate in bytes per second, as the kernel takes it."""
+        return self.rate_bps // 8
+
+    @property
+    def burst_ticks(self) -> int:
+        """The time in which the rate fills the bucket, in whole ticks, as the kernel keeps it; the rate is not 0."""
+        return self.burst_bytes * 10**9 // self.byte_rate // self.TICK_NS
+
+    def passes(self, frame_bytes: int) -> bool:
+        """Return whether a full bucket has the tokens of a frame, in whole ticks."""
+        return self.burst_ticks * self.TICK_NS * self.byte_rate >= frame_bytes * 10**9
 
 
 @dataclass(frozen=True)

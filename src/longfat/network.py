@@ -19,6 +19,7 @@ IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no option
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 OFFLOADED_BYTES = 1 << 16  # of the largest segment that TCP hands to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
+MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
 TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
 
@@ -252,7 +253,10 @@ def lay_out(spec: RunSpec) -> Topology:
 
 
 def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]:
-    """Breadth-first search: the ports left on the way to each node that can be reached, the nearest node first."""
+    """Return the ports left on the way to each node that can be reached, the nearest node first.
+
+    The search is breadth-first; of ways with as many links the one by the link listed first is taken.
+    """
     leaving: dict[str, list[Port]] = {}
     for port in every:
         leaving.setdefault(port.node, []).append(port)
@@ -260,11 +264,21 @@ def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]
     reached = deque([start])
     while reached:
         node = reached.popleft()
-        for port in leaving.get(node, ()):
-            if port.peer not in ways:
-                ways[port.peer] = (*ways[node], port)
-                reached.append(port.peer)
+        for first in leaving.get(node, ()):
+            way, port = ways[node], first
+            while port.peer not in ways:
+                way = (*way, port)
+                ways[port.peer] = way
+                if not _in_the_middle(port.peer):
+                    reached.append(port.peer)
+                    break
+                port = next(other for other in leaving[port.peer] if other.link != port.link)
     return ways
+
+
+def _in_the_middle(node: str) -> bool:
+    """Return whether a node delays in the middle of a graph's link: its two halves count as one link."""
+    return node.startswith(MIDDLE) and node != MIDDLE
 
 
 def _routes_from(start: str, every: Iterable[Port], own: dict[str, tuple[Port, ...]]) -> tuple[Route, ...]:

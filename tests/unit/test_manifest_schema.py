@@ -25,7 +25,7 @@ seed: 1
 algorithms:
   standard: {cca: reno}
   scalable: {cca: scalable, a: 0.02}
-hosts: {mtu: 9000 B, txqueuelen: 100, offloads: [tso], sysctls: {net.ipv4.tcp_sack: 1}}
+hosts: {mtu: 9000 B, txqueuelen: 100, offloads: [gro], sysctls: {net.ipv4.tcp_sack: 1}}
 paths:
   long: {kind: dumbbell, rate: 1 Gbit/s, rtt: 30 ms, senders: 1, bottleneck_queue: {limit: 100}}
 stacks:
@@ -94,7 +94,7 @@ REFUSED = [
     ("parameter that is no number", "a: 0.02", "a: much"),
     ("queue of nothing", "txqueuelen: 100", "txqueuelen: 0"),
     ("queue as a text", "txqueuelen: 100", 'txqueuelen: "100"'),
-    ("unknown offload", "[tso]", "[tsoo]"),
+    ("unknown offload", "[gro]", "[groo]"),
     ("sysctl outside the network", "net.ipv4.tcp_sack: 1", "kernel.panic: 1"),
     ("list that is a text", "capture: [f1]", "capture: f1"),
     ("reference inside a text", '"${stack.streams}"', '"${stack.streams} of them"'),

@@ -13,16 +13,20 @@ from test_red import STUDY, problem, queue_of, study
 
 from longfat.backends.fake import FakeBackend
 from longfat.catalog.qdiscs import QDISCS
+from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.manifest.examples import QUEUES
 from longfat.manifest.load import load_study
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.queues import KINDS
+from longfat.queues.limit import Place
 from longfat.runspec import Egress, Queue, RunSpec
 from longfat.traffic import misses
+from longfat.units import Duration, Rate
 
 FRAME = 1500 + 14 + 24
 MADE_OF_OTHERS = {"step"}
@@ -194,3 +198,39 @@ def test_the_marks_of_cake_are_those_of_its_classes() -> None:
     tins = b"".join(attribute(number, attribute(8, struct.pack("=I", 20 + number))) for number in (1, 2))
     assert marked("cake", attribute(4, bytes(4)) + attribute(10, tins)) == 43
     assert marked("pfifo", b"") == 0
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_a_limit_in_packets_and_segments_of_64_kib_are_refused_together(tmp_path: Path, name: str) -> None:
+    manifest = f"""\
+format: 2
+study: s
+title: t
+algorithms: {{a: {{cca: reno}}}}
+experiments:
+  - id: one
+    topology: {{kind: dumbbell, rate: 5 Mbit/s, rtt: 4 ms, senders: 1, bottleneck_queue: {QUEUES[name]}}}
+    hosts: {{offloads: [gro]}}
+    flows: [{{name: f, from: client1, to: server, algorithm: a, duration: 1 s}}]
+"""
+    path = tmp_path / "study.yaml"
+    path.write_text(manifest)
+    load_study(path)
+    path.write_text(manifest.replace("[gro]", "[gro, gso]"))
+    if name in ("bfifo", "red", "cake"):
+        load_study(path)
+        return
+    with pytest.raises(StudyError) as caught:
+        load_study(path)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (8, "experiments[0].hosts.offloads")
+    assert f"the limit of queue {name} counts packets" in problem.message
+
+
+@pytest.mark.parametrize("limit", ["6 GB", "100 bdp", "4000 s"])
+def test_a_limit_beyond_the_kernels_numbers_is_refused_in_any_unit(tmp_path: Path, limit: str) -> None:
+    for kind in ("pfifo", "bfifo", "codel"):
+        queue = Place(Rate.parse("1 Tbit/s"), Duration.parse("600 s"), 1500)
+        faults = list(KINDS[kind].model_validate({"kind": kind, "limit": limit}).range_findings(queue))
+        assert [fault.path for fault in faults] == [("limit",)], kind
+        assert "allowed: up to" in faults[0].message

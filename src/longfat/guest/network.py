@@ -22,6 +22,7 @@ from mininet.net import Mininet
 from mininet.node import Host
 
 from longfat.guest import netlink, offloads, policers, qdisc, queues, rtnetlink, tc
+from longfat.guest.carriers import wait_until_up
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
@@ -285,6 +286,10 @@ class Network:
                 assert port.egress.policer
                 request = policers.request(socket.if_nametoindex(port.name), port.egress.policer)
                 self._change(port.node, channel, [request])
+
+        for name, ports in self.ports.items():
+            with self.inside(name):
+                wait_until_up(port.name for port in ports)
 
     def _policed_ports(self) -> list[Port]:
         return [port for ports in self.ports.values() for port in ports if port.egress.policer]

@@ -13,11 +13,10 @@ import sys
 from dataclasses import dataclass
 
 from longfat.guest import netlink
-from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_NEWLINK
+from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_GETLINK, RTM_NEWLINK
 from longfat.network import Step
 from longfat.runspec import Egress
 
-RTM_GETLINK = 18
 VETH_INFO_RATE = 2
 VETH_INFO_DELAY = 3
 VETH_INFO_OVERHEAD = 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
+from longfat.catalog.offloads import SEGMENTING
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
@@ -16,6 +17,8 @@ from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.study import HostSettings, host_settings
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
@@ -176,23 +179,33 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    topology = experiment.topology
-    mtu = host_settings(hosts, experiment.hosts).mtu
+    topology, settings = experiment.topology, host_settings(hosts, experiment.hosts)
+    mtu, segmented = settings.mtu, not SEGMENTING.isdisjoint(settings.offloads)
+    if segmented and not isinstance(topology, Direct | Delay):
+        for kind in dict.fromkeys(queue.name for _, queue, _ in topology.queues(mtu) if queue.counts_packets):
+            message = f"with tso or gso a packet has up to 64 KiB, and the limit of queue {kind} counts packets"
+            hint = "turn both off, or take a queue that counts bytes: bfifo, red or cake"
+            yield Finding(("hosts", "offloads"), message, hint)
     if isinstance(topology, Graph | ParkingLot):
         for path, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", *path) for finding in queue.findings(place))
+            yield from (finding.below("topology", *path) for finding in _faults_of(queue, place))
     if isinstance(topology, Graph):
         for number, link in enumerate(topology.links):
-            found = link.policer.findings(mtu) if link.policer else ()
-            yield from (finding.below("topology", "links", number, "policer") for finding in found)
+            faults = link.policer.findings(mtu, segmented=segmented) if link.policer else ()
+            yield from (finding.below("topology", "links", number, "policer") for finding in faults)
     if isinstance(topology, Dumbbell):
-        found = topology.policer.findings(mtu) if topology.policer else ()
-        yield from (finding.below("topology", "policer") for finding in found)
+        faults = topology.policer.findings(mtu, segmented=segmented) if topology.policer else ()
+        yield from (finding.below("topology", "policer") for finding in faults)
         for key, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", key) for finding in queue.findings(place))
+            yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
         if topology.reverse_rate and not topology.reverse_queue:
             message = "is the rate of a port that only a reverse_queue makes"
             yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
+
+
+def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
+    yield from queue.findings(place)
+    yield from queue.range_findings(place)
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:

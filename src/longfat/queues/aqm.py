@@ -128,6 +128,7 @@ class Cake(QueueKind):
     """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
 
     name: ClassVar[str] = "cake"
+    counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {
         "diffserv": {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4},
@@ -242,6 +243,12 @@ class Step(QueueKind):
     threshold: Limit = Field(
         description="what may wait before a packet without a mark: packets, or a text such as 30 kB, 300 us or 0.2 bdp"
     )
+
+    def findings(self, place: Place) -> Iterator[Finding]:
+        """Yield a threshold that no packet can wait for."""
+        if (wait := Duration(place.us_in(self.threshold))) > Duration(LONGEST_WAIT_US):
+            message = f"{self.threshold} is {wait} here; allowed: up to {Duration(LONGEST_WAIT_US)}"
+            yield Finding(("threshold",), message)
 
     def told(self, place: Place) -> Queue:
         """A threshold in any words is the time in which so much leaves."""
