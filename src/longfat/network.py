@@ -210,7 +210,7 @@ def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> in
 
 def course(egress: Egress, end_us: int) -> tuple[Step, ...]:
     """Return the steps of a wire, one for a wire that never changes."""
-    return steps(egress, end_us) or (Step(0, egress.rate_bps or 0, egress.delay_us),)
+    return steps(egress, end_us) or (Step(0, egress.wire_bps or 0, egress.wire_delay_ns),)
 
 
 def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
@@ -221,7 +221,7 @@ def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
     each 64 KiB.
     """
     there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
-    round_trip_us = sum(_least_delay_us(port.egress, spec.end_us) for port in (*there, *back))
+    round_trip_us = sum(_least_delay_ns(port.egress, spec.end_us) for port in (*there, *back)) // 1000
     rates = [(max(step.rate_bps for step in course(port.egress, spec.end_us)), port) for port in there]
     shaped = [(rate_bps, port) for rate_bps, port in rates if rate_bps]
     if not shaped:
@@ -236,13 +236,13 @@ def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
     return 2 * round_trip_us + 8_000_000 * on_wire // rate_bps
 
 
-def _least_delay_us(egress: Egress, end_us: int) -> int:
+def _least_delay_ns(egress: Egress, end_us: int) -> int:
     """The least delay that any packet may have at an interface."""
     drawn = egress.impairment
     if drawn and drawn.overtaking_ppm:
         return 0
-    least = min(step.delay_us for step in course(egress, end_us))
-    return max(0, least - drawn.jitter_us) if drawn else least
+    least = min(step.delay_ns for step in course(egress, end_us))
+    return max(0, least - 1000 * drawn.jitter_us) if drawn else least
 
 
 def lay_out(spec: RunSpec) -> Topology:

@@ -171,7 +171,7 @@ def test_the_schema_is_plain_json_and_closed() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert schema["additionalProperties"] is False
     assert "format" in schema["required"]
-    assert schema["$defs"]["Flow"]["required"] == ["name", "algorithm"]  # the others may stand in `defaults`
+    assert schema["$defs"]["Flow"]["required"] == ["name"]  # the others may stand in `defaults`
 
 
 def test_the_schema_admits_a_reference_in_place_of_a_swept_value() -> None:

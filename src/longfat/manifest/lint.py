@@ -30,23 +30,28 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
-        *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_parameter_conflicts(experiment, algorithms, hosts),
         *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
-        *_card_findings(experiment, host_settings(hosts, experiment.hosts)),
+        *_card_findings(experiment, hosts),
         *drop_findings(experiment),
         *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
 
 
-def _card_findings(experiment: Experiment, hosts: HostSettings) -> Iterator[Finding]:
+def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     """An input queue that nothing waits in, and more links than a network can have."""
-    if experiment.hosts.input_queue and hosts.packet_time is None:
-        yield Finding(("hosts", "input_queue"), "is for packets that wait for a busy host, and there is no packet_time")
-    ends = sum(map(len, experiment.sides))
-    if hosts.card and isinstance(experiment.topology, Dumbbell) and 2 * ends + 1 > MOST_LINKS:
-        message = f"{ends} hosts with cards have more than {MOST_LINKS} links"
+    message = "is for packets that wait for a busy host, and there is no packet_time"
+    if experiment.hosts.input_queue and host_settings(hosts, experiment.hosts).packet_time is None:
+        yield Finding(("hosts", "input_queue"), message)
+    for name, one in experiment.hosts.per_host.items():
+        if one.input_queue and host_settings(hosts, experiment.hosts, name).packet_time is None:
+            yield Finding(("hosts", "per_host", name, "input_queue"), message)
+    ends = [name for side in experiment.sides for name in side]
+    cards = [name for name in ends if host_settings(hosts, experiment.hosts, name).card]
+    if cards and isinstance(experiment.topology, Dumbbell) and len(ends) + len(cards) + 1 > MOST_LINKS:
+        message = f"{len(ends)} hosts, {len(cards)} of them with cards, have more than {MOST_LINKS} links"
         yield Finding(("topology", "senders"), message, f"{MOST_LINKS // 2 - 1} hosts, or none of the times of `hosts`")
 
 
@@ -115,18 +120,18 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 
 
 def _parameter_conflicts(
-    experiment: Experiment, algorithms: Mapping[str, Algorithm], own: Mapping[str, str]
+    experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
 ) -> Iterator[Finding]:
     """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
 
-    ``own`` are the hosts' own sysctls: a parameter of the stack is an algorithm's or theirs, not both.
+    A parameter of the stack is set by an algorithm or by the host's sysctls, not by both.
     """
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
         if not used:
             continue
-        sysctls = used.sysctls
+        sysctls, own = used.sysctls, host_settings(hosts, experiment.hosts, entry.sender).sysctls
         for parameter, stack in STACK_PARAMETERS.items():
             if parameter in used.parameters and stack.sysctl in own:
                 message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"

@@ -134,7 +134,18 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
         if profile:
             found = profile_findings(profile, factors, swept)
             findings += [finding.below("profiles", name) for finding in found]
+    if header and len(swept) == len(entries):
+        findings += _host_findings(header, swept)
     return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
+
+
+def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
+    """The study's settings of single hosts that no experiment has."""
+    sides = [point.experiment.sides for one in swept for point in one.points]
+    known = list(dict.fromkeys(name for both in sides for side in both for name in side))
+    for name in header.hosts.per_host:
+        if name not in known:
+            yield Finding(("hosts", "per_host", name), *unknown("node", name, known))
 
 
 def _factors(raw: Mapping[str, Any]) -> Factors | None:

@@ -7,7 +7,7 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, create_model
 
@@ -42,10 +42,9 @@ class Paper(Closed):
     identifier: f.Text = Field(description="report number, DOI or address")
 
 
-class Hosts(Closed):
-    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+class HostKeys(Closed):
+    """Settings that one sender or receiver may have for itself."""
 
-    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
@@ -68,11 +67,6 @@ class Hosts(Closed):
         description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
     )
-    window_meaning: Literal["effective", "requested"] | None = Field(
-        default=None,
-        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
-        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
-    )
     sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
     offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
@@ -84,6 +78,28 @@ class Hosts(Closed):
         default=None,
         description="container image that senders and receivers are made from, for backend containernet (default: the "
         "project's own userland)",
+    )
+
+
+class OneHost(HostKeys):
+    """Settings of one sender or receiver, laid key by key over those of all hosts."""
+
+    sysctls: dict[f.HostSysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+
+
+class Hosts(HostKeys):
+    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+
+    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
+    window_meaning: Literal["effective", "requested"] | None = Field(
+        default=None,
+        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
+        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
+    )
+    per_host: dict[f.NodeName, OneHost] = Field(
+        default={},
+        description="settings of single hosts by their names, such as `client2`: they replace those of all hosts key "
+        "by key, and an experiment's replace the study's",
     )
 
 
@@ -295,21 +311,27 @@ class Experiment(Closed):
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
-class FlowDefaults(Closed):
-    """Keys that every flow of every experiment has unless it gives its own."""
+def _flow_defaults() -> type[Closed]:
+    """The model of the keys of a flow except its name, all of them optional."""
+    keys: dict[str, Any] = {
+        name: (Annotated[field.annotation, Field(), *field.metadata] | None, Field(default=None, alias=field.alias))
+        for name, field in Flow.model_fields.items()
+        if name != "name"
+    }
+    meaning = "Keys that every flow of every experiment has unless it gives its own."
+    return create_model("FlowDefaults", __base__=Closed, __module__=__name__, __doc__=meaning, **keys)
 
-    sender: f.Text | None = Field(default=None, alias="from", description="host that sends")
-    receiver: f.Text | None = Field(default=None, alias="to", description="host that receives")
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends")
-    duration: f.Length | None = Field(default=None, description="time for which it sends")
-    start_jitter: f.Delay | None = Field(default=None, description="largest random addition to `start`")
-    transfer: f.Transfer | None = Field(default=None, description="what a connection carries before another follows")
+
+if TYPE_CHECKING:
+    FlowDefaults = Closed
+else:
+    FlowDefaults = _flow_defaults()
 
 
 class Defaults(Closed):
     """Keys that every experiment has unless it gives its own; no references."""
 
-    flow: FlowDefaults = Field(default=FlowDefaults(), description="keys of every flow")
+    flow: FlowDefaults = Field(default=FlowDefaults(), description="any keys of every flow, except `name`")
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Experiment, Header, Hosts
+from longfat.manifest.models import Experiment, Header, HostKeys, Hosts
 from longfat.runspec import Card, Scalar
 from longfat.units import Duration, Size
 
@@ -150,12 +150,17 @@ class HostSettings:
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
 
-def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
-    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults."""
-    layers = (experiment, study)
+def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
+    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.
+
+    The settings of one ``host`` include its own, which replace those of all hosts; without a name, those of all.
+    """
+    everywhere = (experiment, study)
+    own = (level.per_host[host] for level in everywhere if host in level.per_host)
+    layers: tuple[HostKeys, ...] = (*own, *everywhere)
     recovery = next((layer.recovery for layer in layers if layer.recovery), None)
     return HostSettings(
-        mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
+        mtu=next((layer.mtu for layer in everywhere if layer.mtu), Size(1500)),
         # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
         interrupt_moderation=next(
@@ -164,8 +169,11 @@ def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
         packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
         input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
         tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
-        window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
-        sysctls={**study.sysctls, **experiment.sysctls, **_RECOVERY.get(recovery or "", {})},
+        window_meaning=next((layer.window_meaning for layer in everywhere if layer.window_meaning), "effective"),
+        sysctls={
+            **{name: value for layer in reversed(layers) for name, value in layer.sysctls.items()},
+            **_RECOVERY.get(recovery or "", {}),
+        },
         offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
         image=next((layer.image for layer in layers if layer.image), None),
         recovery=recovery,

@@ -19,7 +19,7 @@ from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.cards import with_cards
 from longfat.plan.clocks import with_draws
 from longfat.plan.draw import seed_of, uniform
-from longfat.plan.topologies import links_of, nodes_of
+from longfat.plan.topologies import links_of, nodes_of, with_own_queues
 from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
@@ -44,10 +44,17 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
-    if hosts.card:
-        named, links = with_cards(named, links, hosts.card)
+    each = {
+        name: host_settings(study.header.hosts, experiment.hosts, name)
+        for name, role in named.items()
+        if role != "router"
+    }
+    links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
+    named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
     return RunSpec(
-        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named.items()),
+        nodes=tuple(
+            _node(name, role, experiment, study, stack, each.get(name), traits) for name, role in named.items()
+        ),
         links=links,
         probes=_probes(experiment.probes),
         seed=0,
@@ -87,14 +94,14 @@ def _node(
     experiment: Experiment,
     study: Study,
     stack: Stack,
-    hosts: HostSettings,
+    own: HostSettings | None,
     traits: Traits,
 ) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
-    if role == "router":
+    if own is None:
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
-    sysctls = {**stack.sysctls, **hosts.sysctls}
+    sysctls = {**stack.sysctls, **own.sysctls}
     for one in experiment.traffic:
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
@@ -104,7 +111,7 @@ def _node(
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
-    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image, hosts.recovery)
+    return Node(name, role, sysctls, own.offloads, stack.initial_cwnd_segments, own.image, own.recovery)
 
 
 def _probes(probes: Probes) -> RunProbes:

@@ -9,6 +9,7 @@ waiting ones, so the two would disturb each other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from longfat.manifest.changing import changed
@@ -40,6 +41,17 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
         return graph_links(graph, hosts, real_time=real_time)
     assert isinstance(topology, AnyTopology)
     return links(topology, hosts, drops, delay_node=needs_delay_node(topology, real_time=real_time))
+
+
+def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:
+    """The links with the local queue of each host, in packets, where the host limits the rate."""
+
+    def own(end: Interface) -> Interface:
+        if end.node not in lengths or not end.egress.rate_bps:
+            return end
+        return replace(end, egress=replace(end.egress, queue=Queue("pfifo", lengths[end.node])))
+
+    return tuple(replace(link, a=own(link.a), b=own(link.b)) for link in links)
 
 
 def _graph(topology: Named) -> Graph | None:
