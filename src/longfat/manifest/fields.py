@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -228,12 +228,3 @@ SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"ty
 NodeName = Annotated[str, _surrounding("node")]
 TrafficName = Annotated[str, _surrounding("traffic")]
 AlgorithmName = Annotated[str, _surrounding("algorithm")]
-
-
-def _format_2(given: object) -> object:
-    if given == 1:
-        raise fault("1 is the former format", "turn the folder into this one with `longfat convert FOLDER`")
-    return given
-
-
-Format2 = Annotated[Literal[2], BeforeValidator(_format_2)]

@@ -16,7 +16,7 @@ from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
-from longfat.manifest.study import HostSettings, host_settings
+from longfat.manifest.study import host_settings
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS

@@ -63,7 +63,6 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
     """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
-    _refuse_format_1(source)
     data, found = assumed(source.data, given)
     study, findings = _checked(source.file, data, only)
     problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
@@ -76,7 +75,6 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
 
 def header_of(source: Source) -> Header:
     """Only what a ``study.yaml`` says beside its experiments, which are not looked at. Raises StudyError."""
-    _refuse_format_1(source)
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
     head = {key: value for key, value in given.items() if key != "experiments"}
@@ -85,16 +83,6 @@ def header_of(source: Source) -> Header:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
     return header
-
-
-def _refuse_format_1(source: Source) -> None:
-    """Raise StudyError for a study of the former format: all else that is wrong with it would be noise."""
-    if isinstance(source.data, dict) and source.data.get("format") == 1:
-        message = "format 1 is that of earlier versions; this one reads format 2"
-        problem = source.problem(
-            Finding(("format",), message, f"`longfat convert {FilePath(source.file).parent}` rewrites it")
-        )
-        raise StudyError("the study is of format 1", problems=(problem,))
 
 
 def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[Study | None, list[Finding]]:
