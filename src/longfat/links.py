@@ -209,7 +209,8 @@ class Egress:
     a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
 
     The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), which a ``trace`` is exempt
-    from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both.
+    from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both. Each frame
+    is delayed by a further time, drawn uniformly from 0 to ``processing_ns``; frames keep their order.
     """
 
     rate_bps: int | None = None
@@ -224,6 +225,7 @@ class Egress:
     card: Card | None = field(default=None, metadata=LATER)
     clock_ppb: int = field(default=0, metadata=LATER)
     distance_ns: int = field(default=0, metadata=LATER)
+    processing_ns: int = field(default=0, metadata=LATER)
 
     @property
     def wire_bps(self) -> int | None:

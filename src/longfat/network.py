@@ -161,8 +161,17 @@ def longest_rtt_us(spec: RunSpec) -> int:
 
 
 def impairment_seed(spec: RunSpec, port: Port) -> int:
-    """The seed, 64 bits, of what is drawn for the packets that leave an interface."""
-    return int.from_bytes(hashlib.sha256(f"{spec.seed} impairment {port.name}".encode()).digest()[:8], "big")
+    """Return the seed, 64 bits, of the losses and delays of the packets that leave an interface."""
+    return _seed(f"{spec.seed} impairment {port.name}")
+
+
+def processing_seed(spec: RunSpec, port: Port) -> int:
+    """Return the seed, 64 bits, of the processing times of the packets that leave an interface."""
+    return _seed(f"{spec.seed} processing {port.name}")
+
+
+def _seed(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:

@@ -68,11 +68,11 @@ def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: 
     found = steps(egress, 7_000)
     packet_bps = 1000 * TRACED_BITS
     assert found == (
-        Step(0, 3 * packet_bps, 50_000),
-        Step(1_000, 3 * packet_bps, 50_000, held=True),
-        Step(4_000, packet_bps, 50_000),
-        Step(5_000, 3 * packet_bps, 50_000),
-        Step(6_000, 3 * packet_bps, 50_000, held=True),
+        Step(0, 3 * packet_bps, 50_000_000),
+        Step(1_000, 3 * packet_bps, 50_000_000, held=True),
+        Step(4_000, packet_bps, 50_000_000),
+        Step(5_000, 3 * packet_bps, 50_000_000),
+        Step(6_000, 3 * packet_bps, 50_000_000, held=True),
     )
     assert [capacity_bits(found, ms * 1000) // TRACED_BITS for ms in range(8)] == [0, 3, 3, 3, 3, 4, 7, 7]
 
@@ -81,10 +81,10 @@ def test_changes_and_a_trace_meet_on_one_wire() -> None:
     trace = Trace("", "1*2 0*2")
     egress = Egress(MBPS, changes=(Change(1_000, delay_us=7, held=True), Change(3_000, held=False)), trace=trace)
     found = steps(egress, 5_000)
-    assert [(step.at_us, step.delay_us, step.held) for step in found] == [
+    assert [(step.at_us, step.delay_ns, step.held) for step in found] == [
         (0, 0, False),
-        (1_000, 7, True),
-        (4_000, 7, False),
+        (1_000, 7000, True),
+        (4_000, 7000, False),
     ]
 
 
@@ -159,7 +159,7 @@ def test_only_virtual_time_has_wires_that_change(tmp_path: Path) -> None:
 def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(
     tmp_path: Path, read: dict[str, Any], words: str | None
 ) -> None:
-    spec = planned(tmp_path, "changes: [{at: 500 ms, rate: 50 Mbit/s}]")
+    spec = planned(tmp_path, "changes: [{at: 500 ms, rate: 50 Mbit/s}]", backend="fake")
     folder = tmp_path / "raw"
     folder.mkdir()
     FakeBackend().run(spec, folder)

@@ -117,6 +117,7 @@ def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
         "queue_kind": "pfifo",
         "limit_packets": 100,
         "delay_us": 15_000,
+        "delay_ns": 15_000_000,
         "drops": 7,
         "sent_bytes": 1538,
         "busy_ns": 12_304,
@@ -127,6 +128,7 @@ def test_a_wire_that_only_delays_has_no_rate() -> None:
     assert achieved_egress([], "r-eth0", UsedWire(Wire(0, 15_000_000, 24), 1538, 0, 0)) == {
         **NOTHING,
         "delay_us": 15_000,
+        "delay_ns": 15_000_000,
     }
 
 

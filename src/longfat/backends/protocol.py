@@ -31,6 +31,7 @@ class Feature(StrEnum):
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
     CARDS = "interrupt moderation and time for each packet"
+    PROCESSING = "a drawn processing time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
     GENTLE = "RED in gentle mode"
@@ -85,6 +86,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
         if end.card:
             found[Feature.CARDS] = "interrupt moderation and time for each packet"
+        if end.processing_ns:
+            found[Feature.PROCESSING] = "a drawn processing time for each packet"
         if end.changes or end.trace:
             found[Feature.CHANGES] = "rates and delays that change"
         if end.policer:

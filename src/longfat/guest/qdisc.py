@@ -148,7 +148,7 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         "drops": 0,
     }
     if used:
-        found["delay_ns"] = used.wire.delay_ns
+        found |= {"delay_ns": used.wire.delay_ns, "processing_ns": used.wire.jitter_ns}
     if used and used.wire.rate_bps:
         found |= {"sent_bytes": used.sent_bytes, "busy_ns": used.busy_ns}
     for qdisc in own:

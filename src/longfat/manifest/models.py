@@ -42,6 +42,12 @@ class Paper(Closed):
     identifier: f.Text = Field(description="report number, DOI or address")
 
 
+class ProcessingTime(Closed):
+    """Time that a sender needs for each packet that it sends, drawn packet by packet; packets keep their order."""
+
+    jitter: f.HostTime = Field(description="the longest time; times are uniform from 0 to it; 0 us: none")
+
+
 class HostKeys(Closed):
     """Settings that one sender or receiver may have for itself."""
 
@@ -61,6 +67,11 @@ class HostKeys(Closed):
     packet_time: f.HostTime | None = Field(
         default=None,
         description="how long a host is busy with each packet that arrives, one after the other (default 0)",
+    )
+    processing_time: ProcessingTime | None = Field(
+        default=None,
+        description="random time for each packet that a sender sends (default: where several hosts send and `phases` "
+        "are drawn, up to the time of a packet on the slowest link of the ways; else none)",
     )
     input_queue: f.Count | None = Field(
         default=None,
@@ -279,7 +290,7 @@ class Experiment(Closed):
     phases: Literal["drawn", "fixed"] = Field(
         default="drawn",
         description="drawn (default): each repetition adds to each host a distance, less than the time of a packet on "
-        "the slowest link of its way; fixed: none",
+        "the slowest link of its ways, and senders have a `processing_time`; fixed: neither",
     )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Experiment, Header, HostKeys, Hosts
+from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
 from longfat.runspec import Card, Scalar
 from longfat.units import Duration, Size
 
@@ -126,6 +126,7 @@ class HostSettings:
     tx_ring: int
     interrupt_moderation: Duration | None
     packet_time: Duration | None
+    processing_time: ProcessingTime | None
     input_queue: int
     window_meaning: str
     sysctls: dict[str, str]
@@ -167,6 +168,7 @@ def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> H
             (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None
         ),
         packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
+        processing_time=next((layer.processing_time for layer in layers if layer.processing_time), None),
         input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
         tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
         window_meaning=next((layer.window_meaning for layer in everywhere if layer.window_meaning), "effective"),

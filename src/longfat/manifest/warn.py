@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
+from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
 from longfat.manifest.names import Finding, Path, nearest
@@ -28,7 +29,7 @@ def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
         for finding in (
             *_swept_warnings(swept, study.header.hosts),
             *_unknown_sysctls(swept),
-            *idle_repetitions(swept, study.header.algorithms),
+            *idle_repetitions(swept, study.header),
         )
     )
 
@@ -53,7 +54,7 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
-        for finding in _idle_queues(point.experiment, hosts):
+        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
             found.setdefault(finding.path, []).append((place, finding))
     for places in found.values():
         place, first = places[0]

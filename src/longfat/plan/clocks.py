@@ -7,13 +7,20 @@ have the same ones (common random numbers). docs/decisions/013-clocks-and-phases
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from longfat.backends.protocol import Traits
 from longfat.network import Port, ports, route
 from longfat.plan.draw import uniform
 from longfat.runspec import Interface, RunSpec
 
 _PPB = 1000  # parts per billion in a part per million
+
+
+def draws(traits: Traits) -> bool:
+    """Return whether runs of a backend have drawn clocks and distances; machines in real time have their own."""
+    return traits.clock == "virtual" and not traits.pretends
 
 
 def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunSpec:
@@ -24,7 +31,7 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
     """
     every = ports(spec)
     names = {(port.link, port.node): port for port in every}
-    spans = _packet_times_ns(spec) if phases_drawn else {}
+    spans = packet_times_ns(spec) if phases_drawn else {}
 
     def drawn(end: Interface, port: Port) -> Interface:
         clock = end.egress.rate_bps is not None and not end.egress.trace
@@ -41,8 +48,8 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
     return replace(spec, links=links)
 
 
-def _packet_times_ns(spec: RunSpec) -> dict[str, int]:
-    """The longest time of a full packet on a link of the host's ways, by the host's name."""
+def packet_times_ns(spec: RunSpec) -> dict[str, int]:
+    """Return the longest time of a full packet on a link of the host's ways, by the host's name."""
     found: dict[str, int] = {}
     for sender, receiver in {(one.sender, one.receiver): None for one in spec.sent}:
         rates = ((port.frame_bytes, port.egress.rate_bps) for port in route(spec, sender, receiver))
@@ -50,3 +57,16 @@ def _packet_times_ns(spec: RunSpec) -> dict[str, int]:
         for host in (sender, receiver):
             found[host] = max(found.get(host, 0), longest)
     return found
+
+
+def with_processing(spec: RunSpec, longest_ns: Mapping[str, int]) -> RunSpec:
+    """Return the run in which the named hosts need a time for each packet that they send, up to ``longest_ns``.
+
+    Times are uniform and keep the order of packets, as those of Floyd and Jacobson ("On Traffic Phase Effects in
+    Packet-Switched Gateways", 1992) and of ``overhead_`` in ns-2.
+    """
+
+    def slower(end: Interface) -> Interface:
+        return replace(end, egress=replace(end.egress, processing_ns=longest_ns.get(end.node, 0)))
+
+    return replace(spec, links=tuple(replace(link, a=slower(link.a), b=slower(link.b)) for link in spec.links))

@@ -11,13 +11,13 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.backends.protocol import Traits
+from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.cards import with_cards
-from longfat.plan.clocks import with_draws
+from longfat.plan.clocks import draws, packet_times_ns, with_draws, with_processing
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links_of, nodes_of, with_own_queues
 from longfat.runspec import Node, Role, RunSpec
@@ -51,7 +51,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     }
     links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
     named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
-    return RunSpec(
+    scenario = RunSpec(
         nodes=tuple(
             _node(name, role, experiment, study, stack, each.get(name), traits) for name, role in named.items()
         ),
@@ -61,6 +61,21 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         pins=dict(pins),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
+    return with_processing(scenario, _processing_ns(scenario, experiment, each, traits))
+
+
+def _processing_ns(
+    scenario: RunSpec, experiment: Experiment, each: Mapping[str, HostSettings], traits: Traits
+) -> dict[str, int]:
+    """Return the longest processing time of a packet in nanoseconds, by the sending host's name.
+
+    If several hosts send and phases are drawn, a host without a stated time has that of a full packet on the slowest
+    link of its ways, on a backend that has such times.
+    """
+    senders = {one.sender: each[one.sender].processing_time for one in scenario.sent}
+    drawn = experiment.phases == "drawn" and draws(traits) and Feature.PROCESSING in traits.can
+    default = packet_times_ns(scenario) if drawn and len(senders) > 1 else {}
+    return {name: 1000 * stated.jitter.value if stated else default.get(name, 0) for name, stated in senders.items()}
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
@@ -81,8 +96,7 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
         for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
     )
     run = dataclasses.replace(scenario, seed=seed, flows=flows)
-    traits = traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))
-    if traits.clock == "real" or traits.pretends:
+    if not draws(traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))):
         return run
     drawn = experiment.phases == "drawn"
     return with_draws(run, tolerance_ppm=experiment.clock_tolerance.value, phases_drawn=drawn)

@@ -56,6 +56,8 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
 def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, Setting]]:
     layers = (experiment.hosts, study.header.hosts)
     resolved = host_settings(study.header.hosts, experiment.hosts)
+    if resolved.processing_time:
+        yield "hosts.processing_time.jitter", Setting(str(resolved.processing_time.jitter), default=False)
     for name in (
         "mtu",
         "txqueuelen",

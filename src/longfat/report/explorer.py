@@ -18,7 +18,7 @@ from longfat.plan.model import Plan
 from longfat.record.bundle import run_folder_name
 from longfat.report.numbers import shown
 from longfat.report.samples import COLUMNS, samples_of
-from longfat.report.settings import host_lines, network_lines
+from longfat.report.settings import drawn_lines, host_lines, network_lines
 
 DIGITS = 12  # of a run's id, which tell it from all others
 
@@ -53,7 +53,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
     for run in plan.runs:
         if run.run_id in found:
             continue
-        declared = [*network_lines(run.spec), *host_lines(run.spec)]
+        declared = [*network_lines(run.spec), *drawn_lines([run.spec]), *host_lines(run.spec)]
         achieved = [_interface(row) for row in dataset.achieved.get(run.run_id, ())]
         flows = dataset.flows.get(run.run_id, ())
         found[run.run_id] = {

@@ -147,7 +147,9 @@ def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str
 def _declared(port: Port) -> dict[str, Any]:
     egress = port.egress
     queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
-    return {"mtu_bytes": port.mtu_bytes, "rate_bps": egress.rate_bps, "delay_us": egress.delay_us, **queue}
+    wire = {"rate_bps": egress.wire_bps, "delay_us": egress.wire_delay_ns // 1000}
+    drawn = {key: getattr(egress, key) for key in ("clock_ppb", "distance_ns", "processing_ns")}
+    return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
 
 
 def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
