@@ -30,7 +30,6 @@ algorithms: {reno: {cca: reno}}
 hosts: {txqueuelen: 20000, sysctls: {net.core.rmem_max: 16777216, net.core.wmem_max: 16777216}}
 experiments:
   - id: one-flow
-    artifacts: [one-flow]
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {mtu: "${mtu}"}
     flows:

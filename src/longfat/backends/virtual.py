@@ -35,6 +35,7 @@ from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
+from longfat.catalog.stacks import STACK_KERNELS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
@@ -131,7 +132,7 @@ class VirtualBackend:
         )
 
     def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
-        if kernel is not self.kernels.get(DEFAULT_KERNEL):
+        if all(kernel is not self.kernels.get(name) for name in STACK_KERNELS):
             return  # features of other kernels are not listed
         for name in sorted({name for node in spec.nodes for name in node.sysctls} - PARAMETER_SYSCTLS):
             if any_interface(name) not in SYSCTLS:
@@ -437,7 +438,7 @@ def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
     pieces = {piece.name: piece.sha256 for piece in own.pieces}
     patches = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in recipe.patches()}
-    source = KernelSource(built.version, built.pinned, pieces, patches)
+    source = KernelSource(built.version, built.pinned, pieces, patches, own.base)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
     return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
 

@@ -20,13 +20,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
+from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.errors import LongfatError
 from longfat.manifest.load import load_study
 from longfat.manifest.models import Header
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
-from longfat.verbs.study import Choices, find_study, resolve
+from longfat.verbs.study import Choices, find_study, kernel_settings, resolve
 
 RTT_US = 30_000
 WINDOW_BDPS = 3  # socket buffers of three BDPs: the flow is limited by its path
@@ -43,7 +44,7 @@ class Driver:
     def __init__(self, name: str) -> None:
         self.backend = open_backend(name, {}, say=_say)
         self.cpu_seconds: Callable[[], float] = machine_seconds if name == OWN_KERNEL else children_seconds
-        self.planned: dict[str, RunSpec] = {}
+        self.planned: dict[str, tuple[Backend, RunSpec]] = {}
 
     def reasons(self) -> list[str]:
         """Why the backend cannot work here."""
@@ -52,29 +53,32 @@ class Driver:
     def plan(self, study: str, profile: str) -> list[str]:
         """Names of a study's distinct runs that the backend can do."""
         found: dict[str, tuple[str, RunSpec]] = {}
-        for run in resolve(find_study(study), Choices(profile), self.backend.pins()).runs:
-            if not self.backend.refuses(run.spec):
+        folder, name = find_study(study), self.backend.name
+        backend = open_backend(name, kernel_settings(name, folder.header.stack), say=_say)
+        for run in resolve(folder, Choices(profile), backend.pins()).runs:
+            if not backend.refuses(run.spec):
                 name = f"{run.scenario}.r{run.repetition:02}"
                 found[run.run_id] = min(found.get(run.run_id, (name, run.spec)), (name, run.spec), key=lambda it: it[0])
-        self.planned = dict(found.values())
+        self.planned = {name: (backend, spec) for name, spec in found.values()}
         return sorted(self.planned)
 
     def time_case(self, case: dict[str, Any]) -> dict[str, float]:
         """Time one flow, given as the fields of a Case."""
-        return self._time(case["name"], spec_of(case, self.backend.pins()))
+        return self._time(self.backend, case["name"], spec_of(case, self.backend.pins()))
 
     def time_planned(self, name: str) -> dict[str, float]:
         """Time a run of the plan."""
-        return self._time(name, self.planned[name])
+        backend, spec = self.planned[name]
+        return self._time(backend, name, spec)
 
-    def _time(self, name: str, spec: RunSpec) -> dict[str, float]:
+    def _time(self, backend: Backend, name: str, spec: RunSpec) -> dict[str, float]:
         """The fields of a Timing. Raises LongfatError when the run is refused or fails."""
-        if refused := self.backend.refuses(spec):
+        if refused := backend.refuses(spec):
             raise LongfatError(f"{name}: {'; '.join(refused)}")
         with tempfile.TemporaryDirectory(prefix="longfat-bench-") as scratch:
             folder = Path(scratch)
             cpu_s, start = self.cpu_seconds(), time.perf_counter()
-            self.backend.run(spec, folder)
+            backend.run(spec, folder)
             wall_s = time.perf_counter() - start
             cpu_s = self.cpu_seconds() - cpu_s
             outcome, flows, counters = (
