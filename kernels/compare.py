@@ -34,7 +34,7 @@ experiments:
     hosts: {mtu: "${mtu}"}
     flows:
       - {name: flow, from: client1, to: server, algorithm: reno, window: 11250 kB, duration: "${duration}"}
-    sweep: {zip: {duration: [1 ms, 10 s, 10 s], mtu: [9000 B, 9000 B, 1500 B]}}
+    sweep: {zip: {duration: [200 ms, 10 s, 10 s], mtu: [9000 B, 9000 B, 1500 B]}}
 """
 
 
@@ -45,7 +45,7 @@ def specs() -> dict[str, RunSpec]:
         path.write_text(STUDY)
         plan = build_plan(load_study(path), profile="paper", pins={})
     named = {
-        (1_000, 9000): "fixed cost of a run",
+        (200_000, 9000): "fixed cost of a run",
         (10_000_000, 9000): "10 s, MTU 9000",
         (10_000_000, 1500): "10 s, MTU 1500",
     }
