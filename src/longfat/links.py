@@ -6,11 +6,24 @@ Lengths of time are microseconds, sizes bytes, rates bits per second, as the fie
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from longfat.plain import LATER, Scalar
+
+MARKING: Mapping[str, tuple[str, ...]] = {
+    "red": ("ecn",),
+    "codel": ("ecn", "ce_threshold"),
+    "fq_codel": ("ecn", "ce_threshold"),
+    "pie": ("ecn",),
+    "fq_pie": ("ecn",),
+    "cake": (),
+    "dualpi2": (),
+}
+"""Kinds of queue that can mark packets by ECN (RFC 3168, RFC 9331), each with the settings that make it mark; a kind
+without such a setting always marks. CoDel marks above ``ce_threshold`` without ``ecn`` too (include/net/codel_impl.h).
+"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +41,9 @@ class Queue:
 
     @property
     def marks(self) -> bool:
-        """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
-        return bool(self.parameters.get("ecn")) or self.kind == "cake"
+        """Whether the queue marks packets by ECN, according to ``MARKING``."""
+        switches = MARKING.get(self.kind)
+        return switches is not None and (not switches or any(self.parameters.get(name) for name in switches))
 
     @property
     def red_weight_log(self) -> int:

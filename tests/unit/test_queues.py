@@ -18,6 +18,7 @@ from longfat.gates import Evidence
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.links import MARKING
 from longfat.manifest.examples import QUEUES
 from longfat.manifest.load import load_study
 from longfat.network import lay_out
@@ -140,7 +141,7 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
         ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is nothing; a queue holds one packet at least"),
         ("{kind: codel, target: 5}", "bottleneck_queue.target: 5 has no unit"),
         ("{kind: codel, target: 1 s}", "bottleneck_queue: target 1 s is not below interval 100 ms"),
-        ("{kind: pie, tupdate: 15 ms}", "bottleneck_queue: tupdate 15 ms is no multiple of 10 ms"),
+        ("{kind: pie, tupdate: 1500 us}", "bottleneck_queue: tupdate 1500 us is no multiple of 1 ms"),
         ("{kind: cake, flowmode: all}", "bottleneck_queue.flowmode:"),
         ("{kind: sfq, limit: 20000}", "bottleneck_queue.limit: 20000 packets are more than 127 flows of 127 packets"),
         ("{kind: sfq, limit: 5}", "bottleneck_queue.flows: 127 flows are more than 5 packets"),
@@ -149,6 +150,30 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
 )
 def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue: str, said: str) -> None:
     assert said in problem(tmp_path, queue)
+
+
+@pytest.mark.parametrize(
+    ("queue", "marks"),
+    [
+        ("{kind: dualpi2}", True),
+        ("{kind: cake}", True),
+        ("{kind: codel, ce_threshold: 1 ms}", True),
+        ("{kind: fq_codel, ecn: false, ce_threshold: 2 ms}", True),
+        ("{kind: fq_codel, ecn: false}", False),
+        ("{kind: fq_pie}", False),
+        ("{kind: pie, ecn: true}", True),
+        ("{kind: step, threshold: 20}", True),
+        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: true}", True),
+        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: false}", False),
+        ("{kind: sfq}", False),
+    ],
+)
+def test_a_queue_that_the_kernel_lets_mark_says_so(tmp_path: Path, queue: str, marks: bool) -> None:
+    assert told(tmp_path, queue).marks is marks
+
+
+def test_every_kind_whose_marks_are_counted_is_declared_as_one_that_can_mark() -> None:
+    assert {*MARKING} == {*MARKED, "cake"}
 
 
 def test_a_rate_of_the_way_back_needs_its_queue(tmp_path: Path) -> None:

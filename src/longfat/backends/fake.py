@@ -25,6 +25,7 @@ from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Tra
 from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS, OwnKernel
+from longfat.catalog.stacks import STACK_KERNELS
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
@@ -70,7 +71,7 @@ class FakeBackend:
     def capabilities(self) -> Capabilities:
         """Everything, everywhere: a named kernel is no more than its name."""
         sources = {"none": self.kernel} if self.kernel else {}
-        kernels = {name: name for name in KERNELS}
+        kernels = {name: "none" if name in STACK_KERNELS else name for name in KERNELS}
         return Capabilities(frozenset(CCAS), kernels=kernels, sources=sources, repeats=self.repeats)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:

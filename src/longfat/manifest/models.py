@@ -365,7 +365,7 @@ class Header(Closed):
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
     kernel: f.KernelName | None = Field(
-        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default linux-6.12)"
+        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(

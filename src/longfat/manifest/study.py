@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
+from longfat.catalog.kernels import OwnKernel
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
 from longfat.runspec import Card, Scalar
@@ -91,20 +92,24 @@ class Study:
         """The algorithm that a flow names or spells out."""
         return used if isinstance(used, Algorithm) else self.header.algorithms[used]
 
-    def kernel_of(self, experiment: Experiment) -> OwnKernel | None:
-        """The kernel of an experiment's runs; None where they name none and bring nothing of their own."""
+    def kernel_of(self, experiment: Experiment, stack: str | None = None) -> OwnKernel | None:
+        """Return the kernel of an experiment's runs; None where they name none and bring nothing of their own.
+
+        Runs that name none have the kernel of the ``stack``, by default of the study's stack.
+        """
         name = experiment.kernel or self.header.kernel
         used = {self.algorithm(one.algorithm).file for one in experiment.traffic}
         sources = tuple(sorted((file for file in used if file), key=lambda file: file.name))
         if name is None and not sources:
             return None
         named = self.header.kernels.get(name or "")
-        return replace(named.own if named else OwnKernel(name or DEFAULT_KERNEL), sources=sources)
+        base = name or kernel_of_stack(stack or self.header.stack)
+        return replace(named.own if named else OwnKernel(base), sources=sources)
 
-    def own_kernels(self) -> dict[str, OwnKernel]:
-        """The kernels that the study adds something to, by their names of runs."""
+    def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
+        """Return the kernels that the study adds something to under a stack, by their names of runs."""
         points = (point for experiment in self.experiments for point in experiment.points)
-        kernels = (self.kernel_of(point.experiment) for point in points)
+        kernels = (self.kernel_of(point.experiment, stack) for point in points)
         return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
 
 

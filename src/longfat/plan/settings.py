@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study, host_settings
@@ -46,7 +46,7 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
         default = section not in experiment.model_fields_set
         found |= dict(_leaves(section, value, study, default=default))
     kernel = experiment.kernel or study.header.kernel
-    found["kernel"] = Setting(kernel or DEFAULT_KERNEL, kernel is None)
+    found["kernel"] = Setting(kernel or kernel_of_stack(study.header.stack), kernel is None)
     found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
     for name in ("clock_tolerance", "phases"):
         found[name] = Setting(str(getattr(experiment, name)), name not in experiment.model_fields_set)
@@ -134,7 +134,7 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
         "id": experiment.id,
         "repetitions": experiment.repetitions,
         "pairs_with": experiment.pairs_with,
-        "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,
+        "kernel": experiment.kernel or study.header.kernel or kernel_of_stack(study.header.stack),
         "memory": experiment.memory or _MEMORY,
         "clock_tolerance": experiment.clock_tolerance,
         "phases": experiment.phases,

@@ -20,7 +20,8 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import open_backend, traits_of
-from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS
+from longfat.catalog.kernels import KERNELS
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import RigError, StudyError
 from longfat.evidence.compare import first_packet
 from longfat.evidence.epochs import FOLDER, read_epochs
@@ -105,13 +106,14 @@ def _opened(found: Found, console: Console) -> Backend:
 
 
 def _kernels(found: Found) -> tuple[str, ...]:
-    """The kernels that a backend is opened with: the default one, and one that the run's pin names."""
-    named = found.spec.pins.get("kernel", DEFAULT_KERNEL)
-    return tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in KERNELS else (DEFAULT_KERNEL,)
+    """List the kernels that a backend is opened with: the kernel of the run's stack, and one that its pin names."""
+    own = kernel_of_stack(found.stack or "")
+    named = found.spec.pins.get("kernel", own)
+    return tuple(dict.fromkeys((own, named))) if named in KERNELS else (own,)
 
 
 def pins_here(backend: Backend, spec: RunSpec) -> dict[str, str]:
-    """What the run is executed with here: its own kernel if that is here, else the default one."""
+    """Return the pins of the run here: with its own kernel if that is here, else with the backend's first."""
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
     digest = kernels.get(named, named if named in kernels.values() else None)
     return here if digest is None else {**here, "kernel": digest}

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of, require_repeatable
@@ -39,7 +40,7 @@ from longfat.verbs.on import execute_on, site_of
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path
 from longfat.verbs.say import print_json, say
-from longfat.verbs.study import find_study, job_count
+from longfat.verbs.study import find_study, job_count, kernel_settings
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
@@ -95,7 +96,7 @@ def decide(
     check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     require_repeatable(wanted.backend)
-    backend = open_backend(wanted.backend, {}, say=console.print)
+    backend = open_for(folder, wanted, console)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
     first_batch()
     _take_results(folder, wanted.results, epoch, console)
@@ -112,6 +113,12 @@ def decide(
         if as_json:
             print_json(data_of(folder, chooser, complete=done))
         return done
+
+
+def open_for(folder: StudyFolder, wanted: Wanted, console: Console) -> Backend:
+    """Open the backend with the kernel of the stack."""
+    settings = kernel_settings(wanted.backend, wanted.stack or folder.header.stack)
+    return open_backend(wanted.backend, settings, say=console.print)
 
 
 def data_of(folder: StudyFolder, chooser: Chooser, *, complete: bool) -> dict[str, Any]:
@@ -146,7 +153,8 @@ def run_step(
     place = repository_root() / "results" / "decide" / folder.name
     failed = 0
     if wanted.on is not None:
-        site = site_of(Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks))
+        machine = Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks)
+        site = site_of(machine, lambda: (kernel_of_stack(plan.stack),))
         failed = execute_on(site, lambda events: plan, place, console).failed
     with open_results(place) as results:
         write_lock(plan, results.lock)
