@@ -276,8 +276,8 @@ class Program:
     """Programs of the user's: one that sends, at one node, and one that receives, at another.
 
     ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
-    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names files that they leave in it, which
-    belong to the raw run. What the sender sends to ``port`` is counted.
+    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names the files that they leave
+    in it for the raw run. What the sender sends to ``port`` is counted.
     """
 
     what: ClassVar[str] = "programs"
