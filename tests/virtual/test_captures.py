@@ -10,7 +10,7 @@ import pytest
 from guests import run, virtual
 from packets import SYN, Packet, read_packets
 
-from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 pytestmark = pytest.mark.virtual
 
@@ -18,12 +18,11 @@ PLACES = ("", "@bottleneck", "@receiver")
 DELAY_US = 5_000
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run: a flow that overflows a queue of 15 packets at 20 Mbit/s."""
+def spec_of(duration_us: int, *drops: DeliberateDrop) -> RunSpec:
+    """A flow that overflows a queue of 15 packets at 20 Mbit/s."""
     fast, slow = Egress(100_000_000), Egress(20_000_000, queue=Queue(limit_packets=15))
-    delayed = Egress(delay_us=DELAY_US)
-    spec = RunSpec(
+    delayed = Egress(delay_us=DELAY_US, drops=drops)
+    return RunSpec(
         nodes=(
             Node("client1", "sender"),
             Node("switch", "router", {"net.ipv4.ip_forward": "1"}),
@@ -35,12 +34,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Link(Interface("switch", slow), Interface("delay", fast)),
             Link(Interface("delay", delayed), Interface("server", fast)),
         ),
-        flows=(Flow("bulk", "client1", "server", "reno", 2_000_000),),
+        flows=(Flow("bulk", "client1", "server", "reno", duration_us),),
         probes=Probes(capture=("bulk",), capture_at=("sender", "bottleneck", "receiver")),
         seed=1,
         pins=virtual().pins(),
     )
-    return run(spec, tmp_path_factory.mktemp("captures") / "run")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run of two seconds."""
+    return run(spec_of(2_000_000), tmp_path_factory.mktemp("captures") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +78,19 @@ def test_each_capture_begins_with_the_connection_s_first_packet_at_that_place(
 
 def test_the_series_of_tcptrace_come_from_the_capture_at_the_sender(folder: Path) -> None:
     assert [path.name for path in (folder / "outstanding").iterdir()] == ["bulk.csv"]
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_a_deliberate_drop_takes_the_packet_of_its_number_even_a_syn(tmp_path: Path, number: int) -> None:
+    run(spec_of(1_500_000, DeliberateDrop(0, number)), tmp_path / "run")
+    left, received = (
+        [
+            (packet.sequence, packet.flags)
+            for packet in to_server(read_packets(tmp_path / f"run/captures/bulk{place}.pcap"))
+        ]
+        for place in ("@bottleneck", "@receiver")
+    )
+    assert received[: number - 1] == left[: number - 1]
+    assert received[number - 1 :][:9] == left[number:][:9]
+    assert len(left) - len(received) == 1
+    assert bool(left[number - 1][1] & SYN) == (number == 1)
