@@ -22,7 +22,7 @@ TABLES: Mapping[str, str] = {
     "queues": "Samples of the queue in front of every shaped interface; counters count from the start of the run.",
     "arrivals": "Samples of what has reached each receiver, for runs in which a queue marks packets.",
     "outstanding": "Data in flight by the packet capture (tcptrace), of flows captured at their sender.",
-    "throughput": "Rate by the packet capture (tcptrace): averages of 500 data packets, of flows captured at the sender.",
+    "throughput": "Rate by the packet capture (tcptrace): averages of 500 packets, of flows captured at their sender.",
     "counters": "The kernel's counters that metrics read, as differences over the run.",
     "achieved": "One row for each interface: its settings as read back from the kernel.",
     **{table.name: table.what for table in OF_TRAFFIC},
