@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,10 @@ class Echo:
         self._socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
+    def close(self) -> None:
+        """Take no further reply."""
+        self._socket.close()
+
     def send(self) -> None:
         """Send the next request; it is lost where the kernel cannot send it."""
         message = request(len(self.sent_ns))
@@ -131,13 +135,14 @@ def probe(order: dict[str, Any]) -> None:
     """Send every request at its time, await the last reply, and print the table."""
     Path("/proc/self/timerslack_ns").write_text("1")
     origin_ns, interval_ns = order["origin_ns"], 1000 * order["interval_us"]
-    echo, at_ns, end_ns = Echo(order["address"]), origin_ns, origin_ns + 1000 * order["end_us"]
-    while at_ns < end_ns:
-        time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+    at_ns, end_ns = origin_ns, origin_ns + 1000 * order["end_us"]
+    with closing(Echo(order["address"])) as echo:
+        while at_ns < end_ns:
+            time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+            echo.read()
+            echo.send()
+            at_ns = next_ns(at_ns, time.monotonic_ns(), interval_ns)
+        echo.await_last(end_ns + order["linger_ns"])
         echo.read()
-        echo.send()
-        at_ns = next_ns(at_ns, time.monotonic_ns(), interval_ns)
-    echo.await_last(end_ns + order["linger_ns"])
-    echo.read()
     table = rows(echo.sent_ns, echo.rtt_ns, origin_ns)
     sys.stdout.writelines(f"{line}\n" for line in (COLUMNS, *table))
