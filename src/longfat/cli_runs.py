@@ -56,9 +56,7 @@ def again(run: RunName, results: InResults = None, as_json: Json = False) -> Non
 def pcap(
     run: RunName,
     results: InResults = None,
-    at: Annotated[
-        list[CapturePoint] | None, typer.Option(help="where to capture (default: sender); may be given several times")
-    ] = None,
+    at: Annotated[CapturePoint, typer.Option(help="where to capture")] = "sender",
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="open the captures in Wireshark, if it is there")
     ] = True,
@@ -68,7 +66,7 @@ def pcap(
     with outcome(as_json=as_json) as console:
         from longfat.verbs.again import pcap
 
-        shown(pcap(run, results, console, at=at or ("sender",), opened=open_, as_json=as_json))
+        shown(pcap(run, results, console, at=at, opened=open_, as_json=as_json))
 
 
 @runs.command(rich_help_panel=RUNS)

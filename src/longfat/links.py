@@ -63,9 +63,10 @@ class Queue:
 
 @dataclass(frozen=True)
 class DeliberateDrop:
-    """Drop exactly one data packet that leaves the interface: the first after ``at_us`` plus a fixed count."""
+    """Drop exactly one packet that leaves the interface: number ``packet`` of those after ``at_us``, from 1."""
 
     at_us: int
+    packet: int = 100
 
 
 @dataclass(frozen=True)

@@ -276,10 +276,12 @@ class Program:
     """Programs of the user's: one that sends, at one node, and one that receives, at another.
 
     ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
-    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. What the sender sends to ``port`` is counted.
+    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names the files that they leave
+    in it for the raw run. What the sender sends to ``port`` is counted.
     """
 
     what: ClassVar[str] = "programs"
+    most_kept_bytes: ClassVar[int] = 16 << 20  # of a file to keep
 
     name: str
     sender: str
@@ -290,6 +292,7 @@ class Program:
     port: int = 4433
     files: dict[str, str] = field(default_factory=dict)
     start_us: int = 0
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

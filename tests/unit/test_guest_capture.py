@@ -12,6 +12,7 @@ import pytest
 
 from longfat.guest import capture
 from longfat.guest.capture import (
+    Packets,
     copy_headers,
     header_bytes,
     outstanding_data,
@@ -31,10 +32,16 @@ HEADER = bytes(range(24))
 
 
 def test_both_directions_of_one_traffic_are_captured_with_headers_only() -> None:
-    command = tcpdump_command("client1-eth0", ("10.0.0.1", "10.0.2.1"), 5002, Path("f.pcap"))
+    command = tcpdump_command("client1-eth0", Packets(("10.0.0.1", "10.0.2.1"), 5002), Path("f.pcap"))
     assert " ".join(command) == (
-        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap "
-        "(host 10.0.0.1 or host 10.0.2.1) and (port 5002 or ip[6:2] & 0x1fff != 0)"
+        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap (host 10.0.0.1 or host 10.0.2.1) and port 5002"
+    )
+
+
+def test_later_fragments_between_the_hosts_are_captured_where_datagrams_may_have_some() -> None:
+    assert Packets(("10.0.0.1", "10.0.2.1"), 4433, fragments=True).expression == (
+        "((host 10.0.0.1 or host 10.0.2.1) and port 4433) "
+        "or (host 10.0.0.1 and host 10.0.2.1 and ip[6:2] & 0x1fff != 0)"
     )
 
 

@@ -27,17 +27,31 @@ END_OF_GRAPH = b"\ngo\n"
 BUFFER_BYTES = 1 << 20  # a graph may have gigabytes
 
 
-def tcpdump_command(interface: str, hosts: tuple[str, str], port: int, path: Path) -> list[str]:
-    """Return the command that writes both directions of a traffic to ``path``.
+@dataclass(frozen=True)
+class Packets:
+    """Both directions of a traffic: the addresses of its hosts and the port of its server.
 
-    The traffic is known by the addresses of its hosts and by the port of its server. Only the first fragment of a
-    datagram has ports: every later one between these hosts is taken.
+    Only the first fragment of a datagram has ports. With ``fragments``, every later one between the hosts is taken.
     """
-    first, second = hosts
+
+    hosts: tuple[str, str]
+    port: int
+    fragments: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The filter in the language of pcap."""
+        first, second = self.hosts
+        own = f"(host {first} or host {second}) and port {self.port}"
+        later = f"host {first} and host {second} and ip[6:2] & 0x1fff != 0"
+        return f"({own}) or ({later})" if self.fragments else own  # there "and" does not bind more closely than "or"
+
+
+def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
+    """Return the command that writes packets that leave or reach an interface to ``path``."""
     return [
         *("tcpdump", "-i", interface, "-s", str(LONGEST_HEADER_BYTES), "-B", str(BUFFER_KIB)),
-        *("-n", "-Z", "root", "-w", str(path)),
-        f"(host {first} or host {second}) and (port {port} or ip[6:2] & 0x1fff != 0)",
+        *("-n", "-Z", "root", "-w", str(path), packets.expression),
     ]
 
 

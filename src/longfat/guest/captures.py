@@ -16,7 +16,7 @@ from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_points
 from longfat.guest.stage import Stage
 from longfat.network import Port, Topology, bottleneck, route
-from longfat.runspec import CapturePoint, RunSpec, Sent
+from longfat.runspec import CapturePoint, Program, RunSpec, Sent
 
 
 class Captures:
@@ -50,7 +50,8 @@ class Captures:
         network, scratch = self._stage.network, self._stage.scratch
         output = self._stage.cleanup.enter_context((scratch / f"{file}.tcpdump").open("wb"))
         hosts = network.topology.address(one.sender), network.topology.address(one.receiver)
-        command = capture.tcpdump_command(port.name, hosts, self._ports[one.name], scratch / f"{file}.pcap")
+        packets = capture.Packets(hosts, self._ports[one.name], fragments=isinstance(one, Program))
+        command = capture.tcpdump_command(port.name, packets, scratch / f"{file}.pcap")
         return started(self._stage.cleanup, network.start_tool(port.node, command, output))
 
     def _end(self, file: str, process: subprocess.Popen[bytes]) -> dict[str, int]:

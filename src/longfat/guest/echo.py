@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Round-trip times by ICMP echo requests (RFC 792), one every interval, to the nanosecond of the kernel's clock.
 
-Also a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls only:
-for the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it is
-enough to read the replies when the next request is due. The standard library is all that it imports.
+``probe`` is a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls
+only: for the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it
+is enough to read the replies when the next request is due.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
-PYTHON = ("/usr/bin/python3", "-I", "-S")
+from longfat.guest import program
+
+MODULE = "longfat.guest.echo"
 COLUMNS = "t_us,rtt_us"
 LINGER_NS = 10_000_000_000  # the last reply is awaited for so long, as by iputils
 
@@ -41,8 +44,8 @@ def command(address: str, interval_us: int, origin_ns: int, end_us: int, linger_
     Requests go to ``address`` every ``interval_us`` from ``origin_ns`` (CLOCK_MONOTONIC) to before ``end_us`` after it.
     The reply to the last one is awaited for ``linger_ns``.
     """
-    order = (address, interval_us, origin_ns, end_us, linger_ns)
-    return [*PYTHON, str(Path(__file__)), *map(str, order)]
+    when = {"interval_us": interval_us, "origin_ns": origin_ns, "end_us": end_us, "linger_ns": linger_ns}
+    return program.command(MODULE, "probe", {"address": address, **when})
 
 
 def request(number: int) -> bytes:
@@ -93,12 +96,17 @@ class Echo:
         self._socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
+    def close(self) -> None:
+        """Take no further reply."""
+        self._socket.close()
+
     def send(self) -> None:
-        """Send the next request."""
+        """Send the next request; it is lost where the kernel cannot send it."""
         message = request(len(self.sent_ns))
         self.sent_ns.append(time.monotonic_ns())
         self._sent_epoch_ns.append(time.time_ns())
-        self._socket.sendto(message, self._address)
+        with suppress(OSError):
+            self._socket.sendto(message, self._address)
 
     def read(self) -> None:
         """Take every reply that has arrived."""
@@ -123,20 +131,18 @@ class Echo:
         self.rtt_ns[number] = 1_000_000_000 * seconds + nanoseconds - self._sent_epoch_ns[number]
 
 
-def main(address: str, interval_us: int, origin_ns: int, end_us: int, linger_ns: int) -> None:
+def probe(order: dict[str, Any]) -> None:
     """Send every request at its time, await the last reply, and print the table."""
     Path("/proc/self/timerslack_ns").write_text("1")
-    echo, at_ns, end_ns = Echo(address), origin_ns, origin_ns + 1000 * end_us
-    while at_ns < end_ns:
-        time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+    origin_ns, interval_ns = order["origin_ns"], 1000 * order["interval_us"]
+    at_ns, end_ns = origin_ns, origin_ns + 1000 * order["end_us"]
+    with closing(Echo(order["address"])) as echo:
+        while at_ns < end_ns:
+            time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+            echo.read()
+            echo.send()
+            at_ns = next_ns(at_ns, time.monotonic_ns(), interval_ns)
+        echo.await_last(end_ns + order["linger_ns"])
         echo.read()
-        echo.send()
-        at_ns = next_ns(at_ns, time.monotonic_ns(), 1000 * interval_us)
-    echo.await_last(end_ns + linger_ns)
-    echo.read()
     table = rows(echo.sent_ns, echo.rtt_ns, origin_ns)
     sys.stdout.writelines(f"{line}\n" for line in (COLUMNS, *table))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, create_model
 
+from longfat.links import DeliberateDrop
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
@@ -234,9 +235,14 @@ class Probes(Closed):
 
 
 class Drop(Closed):
-    """One data packet dropped on purpose at the delay element, towards the receiver."""
+    """One packet dropped on purpose at the delay element, towards the receiver."""
 
-    at: f.Delay = Field(description="the first data packet after this time is the one")
+    at: f.Delay = Field(description="packets are counted from this time on")
+    packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+        default=DeliberateDrop.packet,
+        description="number of the packet that is dropped, from 1, whatever traffic it belongs to: before a connection "
+        "begins, 1 is its SYN (default 100)",
+    )
 
 
 Model = TypeVar("Model", bound=Closed)

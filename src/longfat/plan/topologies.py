@@ -124,7 +124,7 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
     forward_us, reverse_us = _split(topology)
-    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     senders, receivers = _end_hosts(topology)
     if not isinstance(topology, Dumbbell):
         there = replace(shaped, delay_us=forward_us, drops=planned)
@@ -154,7 +154,7 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
     forward_us, reverse_us = _split(topology)
-    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
     senders, receivers = _end_hosts(topology)
     outward = [

@@ -120,7 +120,8 @@ def _port_text(port: Port) -> str:
     if egress.changes:
         parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
     if egress.drops:
-        parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
+        dropped = (f"packet {drop.packet} after {drop.at_us / 1e6:g} s" for drop in egress.drops)
+        parts.append(f"dropped: {', '.join(dropped)}")
     return ", ".join(parts)
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,13 +173,11 @@ def _again_by_evidence(found: Found, console: Console, *, as_json: bool) -> bool
     return not mismatches
 
 
-def pcap(
-    text: str, given: Path | None, console: Console, *, at: Sequence[CapturePoint], opened: bool, as_json: bool
-) -> bool:
-    """Run a run again with a capture of all its traffic at some places, and open the captures if a viewer is there."""
+def pcap(text: str, given: Path | None, console: Console, *, at: CapturePoint, opened: bool, as_json: bool) -> bool:
+    """Run a run again with a capture of all its traffic at one place, and open the captures if a viewer is there."""
     found = find_run(text, given)
     names = tuple(one.name for one in found.spec.sent)
-    probes = dataclasses.replace(found.spec.probes, capture=names, capture_at=tuple(dict.fromkeys(at)))
+    probes = dataclasses.replace(found.spec.probes, capture=names, capture_at=(at,))
     folder = once_more(found, dataclasses.replace(found.spec, probes=probes), PCAP, console)
     files = sorted((folder / "captures").glob("*.pcap"))
     if as_json:

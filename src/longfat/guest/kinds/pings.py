@@ -31,7 +31,7 @@ class Traffic:
         """Start the program, which waits for the start of the measurement."""
         stage = self._stage
         linger_ns = max(echo.LINGER_NS, 2000 * longest_rtt_us(stage.spec))
-        for asked in stage.spec.pings:
+        for asked in (one for one in stage.spec.pings if stage.here(one.sender)):
             address = stage.network.topology.address(asked.receiver)
             when = asked.interval_us, stage.timeline.origin_ns, stage.timeline.end_us
             command = echo.command(address, *when, linger_ns)
