@@ -104,8 +104,8 @@ def _receiving_time(
 ) -> dict[str, int]:
     """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
 
-    A connection begins at the receiver one and a half round trips after the flow's start. When the sender's end of it and
-    the time that it had lasted there tell of a later beginning, such as after a lost SYN, it is that, to a tick.
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration at
+    the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
