@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from packets import SYN, Packet, read_packets
 
-Array = npt.NDArray[np.float64]
 FIN, ACK = 0x01, 0x10
 CIRCLE = 1 << 32
 
@@ -24,8 +21,6 @@ class Connection:
 
     begun_us: float
     first: int
-    established_us: float = np.nan
-    segments: list[tuple[float, int, int]] = field(default_factory=list)
     acks: list[tuple[float, int]] = field(default_factory=list)
     outstanding: list[tuple[float, int]] = field(default_factory=list)
     retransmissions: int = 0
@@ -38,9 +33,15 @@ class Connection:
         return min(max((ack for _, ack in self.acks), default=0), self._highest)
 
     @property
-    def acked_us(self) -> float:
-        """When the last byte was acknowledged."""
-        return next(t_us for t_us, ack in self.acks if ack >= self.payload)
+    def first_acked_us(self) -> float:
+        """When the first data was acknowledged: at once, right behind the ACK that establishes the receiver's end."""
+        return min(t_us for t_us, ack in self.acks if ack > 0)
+
+    @property
+    def prompt(self) -> tuple[float, int]:
+        """Time and bytes of the last acknowledgment but one: that of the last segment may be delayed."""
+        last_us = next(t_us for t_us, ack in self.acks if ack >= self.payload)
+        return max((t_us, ack) for t_us, ack in self.acks if t_us < last_us)
 
     def acked_by(self, t_us: float) -> int:
         """Bytes acknowledged by that time."""
@@ -53,9 +54,10 @@ class Connection:
             return
         at = (packet.sequence - self.first) % CIRCLE
         if packet.payload:
-            self.segments.append((t_us, at, packet.payload))
-            self.retransmissions += at < self._highest
-            self._highest = max(self._highest, at + packet.payload)
+            if at < self._highest:
+                self.retransmissions += 1
+                return
+            self._highest = at + packet.payload
             self.outstanding.append((t_us, self._highest - max((ack for _, ack in self.acks[-1:]), default=0)))
         elif packet.flags & FIN:
             self.retransmissions += self._ended
@@ -63,9 +65,7 @@ class Connection:
 
     def received(self, t_us: float, packet: Packet) -> None:
         """Add a packet of the receiver."""
-        if packet.flags & SYN:
-            self.established_us = t_us if np.isnan(self.established_us) else self.established_us
-        elif packet.flags & ACK:
+        if packet.flags & ACK and not packet.flags & SYN:
             ack = (packet.acknowledgement - self.first) % CIRCLE
             self.acks.append((t_us, max(ack, self.acks[-1][1] if self.acks else 0)))
 
