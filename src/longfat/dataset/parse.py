@@ -28,6 +28,7 @@ from longfat.traffic.kind import Table
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
 _SAMPLED = pa.schema([one for one in columns.QUEUES if one.name not in ("rate_bps", "capacity_bits")])  # of queues.csv
+TICK_US = 10_000  # of the kernel's clock for acknowledgments, at the least HZ
 CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
 
@@ -91,23 +92,35 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row = {key: report.get(key) for key in columns.FLOWS.names}
             row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
-            row |= _receiving_time(row, spec, declared[name], sockets)
+            row |= _receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
 
 
-def _receiving_time(row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table) -> dict[str, int]:
-    """First and last byte of a flow at its receiver. Its length is that of the goodput; transfers end with the flow."""
+def _receiving_time(
+    report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
+) -> dict[str, int]:
+    """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
+
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration at
+    the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
-    closed_us = pc.max(sockets.filter(chosen)["t_us"]).as_py()
-    last_us = row["start_us"] + took_us
-    if flow.transfer_bytes is None and closed_us is not None:
-        back_us = sum(port.egress.delay_us for port in route(spec, flow.receiver, flow.sender))
-        last_us = max(last_us, closed_us - back_us)
-    return {"first_byte_us": round(last_us - took_us), "last_byte_us": round(last_us)}
+    closed_us, sending_us = pc.max(sockets.filter(chosen)["t_us"]).as_py(), report.get("sending_us")
+    first_us = row["start_us"]
+    if flow.transfer_bytes is None and closed_us is not None and sending_us is not None:
+        there_us = _way_us(spec, flow.sender, flow.receiver)
+        first_us += 2 * there_us + _way_us(spec, flow.receiver, flow.sender)
+        seen_us = closed_us - sending_us + there_us
+        first_us = seen_us if seen_us > first_us + TICK_US else first_us
+    return {"first_byte_us": round(first_us), "last_byte_us": round(first_us + took_us)}
+
+
+def _way_us(spec: RunSpec, start: str, end: str) -> int:
+    return sum(course(port.egress, spec.end_us)[0].delay_us for port in route(spec, start, end))
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:

@@ -38,11 +38,11 @@ def open_listener() -> socket.socket:
 
 
 class Closings(AbstractContextManager["Closings"]):
-    """The messages that have come on some channels, by time."""
+    """The messages that have come on some channels, by time, and what else is added."""
 
     def __init__(self, channels: Sequence[socket.socket]) -> None:
         self._channels = channels
-        self._found: deque[tuple[int, int, bytes]] = deque()
+        self._found: deque[tuple[int, int, list[bytes]]] = deque()
         self._lost = False
         self._stopped, self._stop = os.pipe()
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -69,8 +69,11 @@ class Closings(AbstractContextManager["Closings"]):
         if self._lost:
             raise LaboratoryError("the kernel lost reports of closed sockets")
         while self._found and (t_ns is None or self._found[0][0] < t_ns):
-            came_ns, number, data = self._found.popleft()
-            yield came_ns, number, list(netlink.bodies(data))
+            yield self._found.popleft()
+
+    def add(self, number: int, messages: list[bytes]) -> None:
+        """Add the bodies of messages that are of this moment."""
+        self._found.append((time.monotonic_ns(), number, messages))
 
     def _listen(self) -> None:
         poll = select.poll()
@@ -86,8 +89,7 @@ class Closings(AbstractContextManager["Closings"]):
     def _take(self, number: int) -> None:
         try:
             while True:
-                data = self._channels[number].recv(netlink.RECEIVE_BYTES)
-                self._found.append((time.monotonic_ns(), number, data))
+                self.add(number, list(netlink.bodies(self._channels[number].recv(netlink.RECEIVE_BYTES))))
         except BlockingIOError:
             return
         except OSError as error:

@@ -24,7 +24,7 @@ from longfat.guest.timeline import Timeline
 @dataclass
 class Probe:
     """One dump on some channels at an interval; without an interval, only at the end. ``rows`` makes lines of ``table``
-    of a time (us), the number of a channel and its messages. ``closed`` has last states, which come between dumps.
+    of a time (us), the number of a channel and its messages. ``between`` has what comes between these dumps.
     """
 
     table: TextIO
@@ -33,14 +33,21 @@ class Probe:
     request: bytes
     channels: list[socket.socket]
     rows: Callable[[int, int, Iterable[bytes]], Iterable[str]]
-    closed: closings.Closings | None = None
+    between: closings.Closings | None = None
     samplers: list[sampler.Sampler] = field(default_factory=list)
 
     def look(self, t_us: int, origin_ns: int) -> None:
         """Look now."""
-        self._write_closed(origin_ns, origin_ns + 1000 * t_us)
+        self._write_between(origin_ns, origin_ns + 1000 * t_us)
         for number, channel in enumerate(self.channels):
             self._write(t_us, number, netlink.dump(channel, self.message_type, self.request))
+
+    def look_between(self) -> None:
+        """Look now, at a time that is not one of the interval."""
+        for number, channel in enumerate(self.channels):
+            found = list(netlink.dump(channel, self.message_type, self.request))
+            if self.between:
+                self.between.add(number, found)
 
     def sample(self, cleanup: ExitStack, folder: Path, origin_ns: int, end_us: int) -> None:
         """Let the kernel look, from the first interval to before ``end_us``."""
@@ -54,16 +61,16 @@ class Probe:
     def finish(self, origin_ns: int, now_us: int) -> None:
         """Write what the kernel has seen, and sockets that are still open. Raises LaboratoryError for a lost sample."""
         for together in zip(*(one.samples() for one in self.samplers), strict=True):
-            self._write_closed(origin_ns, together[0][0] if together else 0)
+            self._write_between(origin_ns, together[0][0])
             for number, (t_ns, messages) in enumerate(together):
                 self._write((t_ns - origin_ns) // 1000, number, messages)
-        if self.closed:
-            self.closed.stop()
-            self._write_closed(origin_ns, None)
+        if self.between:
+            self.between.stop()
+            self._write_between(origin_ns, None)
             self.look(now_us, origin_ns)
 
-    def _write_closed(self, origin_ns: int, until_ns: int | None) -> None:
-        for t_ns, number, messages in self.closed.until(until_ns) if self.closed else ():
+    def _write_between(self, origin_ns: int, until_ns: int | None) -> None:
+        for t_ns, number, messages in self.between.until(until_ns) if self.between else ():
             self._write((t_ns - origin_ns) // 1000, number, messages)
 
     def _write(self, t_us: int, number: int, messages: Iterable[bytes]) -> None:
@@ -80,6 +87,7 @@ class SeenSockets:
     cca_values: dict[str, dict[str, int]] = field(default_factory=dict)
     min_rtt_us: dict[str, int] = field(default_factory=dict)
     _streams: dict[tuple[str, int], int] = field(default_factory=dict)
+    _last_us: int = 0
     _made: Counter[str] = field(default_factory=Counter)
 
     def rows(self, t_us: int, _number: int, messages: Iterable[bytes]) -> Iterator[str]:
@@ -88,9 +96,11 @@ class SeenSockets:
         found.sort(key=lambda info: info.inode)  # the kernel tells of them in the order of a hash of their ports
         for info in sorted(found, key=lambda info: (info.destination_port, self._stream(info))):
             name, stream = self.flows[info.destination_port], self._stream(info)
-            if info.state == sockets.TCP_CLOSE:  # another connection may have its port
-                del self._streams[name, info.source_port]
+            if info.state == sockets.TCP_CLOSE:
+                del self._streams[name, info.source_port]  # another connection may have its port
+                t_us = max(t_us - 1000 * info.last_ack_ms, self._last_us)  # its program may close it later
             else:
+                self._last_us = t_us
                 self.ccas[name] = info.cca
                 self.cca_values[name] = info.cca_values
             if info.has_rtt:
@@ -113,16 +123,21 @@ class Probes:
         self._folder = folder
         self._cleanup = cleanup
         self._probes: list[Probe] = []
+        self._sockets: Probe | None = None
         self._actions: list[tuple[int, Callable[[int], None]]] = []
 
     def sockets(self, network: Network, senders: Iterable[str], seen: SeenSockets, interval_us: int | None) -> None:
-        """Look at the sockets of ``senders``, and note the last state of each; without an interval only that."""
+        """Look at the sockets of ``senders``, at the end of each flow too, and note the last state of each.
+
+        Without an interval there is no other look.
+        """
         channels = [self._channel(network, sender, sockets.open_probe) for sender in sorted(set(senders))]
         listeners = [self._channel(network, sender, closings.open_listener) for sender in sorted(set(senders))]
         closed = self._cleanup.enter_context(closings.Closings(listeners))
         table = self._table("sockets.csv", sockets.COLUMNS)
         asked = sockets.SOCK_DIAG_BY_FAMILY, sockets.request()
-        self._probes.append(Probe(table, interval_us, *asked, channels, seen.rows, closed))
+        self._sockets = Probe(table, interval_us, *asked, channels, seen.rows, closed)
+        self._probes.append(self._sockets)
 
     def queues(self, network: Network, interval_us: int) -> None:
         """Look at the queues of all shaped interfaces."""
@@ -157,8 +172,11 @@ class Probes:
 
         self._actions.append((interval_us, look))
 
-    def start(self, timeline: Timeline) -> None:
-        """Begin: by the kernel where it can, else on the time line."""
+    def start(self, timeline: Timeline, ends_us: Iterable[int]) -> None:
+        """Begin: by the kernel where it can, else on the time line. Flows end at ``ends_us``."""
+        if self._sockets:
+            for t_us in sorted(set(ends_us)):
+                timeline.at(t_us, self._sockets.look_between)
 
         def plan(interval_us: int, look: Callable[[int], None]) -> None:
             timeline.repeat(interval_us, lambda: look(timeline.now_us()))

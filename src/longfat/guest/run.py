@@ -146,12 +146,13 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
 
 def _start_probes(stage: Stage) -> Probes:
     asked, probes = stage.spec.probes, Probes(stage.folder, stage.cleanup)
-    if senders := [flow.sender for flow in stage.spec.flows if stage.here(flow.sender)]:
-        probes.sockets(stage.network, senders, stage.seen, asked.socket_interval_us)
+    senders = [flow.sender for flow in stage.spec.flows if stage.here(flow.sender)]
+    probes.sockets(stage.network, senders, stage.seen, asked.socket_interval_us)
     if asked.queue_interval_us:
         probes.queues(stage.network, asked.queue_interval_us)
         if stage.spec.marks:
             receivers = [flow.receiver for flow in stage.spec.flows if stage.here(flow.receiver)]
             probes.arrivals(stage.network, receivers, asked.queue_interval_us)
-    probes.start(stage.timeline)
+    ends_us = (flow.start_us + flow.duration_us for flow in stage.spec.flows if stage.here(flow.sender))
+    probes.start(stage.timeline, ends_us)
     return probes

@@ -43,7 +43,8 @@ class TcpInfo:
     """The fields of tcp_info that are recorded. Counts in segments, times in microseconds.
 
     ``cca_values`` is what the CCA says of itself: its parameters in the units of their sysctls and numbers of
-    its state, empty where it says nothing. ``inode`` grows from socket to socket; it is 0 where no program has it open.
+    its state, empty where it says nothing. The last acknowledgment came ``last_ack_ms`` ago, in whole ticks.
+    ``inode`` grows from socket to socket; it is 0 where no program has it open.
     """
 
     inode: int
@@ -62,6 +63,7 @@ class TcpInfo:
     bytes_acked: int
     bytes_received: int
     delivered: int
+    last_ack_ms: int
     cca_values: dict[str, int]
 
     @property
@@ -144,6 +146,7 @@ def _tcp_info(
         bytes_acked=bytes_acked,
         bytes_received=bytes_received,
         delivered=delivered,
+        last_ack_ms=words[12],
         cca_values=values,
     )
 

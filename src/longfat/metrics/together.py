@@ -29,8 +29,8 @@ def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | 
     count = 1 if interval_us is None else int(length // interval_us)
     if length <= 0 or count < 1:
         raise NoValue(f"all flows send together for {max(length, 0) / 1e6:g} s, less than an interval")
-    edges: Array = span.start_us + (length if interval_us is None else interval_us) * np.arange(count + 1)
-    steps: list[Array] = [np.diff(one.acked_by(edges)) for one in connections]
+    edges = span.start_us + (length if interval_us is None else interval_us) * np.arange(count + 1, dtype=np.float64)
+    steps = [np.diff(one.acked_by(edges)) for one in connections]
     return 8 * np.array(steps, dtype=np.float64).T / np.diff(edges)[:, np.newaxis]
 
 

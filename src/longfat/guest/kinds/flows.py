@@ -141,9 +141,11 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
 
 
 def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
-    sent, _ = traffic.parse_report(said["client"], flow.streams)
+    """Bytes and rates; iperf2's client sends from the establishment of the connection to the end of its socket."""
+    sent, rate = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
-    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    return amounts | ({"sending_us": round(8e6 * sent / rate)} if rate else {})
 
 
 def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
