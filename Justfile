@@ -40,7 +40,7 @@ decide STUDY *OPTIONS:
 identify STUDY *OPTIONS:
     @longfat identify "$@"
 
-# Keep the results of runs in the repository, and verify them by running them again (add STUDY, verify [STUDY] --sample --budget, merge DIR; docs/evidence.md)
+# Keep the results of runs in the repository, and verify them by running them again (add STUDY, fill STUDY... --repetitions --budget, verify [STUDY] --sample --budget, merge DIR; docs/evidence.md)
 [group('study')]
 evidence *ARGUMENTS:
     @longfat evidence "$@"
@@ -135,11 +135,6 @@ shell RUN *OPTIONS:
 schema *OPTIONS:
     @longfat schema "$@"
 
-# Rewrite a study of format 1, its claims and its figures in format 2, with the same runs (--to)
-[group('study')]
-convert FOLDER *OPTIONS:
-    @longfat convert "$@"
-
 # Print a script that completes commands, options, studies and runs: eval "$(longfat completion bash)"
 [group('program')]
 completion SHELL:
@@ -222,7 +217,7 @@ canary *OPTIONS:
 crosscheck *OPTIONS:
     @longfat crosscheck "$@"
 
-# Measure the laboratory's speed on this machine, compared with another commit and with simulators (--against COMMIT --cases --peers --study --json)
+# Measure the speed of runs on this machine, compared with simulators (--cases --peers --repeats --json)
 [group('check')]
 bench *OPTIONS:
     @longfat bench "$@"

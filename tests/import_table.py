@@ -53,7 +53,7 @@ PARTS: dict[str, Part] = {
         "backends.virtual",
         "guest",
     ),
-    "bench": Part("the speed of runs: against another commit, simulators and the machine's own kernel", free=True),
+    "bench": Part("the speed of runs, next to simulators and the machine's own kernel", free=True),
     "manifest": _part(
         "the closed schema of study.yaml, with line numbers; it reports every problem at once",
         "catalog",
@@ -119,9 +119,6 @@ PARTS: dict[str, Part] = {
         "relations",
         "metrics",
         "manifest",
-    ),
-    "convert": _part(
-        "the conversion of claims and figures from format 1 to format 2", "figures", "relations", "metrics", "manifest"
     ),
     "data": _part(
         "a study's results opened for notebooks and programs: tidy frames, figures drawn when asked for",

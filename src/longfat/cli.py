@@ -176,19 +176,6 @@ def new(
 
 
 @app.command(rich_help_panel=STUDIES)
-def convert(
-    folder: Annotated[Path, typer.Argument(help="folder with a study of format 1")],
-    to: Annotated[Path | None, typer.Option(help="folder for the new files (default: replace the old ones)")] = None,
-    as_json: Json = False,
-) -> None:
-    """Rewrite a study of format 1, its claims and its figures in format 2, with the same runs."""
-    with outcome(as_json=as_json) as console:
-        from longfat.verbs.convert import convert
-
-        convert(folder, to, console, as_json=as_json)
-
-
-@app.command(rich_help_panel=STUDIES)
 def schema(
     file: Annotated[
         Literal["study", "claims", "figures"], typer.Argument(help="the study's file that the schema describes")
@@ -420,12 +407,14 @@ def canary(
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check in a minute whether the kernel behaves like the kernel of the references."""
+    """Check in a minute whether the kernels of the stacks behave like the kernels of the references."""
     with outcome(as_json=as_json) as console:
         from longfat.backends.registry import open_backend
+        from longfat.catalog.stacks import STACKS
         from longfat.verbs.canary import canary, renew
+        from longfat.verbs.study import kernel_settings
 
-        backend = open_backend(DEFAULT_BACKEND, {}, say=console.print)
+        backend = open_backend(DEFAULT_BACKEND, kernel_settings(DEFAULT_BACKEND, *STACKS), say=console.print)
         if reference:
             renew(backend, jobs, console)
         else:
@@ -434,25 +423,20 @@ def canary(
 
 @app.command(rich_help_panel=TESTBED)
 def bench(
-    against: Annotated[str | None, typer.Option(help="commit to compare with, built and run by its own code")] = None,
     cases: Annotated[
         str, typer.Option(help="of fixed,1g-9000,1g-1500,100m-1500,2.4g-1500,10g-9000, or none (default: all)")
     ] = "",
     peers: Annotated[str, typer.Option(help="of host,ns2,ns3, or none (default: all)")] = "",
-    study: Annotated[str | None, typer.Option(help="study whose quick profile is sampled and timed as well")] = None,
-    sample: Annotated[int, typer.Option(min=1, help="number of that study's runs to execute")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="seed that selects these runs")] = 1,
     repeats: Annotated[
         int, typer.Option(min=1, help="number of times that each run is executed; the best one counts")
     ] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
 ) -> None:
-    """Measure the laboratory's speed on this machine, compared with another commit and with simulators."""
+    """Measure the speed of runs on this machine, compared with simulators."""
     with outcome() as console:
         from longfat.bench.run import Wanted, run_bench
 
-        wanted = Wanted(against, ids(cases), ids(peers), study, sample, seed, repeats)
-        run_bench(wanted, console, as_text=not as_json)
+        run_bench(Wanted(ids(cases), ids(peers), repeats), console, as_text=not as_json)
 
 
 def main() -> None:

@@ -121,6 +121,27 @@ def evidence_add(
         finish(add(study, results, jobs, console, new_epoch=new_epoch, as_json=as_json))
 
 
+@store.command("fill")
+def evidence_fill(
+    studies: Annotated[list[str], typer.Argument(help="studies", callback=checked(known_studies))],
+    repetitions: Annotated[int, typer.Option(min=1, help="least number of repetitions of each scenario")] = 8,
+    profile: Profile = "quick",
+    stack: Stack = None,
+    budget: Annotated[str | None, typer.Option(help="wall time, such as 5min: no batch begins after it")] = None,
+    jobs: Jobs = None,
+    new_epoch: Annotated[
+        bool, typer.Option(help="begin a new epoch with this machine's kernel, image and code")
+    ] = False,
+) -> None:
+    """Execute the runs of a profile that the evidence lacks, up to a stated number of repetitions, and add them."""
+    with outcome(as_json=False) as console:
+        from longfat.verbs.decide import Wanted, seconds_of
+        from longfat.verbs.fill import fill
+
+        wanted = Wanted(seconds_of(budget), (), profile, stack, DEFAULT_BACKEND, jobs)
+        finish(fill(studies, repetitions, wanted, console, new_epoch=new_epoch))
+
+
 @store.command("verify")
 def evidence_verify(
     study: Annotated[

@@ -106,7 +106,7 @@ def mtu_holds(evidence: Evidence) -> Iterator[str]:
             yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
 
 
-READ_BACK_SLACK = {"rate_bps": 0, "delay_ns": 0, "delay_us": 1}
+READ_BACK_SLACK = {"rate_bps": 0, "delay_ns": 0, "delay_us": 1, "processing_ns": 0}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
@@ -122,6 +122,7 @@ def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
         for key, unit, declared in (
             ("rate_bps", "bit/s", rate_bps or port.egress.wire_bps),
             ("delay_ns", "ns", delay_ns) if exact else ("delay_us", "us", delay_ns // 1000),
+            *((("processing_ns", "ns", port.egress.processing_ns),) if exact else ()),
         ):
             if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
                 yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
@@ -259,7 +260,8 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
         varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
         cards = [port.egress.card for port in (*there, *back) if port.egress.card]
-        handled = sum(card.moderation_us + card.packet_us for card in cards)
+        processed = sum(port.egress.processing_ns for port in (*there, *back)) / 1000
+        handled = processed + sum(card.moderation_us + card.packet_us for card in cards)
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
         longest = declared * (1 + RTT_TOLERANCE) + longer + varied + handled + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
@@ -318,13 +320,13 @@ def cpu_sufficed(evidence: Evidence) -> Iterator[str]:
 
 
 def captures_are_complete(evidence: Evidence) -> Iterator[str]:
-    """Each flow to be captured was, and the capture lost no packet."""
-    for flow in evidence.spec.probes.capture_flows:
-        found = evidence.achieved["capture"].get(flow)
+    """Each declared capture was taken, and lost no packet."""
+    for file, (name, place) in evidence.spec.probes.captures.items():
+        found = evidence.achieved["capture"].get(file)
         if found is None:
-            yield f"flow {flow} was not captured, declared captured"
+            yield f"{name} was not captured at its {place}, declared captured"
         elif found["dropped"]:
-            yield f"the capture of {flow} lost {found['dropped']} packets, allowed 0"
+            yield f"the capture of {name} at its {place} lost {found['dropped']} packets, allowed 0"
 
 
 def goodput_is_possible(evidence: Evidence) -> Iterator[str]:

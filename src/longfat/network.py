@@ -12,12 +12,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from longfat.runspec import Egress, Flow, RunSpec, Trace
+from longfat.runspec import Egress, Flow, RunSpec, Sent, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
+OFFLOADED_BYTES = 1 << 16  # of the largest segment that TCP hands to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
+MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
 TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
 
@@ -133,6 +135,14 @@ def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
     return _ways_from(start, ports(spec)).get(end, ())
 
 
+def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
+    """Return the slowest interface on the way from one host to another: of a router if one is shaped, the first one."""
+    way, routers = route(spec, sender, receiver), {node.name for node in spec.nodes if node.role == "router"}
+    shaped = [port for port in way if port.egress.rate_bps]
+    chosen = [port for port in shaped if port.node in routers] or shaped or way
+    return min(chosen, key=lambda port: port.egress.rate_bps or 0)
+
+
 def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
     """Sum of the delays from the flow's sender to its receiver and back, distances included, in whole microseconds."""
     there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
@@ -151,8 +161,17 @@ def longest_rtt_us(spec: RunSpec) -> int:
 
 
 def impairment_seed(spec: RunSpec, port: Port) -> int:
-    """The seed, 64 bits, of what is drawn for the packets that leave an interface."""
-    return int.from_bytes(hashlib.sha256(f"{spec.seed} impairment {port.name}".encode()).digest()[:8], "big")
+    """Return the seed, 64 bits, of the losses and delays of the packets that leave an interface."""
+    return _seed(f"{spec.seed} impairment {port.name}")
+
+
+def processing_seed(spec: RunSpec, port: Port) -> int:
+    """Return the seed, 64 bits, of the processing times of the packets that leave an interface."""
+    return _seed(f"{spec.seed} processing {port.name}")
+
+
+def _seed(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
@@ -198,6 +217,43 @@ def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> in
     return sum(span * step.rate_bps for span, step in spans if not step.held) // 1_000_000
 
 
+def course(egress: Egress, end_us: int) -> tuple[Step, ...]:
+    """Return the steps of a wire, one for a wire that never changes."""
+    return steps(egress, end_us) or (Step(0, egress.wire_bps or 0, egress.wire_delay_ns),)
+
+
+def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
+    """Return a lower bound of the time in which a new TCP connection delivers so many bytes that its receiver asks for.
+
+    Connection and request take a round trip each, at the least delay that each interface ever has. Then the slowest
+    link passes every frame once, at the highest rate that it ever has; with segmentation offload headers come once for
+    each 64 KiB.
+    """
+    there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
+    round_trip_us = sum(_least_delay_ns(port.egress, spec.end_us) for port in (*there, *back)) // 1000
+    rates = [(max(step.rate_bps for step in course(port.egress, spec.end_us)), port) for port in there]
+    shaped = [(rate_bps, port) for rate_bps, port in rates if rate_bps]
+    if not shaped:
+        return 2 * round_trip_us
+    rate_bps, slowest = min(shaped, key=lambda item: item[0])
+    ends = [node for node in spec.nodes if node.name in (one.sender, one.receiver)]
+    stamped = all(node.sysctls.get("net.ipv4.tcp_timestamps") != "0" for node in ends)
+    headers_bytes = IP_AND_TCP_HEADER_BYTES + (TIMESTAMP_OPTION_BYTES if stamped else 0)
+    offloaded = any({"tso", "gso"} & set(node.offloads) for node in ends if node.name == one.sender)
+    segment_bytes = OFFLOADED_BYTES if offloaded else min(port.mtu_bytes for port in there) - headers_bytes
+    on_wire = size_bytes + -(-size_bytes // segment_bytes) * (headers_bytes + frame_bytes(0, slowest.egress))
+    return 2 * round_trip_us + 8_000_000 * on_wire // rate_bps
+
+
+def _least_delay_ns(egress: Egress, end_us: int) -> int:
+    """The least delay that any packet may have at an interface."""
+    drawn = egress.impairment
+    if drawn and drawn.overtaking_ppm:
+        return 0
+    least = min(step.delay_ns for step in course(egress, end_us))
+    return max(0, least - 1000 * drawn.jitter_us) if drawn else least
+
+
 def lay_out(spec: RunSpec) -> Topology:
     """Every node's ports, and its routes to every link by the fewest hops."""
     every = ports(spec)
@@ -206,7 +262,10 @@ def lay_out(spec: RunSpec) -> Topology:
 
 
 def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]:
-    """Breadth-first search: the ports left on the way to each node that can be reached, the nearest node first."""
+    """Return the ports left on the way to each node that can be reached, the nearest node first.
+
+    The search is breadth-first; of ways with as many links the one by the link listed first is taken.
+    """
     leaving: dict[str, list[Port]] = {}
     for port in every:
         leaving.setdefault(port.node, []).append(port)
@@ -214,11 +273,21 @@ def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]
     reached = deque([start])
     while reached:
         node = reached.popleft()
-        for port in leaving.get(node, ()):
-            if port.peer not in ways:
-                ways[port.peer] = (*ways[node], port)
-                reached.append(port.peer)
+        for first in leaving.get(node, ()):
+            way, port = ways[node], first
+            while port.peer not in ways:
+                way = (*way, port)
+                ways[port.peer] = way
+                if not _in_the_middle(port.peer):
+                    reached.append(port.peer)
+                    break
+                port = next(other for other in leaving[port.peer] if other.link != port.link)
     return ways
+
+
+def _in_the_middle(node: str) -> bool:
+    """Return whether a node delays in the middle of a graph's link: its two halves count as one link."""
+    return node.startswith(MIDDLE) and node != MIDDLE
 
 
 def _routes_from(start: str, every: Iterable[Port], own: dict[str, tuple[Port, ...]]) -> tuple[Route, ...]:

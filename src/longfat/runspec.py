@@ -34,6 +34,7 @@ __all__ = [
     "KINDS",
     "Bursts",
     "Called",
+    "CapturePoint",
     "Card",
     "Change",
     "DeliberateDrop",
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 Role = Literal["sender", "receiver", "router"]
+CapturePoint = Literal["sender", "bottleneck", "receiver"]
 
 
 @dataclass(frozen=True)
@@ -274,10 +276,12 @@ class Program:
     """Programs of the user's: one that sends, at one node, and one that receives, at another.
 
     ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
-    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. What the sender sends to ``port`` is counted.
+    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names the files that they leave
+    in it for the raw run. What the sender sends to ``port`` is counted.
     """
 
     what: ClassVar[str] = "programs"
+    most_kept_bytes: ClassVar[int] = 16 << 20  # of a file to keep
 
     name: str
     sender: str
@@ -288,6 +292,7 @@ class Program:
     port: int = 4433
     files: dict[str, str] = field(default_factory=dict)
     start_us: int = 0
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -318,17 +323,24 @@ KINDS: dict[str, type[Called]] = {
 
 @dataclass(frozen=True)
 class Probes:
-    """What is observed while the flows run: sampling intervals, and flows captured at their sender.
+    """What is observed while the traffic runs: sampling intervals, and the traffic whose headers are captured.
 
-    Pings go from the first sender to the first receiver.
-    ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are taken out before it is read.
+    Each traffic of ``capture`` is captured at each place of ``capture_at``. Pings go from the first sender to the first
+    receiver. ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are removed from it.
     """
 
     socket_interval_us: int | None = 100_000
     queue_interval_us: int | None = 100_000
-    capture_flows: tuple[str, ...] = ()
+    capture: tuple[str, ...] = ()
+    capture_at: tuple[CapturePoint, ...] = ("sender",)
     capture_loss_percent: float = 0.0
     ping_interval_us: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def captures(self) -> dict[str, tuple[str, CapturePoint]]:
+        """Every capture by the name of its file: the traffic and the place."""
+        pairs = ((name, place) for name in self.capture for place in self.capture_at)
+        return {name if place == "sender" else f"{name}@{place}": (name, place) for name, place in pairs}
 
 
 @dataclass(frozen=True)
@@ -375,6 +387,11 @@ class RunSpec:
         """All traffic but pings, kind by kind."""
         kinds = (member.name for member in dataclasses.fields(self) if member.name in KINDS)
         return tuple(one for kind in kinds for one in getattr(self, kind))
+
+    @property
+    def traced(self) -> tuple[Flow, ...]:
+        """The flows that are captured at their sender: tcptrace reads these captures."""
+        return tuple(flow for flow in self.flows if flow.name in self.probes.captures)
 
     @property
     def traffic(self) -> tuple[SentOverTcp, ...]:

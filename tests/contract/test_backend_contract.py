@@ -93,7 +93,7 @@ def spec(backend: Backend, traits: Traits) -> RunSpec:
         links = (Link(*map(without_drops, pair), link.mtu_bytes) for pair, link in zip(ends, spec.links, strict=True))
         spec = dataclasses.replace(spec, links=tuple(links))
     if Feature.CAPTURE not in traits.can:
-        spec = dataclasses.replace(spec, probes=dataclasses.replace(spec.probes, capture_flows=()))
+        spec = dataclasses.replace(spec, probes=dataclasses.replace(spec.probes, capture=()))
     return dataclasses.replace(spec, pins=backend.pins())
 
 
@@ -134,7 +134,7 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         ),
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
-        Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture_flows=(flow.name,))),
+        Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture=(flow.name,))),
         Feature.DROPS: sending(dataclasses.replace(own, drops=(DeliberateDrop(500_000),))),
         Feature.CHANGES: sending(dataclasses.replace(own, changes=(Change(500_000, rate_bps=10**7),))),
         Feature.POLICERS: sending(dataclasses.replace(own, policer=Policer(10**7, 30_000))),

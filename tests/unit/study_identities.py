@@ -13,7 +13,8 @@ from pathlib import Path
 
 from longfat.manifest.load import load_study
 from longfat.manifest.profiles import PROFILES
-from longfat.verbs.convert import identities
+from longfat.manifest.study import Study
+from longfat.plan import build_plan
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = Path(__file__).with_suffix(".json")
@@ -37,6 +38,18 @@ def study_identities(name: str) -> dict[str, str]:
         name: ", ".join([f"{count} times", *(f"{profile} {_digest(of[name])}" for profile, of in profiles.items())])
         for name, count in counts.items()
     }
+
+
+def identities(study: Study, profile: str) -> dict[str, list[str]]:
+    """Return the run_ids of each experiment, by repetition, then in the order of the points."""
+    plan = build_plan(study, profile=profile, pins={})
+    result: dict[str, list[str]] = {}
+    for swept in study.experiments:
+        order = {json.dumps(point.factors): number for number, point in enumerate(swept.points)}
+        runs = [run for run in plan.runs if run.experiment == swept.id]
+        runs.sort(key=lambda run: (run.repetition, order[json.dumps(run.factors)]))
+        result[swept.id] = [run.run_id for run in runs]
+    return result
 
 
 def _digest(run_ids: list[str]) -> str:

@@ -320,12 +320,6 @@ def test_a_claim_of_a_paper_says_what_the_paper_states(tmp_path: Path) -> None:
     assert "claim 'one' does not say what the paper states (give `paper`" in problems(tmp_path, text)
 
 
-def test_the_former_format_is_refused_and_the_way_on_named(tmp_path: Path) -> None:
-    text = problems(tmp_path, HEAD.replace("format: 2", "format: 1") + claim("goodput[delay] > 1"))
-    assert "1 is the former format" in text
-    assert "longfat convert" in text
-
-
 CELLS = "claim,window,value,error,n\nsmall,1 MiB,280,10,4\nlarge,8 MiB,940,,4\n"
 TABLE = """\
 format: 2

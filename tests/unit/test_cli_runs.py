@@ -180,7 +180,7 @@ def test_pcap_leaves_a_capture_of_each_flow_and_says_where(root: Path, monkeypat
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["run"] == find_run(records(root)[0].name).spec.run_id
     spec = next((root / "results/pcap/raw").glob("*/spec.json"))
-    assert json.loads(spec.read_text())["probes"]["capture_flows"] == ["flow1"]
+    assert json.loads(spec.read_text())["probes"]["capture"] == ["flow1"]
     assert "not opened: no wireshark in PATH" in call("pcap", records(root)[0].name).output
 
 

@@ -47,7 +47,7 @@ TWO_CLAIMS = (
 """
 )
 COMBINATION = Combination("fake", "none", "none", "l")
-EPOCH = begin(COMBINATION, {"a": "1"}, "2026-01-01")
+EPOCH = begin([COMBINATION], {"a": "1"}, "2026-01-01")
 FAST, SLOW = "delay.algorithm-highspeed.window-8mib", "delay.algorithm-standard.window-8mib"
 
 

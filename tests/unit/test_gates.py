@@ -35,7 +35,7 @@ SPEC = RunSpec(
         ),
     ),
     flows=(Flow("stream1", "client1", "server", "scalable", 1_000_000, 1 << 21),),
-    probes=Probes(capture_flows=("stream1",)),
+    probes=Probes(capture=("stream1",)),
     seed=1,
 )
 
@@ -163,9 +163,9 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     (
         "capture loss",
         lambda a: a["capture"]["stream1"].update(dropped=7),
-        "the capture of stream1 lost 7 packets, allowed 0",
+        "the capture of stream1 at its sender lost 7 packets, allowed 0",
     ),
-    ("no capture", lambda a: a["capture"].clear(), "flow stream1 was not captured, declared captured"),
+    ("no capture", lambda a: a["capture"].clear(), "stream1 was not captured at its sender, declared captured"),
     ("no interface", lambda a: a["interfaces"].pop(), "interface server-eth0 was not read back"),
     ("no flow", lambda a: a["flows"].clear(), "flow stream1 was not reported"),
 ]

@@ -12,7 +12,6 @@ from longfat.manifest.load import load_study
 from longfat.manifest.models import Dumbbell, Experiment
 from longfat.manifest.study import Study
 from longfat.queues.red import Red
-from longfat.studies import StudyFolder
 
 GOOD = """\
 format: 2
@@ -185,7 +184,7 @@ def test_a_formula_may_take_what_stands_above_it(tmp_path: Path) -> None:
 
 # fmt: off
 CASES = [
-    ("format of earlier versions", "format: 2", "format: 1", 1, "format", "this one reads format 2", "longfat convert"),
+    ("another format", "format: 2", "format: 1", 1, "format", "allowed: 2", None),
     ("unknown path", "path: long\n", "path: lonng\n", 30, "experiments[1].path",
      "unknown path 'lonng'; allowed: short, long", "did you mean 'long'?"),
     ("unknown path in the sweep", "path: [short, long]", "path: [short, longg]", 25,
@@ -276,13 +275,6 @@ def test_a_fault_that_many_inherit_is_one_problem(tmp_path: Path) -> None:
 
 def test_a_field_may_be_missing_where_nothing_refers_to_it(tmp_path: Path) -> None:
     assert "queue" not in load(tmp_path, GOOD).header.stacks["one"]
-
-
-def test_the_header_of_a_study_of_format_1_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    path.write_text(changed(("format: 2", "format: 1")), encoding="utf-8")
-    with pytest.raises(StudyError, match=f"`longfat convert {tmp_path}` rewrites it"):
-        _ = StudyFolder(path.parent).header
 
 
 WORDS = [

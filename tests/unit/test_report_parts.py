@@ -155,7 +155,7 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
         assert segments == table["cwnd_segments"][own].tolist()
         assert t_ms == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
     assert {run["experiment"] for run in told["runs"]} == {"delay", "one-drop"}
-    assert any("one packet dropped at 1.5 s" in line for line in told["texts"])
+    assert any("dropped: packet 100 after 1.5 s" in line for line in told["texts"])
 
 
 def test_what_failed_stands_for_a_claim_before_what_is_open_or_has_no_data() -> None:

@@ -321,10 +321,13 @@ def test_metrics_of_video_incast_and_programs_are_in_their_units() -> None:
     assert arrivals.rebuffer_time({"stalled_us": np.array([1_500_000])}) == 1.5
     assert arrivals.rate_switches({"switches": np.array([2, 4])}) == 3
     rounds = {"senders": np.array([4, 4]), "block_bytes": np.array([1000, 1000]), "completion_us": np.array([40, 120])}
+    rounds["t_us"] = np.array([0, 500])
     assert arrivals.incast_goodput(rounds) == 400
     assert arrivals.incast_time(rounds) == pytest.approx(0.08)
     programs = {"start_us": np.array([0]), "end_us": np.array([2_000_000]), "payload_bytes": np.array([500_000])}
     assert arrivals.program_goodput(programs) == 2
+    later = {"start_us": [0, 4_000_000], "end_us": [2_000_000, 6_000_000], "payload_bytes": [500_000, 500_000]}
+    assert arrivals.program_goodput({name: np.array(values) for name, values in later.items()}) == 2
 
 
 @pytest.mark.parametrize(

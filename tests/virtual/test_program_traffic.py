@@ -34,6 +34,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(packets):
         sender.sendto(bytes(972), (address, port))
         time.sleep(0.01)
+with open("counts.csv", "w") as counts:
+    print("sent", packets, sep=",", file=counts)
 print("user", os.getuid(), "groups", os.getgroups())
 """
 RECEIVE = """
@@ -61,7 +63,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def own(files: dict[str, str]) -> Program:
     """A hundred datagrams."""
     send = ("python3", "send.py", "{address}", "{port}", str(PACKETS))
-    return Program("own", "client1", "server", send, ("python3", "receive.py", "{port}"), 2_000_000, files=files)
+    receive = ("python3", "receive.py", "{port}")
+    return Program("own", "client1", "server", send, receive, 2_000_000, files=files, keep=("counts.csv",))
 
 
 def spec_of(one: Program) -> RunSpec:
@@ -78,7 +81,7 @@ def spec_of(one: Program) -> RunSpec:
             Link(Interface("delay", delayed), Interface("server", shaped)),
         ),
         flows=(),
-        probes=Probes(),
+        probes=Probes(capture=("own",), capture_at=("receiver",)),
         seed=1,
         pins=virtual().pins(),
         programs=(one,),
@@ -111,6 +114,15 @@ def test_the_count_over_time_follows_what_the_program_sends(folder: Path) -> Non
     assert second - first == pytest.approx(50, abs=2)  # of half a second, one each 10 ms
 
 
+def test_a_file_that_a_program_leaves_comes_back(folder: Path) -> None:
+    assert (folder / "programs/own/counts.csv").read_text() == f"sent,{PACKETS}\n"
+
+
+def test_every_packet_of_a_program_is_in_the_capture_at_its_receiver(folder: Path) -> None:
+    records = PACKETS * (16 + 42)  # Ethernet, IPv4 and UDP
+    assert (folder / "captures/own@receiver.pcap").stat().st_size == 24 + records
+
+
 def test_a_program_has_the_rights_of_nobody(folder: Path) -> None:
     (sender,) = (item for item in said(folder) if item["role"] == "send")
     assert sender["said"] == "user 65534 groups []\n"
@@ -127,6 +139,7 @@ def test_a_program_that_fails_makes_its_run_invalid_in_its_own_words(own: Progra
     reason, *others = reasons(spec, run(spec, tmp_path / "run"))
     assert reason == "no packet of program own arrived for port 4433"
     assert any("status 2" in other and "absent.py" in other for other in others)
+    assert "file counts.csv of program own was not kept: it is not there" in others
 
 
 def test_a_receiver_without_a_socket_fails_the_run(own: Program, tmp_path: Path) -> None:

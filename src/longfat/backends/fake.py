@@ -25,6 +25,7 @@ from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Tra
 from longfat.backends.registry import Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS, OwnKernel
+from longfat.catalog.stacks import STACK_KERNELS
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
@@ -70,7 +71,7 @@ class FakeBackend:
     def capabilities(self) -> Capabilities:
         """Everything, everywhere: a named kernel is no more than its name."""
         sources = {"none": self.kernel} if self.kernel else {}
-        kernels = {name: name for name in KERNELS}
+        kernels = {name: "none" if name in STACK_KERNELS else name for name in KERNELS}
         return Capabilities(frozenset(CCAS), kernels=kernels, sources=sources, repeats=self.repeats)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
@@ -120,13 +121,13 @@ class FakeBackend:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
             files[f"iperf/{flow.name}.server.txt"] = f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
-            if flow.name in spec.probes.capture_flows:
+            if flow in spec.traced:
                 files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
                 files[f"throughput/{flow.name}.csv"] = _throughput(spec, flow)
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
-        for name in spec.probes.capture_flows:
+        for name in spec.probes.captures:
             (folder / "captures").mkdir(exist_ok=True)
             (folder / "captures" / f"{name}.pcap").write_bytes(PCAP_HEADER)
 
@@ -175,7 +176,7 @@ class FakeBackend:
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
         udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
-        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
+        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
         return {
             "nodes": nodes,
             "interfaces": interfaces,

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timed cases, and the arithmetic of timing: choice of cases, best of several runs, ratios, samples. Pure."""
+"""The timed cases, and the arithmetic of timing: choice of cases, best of several runs. Pure."""
 
 from __future__ import annotations
 
 import difflib
-import itertools
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,14 +58,6 @@ class Timing:
     goodput_bps: int
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Wall and CPU time of one build as parts of another's."""
-
-    wall: float
-    cpu: float
-
-
 def chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The known ids that an option names, in their own order: all without any, no one with ``none``.
 
@@ -91,37 +81,3 @@ def best(timings: Sequence[Timing]) -> Timing:
     """The least wall and the least CPU time, each by itself: whatever else the machine does only adds to them."""
     wall_s, cpu_s = min(timing.wall_s for timing in timings), min(timing.cpu_s for timing in timings)
     return Timing(wall_s, cpu_s, timings[0].segments, timings[0].goodput_bps)
-
-
-def total(timings: Sequence[Timing]) -> Timing:
-    """All of them one after the other."""
-    return Timing(
-        sum(timing.wall_s for timing in timings),
-        sum(timing.cpu_s for timing in timings),
-        sum(timing.segments for timing in timings),
-        sum(timing.goodput_bps for timing in timings),
-    )
-
-
-def ratio(timing: Timing, against: Timing) -> Ratio:
-    """The duration of a run as a fraction of its duration elsewhere."""
-    return Ratio(timing.wall_s / against.wall_s, timing.cpu_s / against.cpu_s)
-
-
-def order(builds: int, turn: int) -> list[int]:
-    """The order of the builds: each is first and last in turn, so a machine that gets slower favours none."""
-    numbers = list(range(builds))
-    return numbers if turn % 2 == 0 else numbers[::-1]
-
-
-def sample(names: Sequence[str], size: int, seed: int) -> list[str]:
-    """``size`` of the runs, or all if there are fewer: one drawn from each of as many equal parts of the sorted names.
-
-    A run's name starts with the name of its experiment and continues with its factors, so each part holds similar runs.
-    Parts differ by at most one run: the mean of the sample represents the mean of all.
-    """
-    ordered = sorted(names)
-    size = min(size, len(ordered))
-    draw = random.Random(seed)
-    bounds = [number * len(ordered) // size for number in range(size + 1)] if size else []
-    return [draw.choice(ordered[low:high]) for low, high in itertools.pairwise(bounds)]

@@ -57,7 +57,7 @@ class LeftOut(Closed):
 class CardDocument(Closed):
     """The whole of card.yaml."""
 
-    format: f.Format2 = Field(description="version of this format")
+    format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     factor: f.FactorName = Field(description="the factor whose values are the candidate and those beside it")
     candidate: f.Name = Field(description="its value that is the candidate")

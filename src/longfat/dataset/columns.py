@@ -47,6 +47,8 @@ FLOWS = pa.schema(
         ("end_us", pa.int64()),
         ("bytes_received", pa.int64()),
         ("goodput_bps", pa.float64()),
+        ("first_byte_us", pa.int64()),
+        ("last_byte_us", pa.int64()),
         ("transfers", pa.int64()),
         ("retrans_segments", pa.int64()),
         ("min_rtt_us", pa.int64()),
@@ -106,6 +108,7 @@ QUEUES = pa.schema(
         ("sent_bytes", pa.int64()),
         ("marked_total", pa.int64()),
         ("rate_bps", pa.int64()),
+        ("capacity_bits", pa.int64()),
     )
 )
 

@@ -21,8 +21,8 @@ TABLES: Mapping[str, str] = {
     "sockets": "Samples of every sending socket: congestion window, threshold, round-trip time, retransmissions.",
     "queues": "Samples of the queue in front of every shaped interface; counters count from the start of the run.",
     "arrivals": "Samples of what has reached each receiver, for runs in which a queue marks packets.",
-    "outstanding": "Data in flight by the packet capture (tcptrace), for captured flows.",
-    "throughput": "Rate by the packet capture (tcptrace): averages of 500 data packets, for captured flows.",
+    "outstanding": "Data in flight by the packet capture (tcptrace), of flows captured at their sender.",
+    "throughput": "Rate by the packet capture (tcptrace): averages of 500 packets, of flows captured at their sender.",
     "counters": "The kernel's counters that metrics read, as differences over the run.",
     "achieved": "One row for each interface: its settings as read back from the kernel.",
     **{table.name: table.what for table in OF_TRAFFIC},
@@ -58,6 +58,7 @@ _UNITS = {
     "segments": "segments",
     "packets": "packets",
     "per_s": "bytes/s",
+    "bits": "bits",
 }
 _COUNTS = {
     **dict.fromkeys(("drops", "deliberate_drops", "drops_total", "marked_total", "packets"), "packets"),
@@ -87,8 +88,11 @@ _MEANINGS = {
     "window_bytes": "socket buffer that was requested; null where the kernel decides",
     "streams": "parallel connections of the flow",
     "start_us": "start, counted from the start of the measurement",
-    "bytes_received": "amount that the receiver had received in the flow's time",
+    "bytes_received": "amount that the receiver had received by `last_byte_us`",
     "goodput_bps": "goodput as the receiving end reports it, over all streams",
+    "first_byte_us": "start of the receiving time, over which goodput is a mean",
+    "last_byte_us": "end of the receiving time: arrival of the last byte, by its acknowledgment less the delay of the "
+    "way back; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
     "transfers": "complete transfers; null where the flow is a single one",
     "retrans_segments": "segments sent again",
     "min_rtt_us": "smallest round-trip time that the kernel has seen",
@@ -117,6 +121,7 @@ _MEANINGS = {
     "bytes_acked": "amount acknowledged so far",
     "delivered_segments": "segments delivered so far",
     "dwnd_segments": "delay window of Compound TCP; null for other algorithms",
+    "capacity_bits": "amount that could have left the wire so far, by its rate at each moment",
     "qdisc": "kind of the queue in the kernel",
     "backlog_packets": "length of the queue",
     "backlog_bytes": "length of the queue",
@@ -131,7 +136,7 @@ _MEANINGS = {
     "value": "difference over the run",
 }
 _OF_TABLE = {
-    ("queues", "rate_bps"): "rate of the interface by the study",
+    ("queues", "rate_bps"): "rate of the interface by the study, before any change",
     ("throughput", "t_us"): "time of the last of the packets averaged",
     **{(table.name, column): text for table in OF_TRAFFIC for column, text in table.meanings.items()},
 }

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 
@@ -83,7 +83,7 @@ class Coverage(Closed):
 class FiguresDocument(Closed):
     """The whole of figures.yaml."""
 
-    format: f.Format2 = Field(description="version of this format")
+    format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     paper: Coverage | None = Field(default=None, description="size of the paper's catalogue")
     figures: Annotated[tuple[AnyFigure, ...], BeforeValidator(_inherited)] = Field(

@@ -20,7 +20,7 @@ INET_DIAG_INFO = 2
 INET_DIAG_CONG = 4
 INET_DIAG_ULP_INFO = 19
 INET_ULP_INFO_NAME = 1
-TCP_ESTABLISHED, TCP_LISTEN = 1, 10  # net/tcp_states.h
+TCP_ESTABLISHED, TCP_CLOSE, TCP_LISTEN = 1, 7, 10  # net/tcp_states.h
 NO_RTT = 0xFFFFFFFF  # min_rtt of a connection that has measured none (tcp_min_rtt)
 ALL_BUT_LISTEN = 0xFFF & ~(1 << 10) & ~(1 << 6)  # neither LISTEN nor TIME_WAIT
 
@@ -43,7 +43,8 @@ class TcpInfo:
     """The fields of tcp_info that are recorded. Counts in segments, times in microseconds.
 
     ``cca_values`` is what the CCA says of itself: its parameters in the units of their sysctls and numbers of
-    its state, empty where it says nothing. ``inode`` grows from socket to socket; it is 0 where no program has it open.
+    its state, empty where it says nothing. The last acknowledgment came ``last_ack_ms`` ago, in whole ticks.
+    ``inode`` grows from socket to socket; it is 0 where no program has it open.
     """
 
     inode: int
@@ -62,6 +63,7 @@ class TcpInfo:
     bytes_acked: int
     bytes_received: int
     delivered: int
+    last_ack_ms: int
     cca_values: dict[str, int]
 
     @property
@@ -144,6 +146,7 @@ def _tcp_info(
         bytes_acked=bytes_acked,
         bytes_received=bytes_received,
         delivered=delivered,
+        last_ack_ms=words[12],
         cca_values=values,
     )
 

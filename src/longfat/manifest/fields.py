@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +27,7 @@ from longfat.catalog.kernels import KERNELS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.catalog.sysctls import MACHINE_SYSCTLS
 from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
 from longfat.manifest.names import shown, unknown
@@ -154,6 +155,12 @@ def _sysctl_name(given: str) -> str:
     return given
 
 
+def _host_sysctl_name(given: str) -> str:
+    if given in MACHINE_SYSCTLS:
+        raise fault(f"{shown(given)} is one value for all hosts of a run", "give it under `sysctls` of all hosts")
+    return given
+
+
 def _number(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise fault(f"{shown(given)} is not a number")
@@ -216,16 +223,8 @@ OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]
 WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
 SysctlName = Annotated[str, _Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
+HostSysctlName = Annotated[SysctlName, AfterValidator(_host_sysctl_name)]
 SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 NodeName = Annotated[str, _surrounding("node")]
-FlowName = Annotated[str, _surrounding("flow")]
+TrafficName = Annotated[str, _surrounding("traffic")]
 AlgorithmName = Annotated[str, _surrounding("algorithm")]
-
-
-def _format_2(given: object) -> object:
-    if given == 1:
-        raise fault("1 is the former format", "turn the folder into this one with `longfat convert FOLDER`")
-    return given
-
-
-Format2 = Annotated[Literal[2], BeforeValidator(_format_2)]

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
+from longfat.catalog.offloads import SEGMENTING
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
-from longfat.manifest.study import HostSettings, host_settings
+from longfat.manifest.study import host_settings
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
@@ -27,29 +30,29 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
-        *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_parameter_conflicts(experiment, algorithms, hosts),
         *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
-        *_card_findings(experiment, host_settings(hosts, experiment.hosts)),
+        *_card_findings(experiment, hosts),
         *drop_findings(experiment),
         *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
 
 
-def _card_findings(experiment: Experiment, hosts: HostSettings) -> Iterator[Finding]:
-    """An input queue that nothing waits in, a time without halves, and more links than a network can have."""
-    if experiment.hosts.input_queue and hosts.packet_time is None:
-        yield Finding(("hosts", "input_queue"), "is for packets that wait for a busy host, and there is no packet_time")
-    if hosts.processing_time and hosts.processing_time.jitter.value % 2:
-        message = f"{hosts.processing_time.jitter} cannot be split into two whole microseconds"
-        yield Finding(("hosts", "processing_time", "jitter"), message, "use an even number")
-    ends = sum(map(len, experiment.sides))
-    each = 1 + bool(hosts.card) + bool(hosts.processing_time)
-    if each > 1 and isinstance(experiment.topology, Dumbbell) and each * ends + 1 > MOST_LINKS:
-        message = f"{ends} hosts with times of their own have more than {MOST_LINKS} links"
-        hint = f"{MOST_LINKS // each - 1} hosts, or none of the times of `hosts`"
-        yield Finding(("topology", "senders"), message, hint)
+def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
+    """An input queue that nothing waits in, and more links than a network can have."""
+    message = "is for packets that wait for a busy host, and there is no packet_time"
+    if experiment.hosts.input_queue and host_settings(hosts, experiment.hosts).packet_time is None:
+        yield Finding(("hosts", "input_queue"), message)
+    for name, one in experiment.hosts.per_host.items():
+        if one.input_queue and host_settings(hosts, experiment.hosts, name).packet_time is None:
+            yield Finding(("hosts", "per_host", name, "input_queue"), message)
+    ends = [name for side in experiment.sides for name in side]
+    cards = [name for name in ends if host_settings(hosts, experiment.hosts, name).card]
+    if cards and isinstance(experiment.topology, Dumbbell) and len(ends) + len(cards) + 1 > MOST_LINKS:
+        message = f"{len(ends)} hosts, {len(cards)} of them with cards, have more than {MOST_LINKS} links"
+        yield Finding(("topology", "senders"), message, f"{MOST_LINKS // 2 - 1} hosts, or none of the times of `hosts`")
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
@@ -117,18 +120,18 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 
 
 def _parameter_conflicts(
-    experiment: Experiment, algorithms: Mapping[str, Algorithm], own: Mapping[str, str]
+    experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
 ) -> Iterator[Finding]:
     """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
 
-    ``own`` are the hosts' own sysctls: a parameter of the stack is an algorithm's or theirs, not both.
+    A parameter of the stack is set by an algorithm or by the host's sysctls, not by both.
     """
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
         if not used:
             continue
-        sysctls = used.sysctls
+        sysctls, own = used.sysctls, host_settings(hosts, experiment.hosts, entry.sender).sysctls
         for parameter, stack in STACK_PARAMETERS.items():
             if parameter in used.parameters and stack.sysctl in own:
                 message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
@@ -181,23 +184,33 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    topology = experiment.topology
-    mtu = host_settings(hosts, experiment.hosts).mtu
+    topology, settings = experiment.topology, host_settings(hosts, experiment.hosts)
+    mtu, segmented = settings.mtu, not SEGMENTING.isdisjoint(settings.offloads)
+    if segmented and not isinstance(topology, Direct | Delay):
+        for kind in dict.fromkeys(queue.name for _, queue, _ in topology.queues(mtu) if queue.counts_packets):
+            message = f"with tso or gso a packet has up to 64 KiB, and the limit of queue {kind} counts packets"
+            hint = "turn both off, or take a queue that counts bytes: bfifo, red or cake"
+            yield Finding(("hosts", "offloads"), message, hint)
     if isinstance(topology, Graph | ParkingLot):
         for path, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", *path) for finding in queue.findings(place))
+            yield from (finding.below("topology", *path) for finding in _faults_of(queue, place))
     if isinstance(topology, Graph):
         for number, link in enumerate(topology.links):
-            found = link.policer.findings(mtu) if link.policer else ()
-            yield from (finding.below("topology", "links", number, "policer") for finding in found)
+            faults = link.policer.findings(mtu, segmented=segmented) if link.policer else ()
+            yield from (finding.below("topology", "links", number, "policer") for finding in faults)
     if isinstance(topology, Dumbbell):
-        found = topology.policer.findings(mtu) if topology.policer else ()
-        yield from (finding.below("topology", "policer") for finding in found)
+        faults = topology.policer.findings(mtu, segmented=segmented) if topology.policer else ()
+        yield from (finding.below("topology", "policer") for finding in faults)
         for key, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", key) for finding in queue.findings(place))
+            yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
         if topology.reverse_rate and not topology.reverse_queue:
             message = "is the rate of a port that only a reverse_queue makes"
             yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
+
+
+def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
+    yield from queue.findings(place)
+    yield from queue.range_findings(place)
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:

@@ -44,6 +44,8 @@ from longfat.runspec import Scalar
 from longfat.traffic import SECTIONS
 
 Model = TypeVar("Model", bound=BaseModel)
+# The key that makes one entry several, and what stands between its name and their numbers.
+_NUMBERED = {"flows": ("count", ""), "incast": ("senders", ".")}
 
 
 def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
@@ -61,7 +63,6 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
     """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
-    _refuse_format_1(source)
     data, found = assumed(source.data, given)
     study, findings = _checked(source.file, data, only)
     problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
@@ -74,7 +75,6 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
 
 def header_of(source: Source) -> Header:
     """Only what a ``study.yaml`` says beside its experiments, which are not looked at. Raises StudyError."""
-    _refuse_format_1(source)
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
     head = {key: value for key, value in given.items() if key != "experiments"}
@@ -83,16 +83,6 @@ def header_of(source: Source) -> Header:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError("the study's header cannot be read", where=source.file, problems=problems)
     return header
-
-
-def _refuse_format_1(source: Source) -> None:
-    """Raise StudyError for a study of the former format: all else that is wrong with it would be noise."""
-    if isinstance(source.data, dict) and source.data.get("format") == 1:
-        message = "format 1 is that of earlier versions; this one reads format 2"
-        problem = source.problem(
-            Finding(("format",), message, f"`longfat convert {FilePath(source.file).parent}` rewrites it")
-        )
-        raise StudyError("the study is of format 1", problems=(problem,))
 
 
 def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[Study | None, list[Finding]]:
@@ -132,7 +122,18 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
         if profile:
             found = profile_findings(profile, factors, swept)
             findings += [finding.below("profiles", name) for finding in found]
+    if header and len(swept) == len(entries):
+        findings += _host_findings(header, swept)
     return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
+
+
+def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
+    """The study's settings of single hosts that no experiment has."""
+    sides = [point.experiment.sides for one in swept for point in one.points]
+    known = list(dict.fromkeys(name for both in sides for side in both for name in side))
+    for name in header.hosts.per_host:
+        if name not in known:
+            yield Finding(("hosts", "per_host", name), *unknown("node", name, known))
 
 
 def _factors(raw: Mapping[str, Any]) -> Factors | None:
@@ -164,8 +165,8 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they are unknown."""
-        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
-        return {**self.outside, "node": nodes, "flow": flows, "algorithm": self.names}
+        nodes, traffic = _nodes(raw.get("topology")), _traffic_names(raw)
+        return {**self.outside, "node": nodes, "traffic": traffic, "algorithm": self.names}
 
 
 def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,17 +189,19 @@ def _records(data: Mapping[str, Any], section: str) -> Records:
     return {name: ((section, name), fields) for name, fields in entries if isinstance(fields, dict)}
 
 
-def _flow_names(flows: Any) -> list[str] | None:
-    """The names of single flows given as plain data; None while a count is not known."""
-    if not isinstance(flows, list):
-        return None
+def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
+    """Return the names of all traffic of an experiment given as plain data; None while a count is not known."""
     names: list[str] = []
-    for flow in (entry for entry in flows if isinstance(entry, dict)):
-        count = flow.get("count")
-        if count is not None and not isinstance(count, int):
+    for section in SECTIONS:
+        entries = raw.get(section, [])
+        if not isinstance(entries, list):
             return None
-        name = str(flow.get("name"))
-        names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
+        key, mark = _NUMBERED.get(section, (None, ""))
+        for entry in (one for one in entries if isinstance(one, dict)):
+            name, count = str(entry.get("name")), entry.get(key) if key else None
+            if count is not None and not isinstance(count, int):
+                return None
+            names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
     return names
 
 

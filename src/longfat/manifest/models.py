@@ -7,10 +7,11 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, create_model
 
+from longfat.links import DeliberateDrop
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
@@ -25,6 +26,7 @@ from longfat.queues import AnyQueue
 from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.runspec import CapturePoint
 from longfat.traffic import SECTIONS
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
@@ -47,10 +49,9 @@ class ProcessingTime(Closed):
     jitter: f.HostTime = Field(description="the longest time; times are uniform from 0 to it; 0 us: none")
 
 
-class Hosts(Closed):
-    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+class HostKeys(Closed):
+    """Settings that one sender or receiver may have for itself."""
 
-    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
@@ -78,11 +79,6 @@ class Hosts(Closed):
         description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
     )
-    window_meaning: Literal["effective", "requested"] | None = Field(
-        default=None,
-        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
-        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
-    )
     sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
     offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
@@ -94,6 +90,28 @@ class Hosts(Closed):
         default=None,
         description="container image that senders and receivers are made from, for backend containernet (default: the "
         "project's own userland)",
+    )
+
+
+class OneHost(HostKeys):
+    """Settings of one sender or receiver, laid key by key over those of all hosts."""
+
+    sysctls: dict[f.HostSysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+
+
+class Hosts(HostKeys):
+    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+
+    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
+    window_meaning: Literal["effective", "requested"] | None = Field(
+        default=None,
+        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
+        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
+    )
+    per_host: dict[f.NodeName, OneHost] = Field(
+        default={},
+        description="settings of single hosts by their names, such as `client2`: they replace those of all hosts key "
+        "by key, and an experiment's replace the study's",
     )
 
 
@@ -197,7 +215,15 @@ class Probes(Closed):
         description="sampling of sockets, from which also what a flow used is read back (default 100 ms)",
     )
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
-    capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
+    capture: tuple[f.TrafficName, ...] = Field(
+        default=(), description="names of flows and of other traffic whose headers are captured"
+    )
+    capture_at: tuple[CapturePoint, ...] = Field(
+        default=("sender",),
+        min_length=1,
+        description="where: at the `sender`, at the `bottleneck` as packets leave its queue, at the `receiver` "
+        "(default [sender]); outstanding data and throughput of a flow are read from its capture at the sender",
+    )
     capture_loss: f.Percent = Field(
         default=0.0,
         description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "
@@ -209,9 +235,14 @@ class Probes(Closed):
 
 
 class Drop(Closed):
-    """One data packet dropped on purpose at the delay element, towards the receiver."""
+    """One packet dropped on purpose at the delay element, towards the receiver."""
 
-    at: f.Delay = Field(description="the first data packet after this time is the one")
+    at: f.Delay = Field(description="packets are counted from this time on")
+    packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+        default=DeliberateDrop.packet,
+        description="number of the packet that is dropped, from 1, whatever traffic it belongs to: before a connection "
+        "begins, 1 is its SYN (default 100)",
+    )
 
 
 Model = TypeVar("Model", bound=Closed)
@@ -297,21 +328,27 @@ class Experiment(Closed):
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
-class FlowDefaults(Closed):
-    """Keys that every flow of every experiment has unless it gives its own."""
+def _flow_defaults() -> type[Closed]:
+    """The model of the keys of a flow except its name, all of them optional."""
+    keys: dict[str, Any] = {
+        name: (Annotated[field.annotation, Field(), *field.metadata] | None, Field(default=None, alias=field.alias))
+        for name, field in Flow.model_fields.items()
+        if name != "name"
+    }
+    meaning = "Keys that every flow of every experiment has unless it gives its own."
+    return create_model("FlowDefaults", __base__=Closed, __module__=__name__, __doc__=meaning, **keys)
 
-    sender: f.Text | None = Field(default=None, alias="from", description="host that sends")
-    receiver: f.Text | None = Field(default=None, alias="to", description="host that receives")
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends")
-    duration: f.Length | None = Field(default=None, description="time for which it sends")
-    start_jitter: f.Delay | None = Field(default=None, description="largest random addition to `start`")
-    transfer: f.Transfer | None = Field(default=None, description="what a connection carries before another follows")
+
+if TYPE_CHECKING:
+    FlowDefaults = Closed
+else:
+    FlowDefaults = _flow_defaults()
 
 
 class Defaults(Closed):
     """Keys that every experiment has unless it gives its own; no references."""
 
-    flow: FlowDefaults = Field(default=FlowDefaults(), description="keys of every flow")
+    flow: FlowDefaults = Field(default=FlowDefaults(), description="any keys of every flow, except `name`")
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
@@ -334,7 +371,7 @@ class Header(Closed):
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
     kernel: f.KernelName | None = Field(
-        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default linux-6.12)"
+        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(

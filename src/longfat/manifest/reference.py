@@ -35,7 +35,7 @@ queue of a switch that cannot fill, because the hosts before it send no faster a
 
 `longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
-with `--expanded`, every point in full. `longfat convert FOLDER` rewrites a study of format 1.
+with `--expanded`, every point in full.
 
 A value with a dimension is a text with its unit. A bare number is refused, and so is a value that would
 have to be rounded. In the lock, factor values that are quantities become plain numbers in base units.
@@ -76,8 +76,8 @@ differs. Keys in a mapping such as `bottleneck_queue` replace those of the path 
 has a `kind`. Without `path`, `topology` is complete.
 
 **References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel`,
-`clock_tolerance`, `phases` or any traffic of an experiment. Each factor of a sweep must be used. A factor's value may
-be the name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
+`clock_tolerance`, `phases` or any traffic of an experiment. Each factor of a sweep must be used. A factor's value
+may be the name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
 Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
 only the name. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
 only the fields that are referred to.
@@ -210,9 +210,9 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("kernels.NAME", kernels.Kernel),
     ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
+    ("hosts.per_host.NAME", models.OneHost),
     ("unknowns.NAME", unknowns.Unknown),
     ("defaults", models.Defaults),
-    ("defaults.flow", models.FlowDefaults),
     ("experiments[]", models.Experiment),
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),

@@ -13,8 +13,8 @@ from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
 from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
-from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
-from longfat.manifest.names import Finding, nearest
+from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
+from longfat.manifest.names import Finding, Path, nearest
 from longfat.manifest.source import Source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
 from longfat.units import Rate
@@ -40,10 +40,13 @@ def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
 
 def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
     """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
-    for name in hosts.sysctls:
-        if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
-            message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
-            yield Finding(("hosts", "sysctls", name), message, nearest(given, SYSCTLS))
+    message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
+    layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
+    layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
+    for path, layer in layers:
+        for name in layer.sysctls:
+            if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
+                yield Finding((*path, "sysctls", name), message, nearest(given, SYSCTLS))
 
 
 def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
@@ -70,16 +73,17 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     host_rate = topology.host_rate or topology.rate
     if host_rate == "unlimited":
         return
-    local = host_settings(hosts, experiment.hosts).local_queue
     clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
     sending = {one.sender for one in experiment.sent}
     ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
     for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
         (switch, before), held = ends[key], queue.told(place).limit_packets
         active = [name for name in before if name in sending]
+        lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
         together = Rate(len(active) * host_rate.value)
-        if active and together <= place.rate and held is not None and local > held:
+        if active and together <= place.rate and held is not None and lengths[0] > held:
             send, rate, wait = ("sends at", f"{together}", "its")
+            local = " to ".join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))
             if len(active) > 1:
                 send, rate, wait = ("send at", f"{together} together", "their")
             message = (

@@ -7,6 +7,7 @@ have the same ones (common random numbers). docs/decisions/013-clocks-and-phases
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from longfat.backends.protocol import Traits
@@ -56,3 +57,16 @@ def packet_times_ns(spec: RunSpec) -> dict[str, int]:
         for host in (sender, receiver):
             found[host] = max(found.get(host, 0), longest)
     return found
+
+
+def with_processing(spec: RunSpec, longest_ns: Mapping[str, int]) -> RunSpec:
+    """Return the run in which the named hosts need a time for each packet that they send, up to ``longest_ns``.
+
+    Times are uniform and keep the order of packets, as those of Floyd and Jacobson ("On Traffic Phase Effects in
+    Packet-Switched Gateways", 1992) and of ``overhead_`` in ns-2.
+    """
+
+    def slower(end: Interface) -> Interface:
+        return replace(end, egress=replace(end.egress, processing_ns=longest_ns.get(end.node, 0)))
+
+    return replace(spec, links=tuple(replace(link, a=slower(link.a), b=slower(link.b)) for link in spec.links))

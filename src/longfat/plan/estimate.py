@@ -94,8 +94,9 @@ def _path(spec: RunSpec) -> Path:
 
 
 def _captured_packets(spec: RunSpec) -> float:
-    path, captured = _path(spec), [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
-    return sum(section_of(flow).cost(flow, path).packets for flow in captured)
+    """Return the packets of all captures together."""
+    path, captured = _path(spec), [one for one in spec.sent if one.name in spec.probes.capture]
+    return len(spec.probes.capture_at) * sum(section_of(one).cost(one, path).packets for one in captured)
 
 
 def _slowest_bps(spec: RunSpec) -> int:

@@ -14,18 +14,19 @@ from typing import Any
 from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
-from longfat.manifest.graphs import MOST_LINKS
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
-from longfat.plan.cards import ROUTER_SYSCTLS, with_cards, with_processing
-from longfat.plan.clocks import draws, packet_times_ns, with_draws
+from longfat.plan.cards import with_cards
+from longfat.plan.clocks import draws, packet_times_ns, with_draws, with_processing
 from longfat.plan.draw import seed_of, uniform
-from longfat.plan.topologies import links_of, nodes_of
+from longfat.plan.topologies import links_of, nodes_of, with_own_queues
 from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Around
 from longfat.units import Duration
+
+_ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
@@ -43,33 +44,38 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
-    if hosts.card:
-        named, links = with_cards(named, links, hosts.card)
+    each = {
+        name: host_settings(study.header.hosts, experiment.hosts, name)
+        for name, role in named.items()
+        if role != "router"
+    }
+    links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
+    named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
     scenario = RunSpec(
-        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named.items()),
+        nodes=tuple(
+            _node(name, role, experiment, study, stack, each.get(name), traits) for name, role in named.items()
+        ),
         links=links,
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
-    return with_processing(scenario, _processing_us(scenario, experiment, hosts, traits))
+    return with_processing(scenario, _processing_ns(scenario, experiment, each, traits))
 
 
-def _processing_us(scenario: RunSpec, experiment: Experiment, hosts: HostSettings, traits: Traits) -> int:
-    """The longest processing time of a packet at its sender, an even number of microseconds.
+def _processing_ns(
+    scenario: RunSpec, experiment: Experiment, each: Mapping[str, HostSettings], traits: Traits
+) -> dict[str, int]:
+    """Return the longest processing time of a packet in nanoseconds, by the sending host's name.
 
-    Where the manifest states none, phases are drawn and several hosts send, it is the time of a full packet on the
-    slowest link. Backends without a random delay do without, and so do networks with too many links.
+    If several hosts send and phases are drawn, a host without a stated time has that of a full packet on the slowest
+    link of its ways, on a backend that has such times.
     """
-    if hosts.processing_time:
-        return hosts.processing_time.jitter.value
-    senders = len({one.sender for one in scenario.sent})
-    if senders < 2 or len(scenario.links) + senders > MOST_LINKS:
-        return 0
-    if experiment.phases == "fixed" or not draws(traits) or Feature.IMPAIRMENTS not in traits.can:
-        return 0
-    return -(-max(packet_times_ns(scenario).values()) // 2000) * 2
+    senders = {one.sender: each[one.sender].processing_time for one in scenario.sent}
+    drawn = experiment.phases == "drawn" and draws(traits) and Feature.PROCESSING in traits.can
+    default = packet_times_ns(scenario) if drawn and len(senders) > 1 else {}
+    return {name: 1000 * stated.jitter.value if stated else default.get(name, 0) for name, stated in senders.items()}
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
@@ -102,14 +108,14 @@ def _node(
     experiment: Experiment,
     study: Study,
     stack: Stack,
-    hosts: HostSettings,
+    own: HostSettings | None,
     traits: Traits,
 ) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
-    if role == "router":
-        return Node(name, role, dict(ROUTER_SYSCTLS))
+    if own is None:
+        return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
-    sysctls = {**stack.sysctls, **hosts.sysctls}
+    sysctls = {**stack.sysctls, **own.sysctls}
     for one in experiment.traffic:
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
@@ -119,11 +125,18 @@ def _node(
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
-    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image, hosts.recovery)
+    return Node(name, role, sysctls, own.offloads, stack.initial_cwnd_segments, own.image, own.recovery)
 
 
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss, _us(probes.ping))
+    return RunProbes(
+        socket_interval_us=probes.sockets.value,
+        queue_interval_us=_us(probes.queues),
+        capture=probes.capture,
+        capture_at=probes.capture_at,
+        capture_loss_percent=probes.capture_loss,
+        ping_interval_us=_us(probes.ping),
+    )
 
 
 def _us(interval: Duration | None) -> int | None:

@@ -183,7 +183,7 @@ class TableClaims(Closed):
 class ClaimsDocument(Closed):
     """The whole of claims.yaml."""
 
-    format: f.Format2 = Field(description="version of this format")
+    format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     needs: Needs | None = Field(None, description="what the runs of a claim must be that has no `needs` of its own")
     tables: tuple[TableClaims, ...] = Field((), description="the paper's tables whose cells are claims")

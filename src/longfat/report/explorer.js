@@ -9,13 +9,13 @@
     rtt: ["smoothed RTT (ms)", "srtt_us", 0.1],
     retrans: ["retransmitted (segments)", "retrans_total", 1],
     dwnd: ["delay window (segments)", "dwnd_segments", 1],
-    goodput: ["goodput (Mb/s)", "goodput_mbps", 1],
+    acked: ["acknowledged rate (Mb/s)", "acked_mbps", 1],
     queue: ["queue (packets)", "backlog_packets", 1],
   };
   const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
   const root = document.getElementById("explorer");
   let data, columns, plots = [], moving = false, started = false;
-  let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "goodput", "queue"], t: null, all: false };
+  let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "acked", "queue"], t: null, all: false };
 
   const element = (name, attributes = {}, ...children) => {
     const made = document.createElement(name);

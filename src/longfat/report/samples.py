@@ -28,13 +28,13 @@ COLUMNS: Mapping[str, float] = {
     "srtt_us": 0.01,  # in tenths of a millisecond
     "retrans_total": 1.0,
     "dwnd_segments": 1.0,
-    "goodput_mbps": 1.0,
+    "acked_mbps": 1.0,
     "queue_t_ms": 1e-3,
     "backlog_packets": 1.0,
 }
 """The columns in the order of the file, with what a value of the dataset is multiplied by before it is rounded."""
 
-MEAN_US = 200_000  # goodput is a mean over this time
+MEAN_US = 200_000  # the acknowledged rate is a mean over this time
 MOST = 400_000  # samples: of more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SAMPLED = ("cwnd_segments", "ssthresh_segments", "inflight_segments", "srtt_us", "retrans_total", "dwnd_segments")
@@ -62,7 +62,7 @@ def samples_of(dataset: Dataset, runs: Sequence[str]) -> Samples:
     own, socket_keys, socket_starts = _ordered(sockets, ("flow", "stream"), runs, every)
     waiting, queue_keys, queue_starts = _ordered(queues, ("interface",), runs, every)
     kept = _busy(waiting["backlog_packets"], queue_starts)
-    own["goodput_mbps"] = _goodput(own, socket_starts)
+    own["acked_mbps"] = _acked_rate(own, socket_starts)
     own["ssthresh_segments"] = np.where(own["ssthresh_segments"] >= UNSET, 0, own["ssthresh_segments"])
     ends = np.append(queue_starts[1:], len(waiting["t_us"]))
     rows = np.concatenate([np.arange(queue_starts[i], ends[i]) for i in kept]) if kept else np.zeros(0, np.int64)
@@ -125,7 +125,7 @@ def _ordered(
     return columns, keys, starts
 
 
-def _goodput(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
+def _acked_rate(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
     """Mb/s acknowledged in the time ``MEAN_US`` before each sample, or since the first of its series."""
     acked = np.nan_to_num(own["bytes_acked"].astype(np.float64))
     times = own["t_us"].astype(np.float64)

@@ -94,6 +94,8 @@ def drawn_lines(specs: Iterable[RunSpec]) -> Iterator[str]:
         yield f"clocks drawn: {min(clocks):+.3g} to {max(clocks):+.3g} ppm"
     if distances:
         yield f"distances of hosts drawn: {min(distances):.3g} to {max(distances):.3g} us"
+    if longest := max((egress.processing_ns for egress in every), default=0):
+        yield f"processing times of packets drawn: up to {longest / 1000:.4g} us at their sender"
 
 
 def _port_text(port: Port) -> str:
@@ -118,7 +120,8 @@ def _port_text(port: Port) -> str:
     if egress.changes:
         parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
     if egress.drops:
-        parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
+        dropped = (f"packet {drop.packet} after {drop.at_us / 1e6:g} s" for drop in egress.drops)
+        parts.append(f"dropped: {', '.join(dropped)}")
     return ", ".join(parts)
 
 

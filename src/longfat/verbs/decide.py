@@ -16,9 +16,11 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of, require_repeatable
+from longfat.evidence.costs import Targets
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
@@ -38,7 +40,7 @@ from longfat.verbs.on import execute_on, site_of
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path
 from longfat.verbs.say import print_json, say
-from longfat.verbs.study import find_study, job_count
+from longfat.verbs.study import find_study, job_count, kernel_settings
 from longfat.verbs.verdicts import print_evidence
 
 HOUR = 3600.0
@@ -94,7 +96,7 @@ def decide(
     check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
     require_repeatable(wanted.backend)
-    backend = open_backend(wanted.backend, {}, say=console.print)
+    backend = open_for(folder, wanted, console)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
     first_batch()
     _take_results(folder, wanted.results, epoch, console)
@@ -105,12 +107,18 @@ def decide(
         done = step is None
         if step is not None:
             _say_step(step, chooser, jobs, console)
-            if run_step(folder, wanted, step, backend, epoch, jobs, console):
+            if run_step(folder, wanted, step.targets, backend, epoch, jobs, console):
                 continue
         _conclude(folder, epoch, chooser, jobs, console)
         if as_json:
             print_json(data_of(folder, chooser, complete=done))
         return done
+
+
+def open_for(folder: StudyFolder, wanted: Wanted, console: Console) -> Backend:
+    """Open the backend with the kernel of the stack."""
+    settings = kernel_settings(wanted.backend, wanted.stack or folder.header.stack)
+    return open_backend(wanted.backend, settings, say=console.print)
 
 
 def data_of(folder: StudyFolder, chooser: Chooser, *, complete: bool) -> dict[str, Any]:
@@ -129,9 +137,9 @@ def ground_of(folder: StudyFolder, epoch: Epoch, wanted: Wanted) -> Ground:
 
 
 def run_step(
-    folder: StudyFolder, wanted: Wanted, step: Step, backend: Backend, epoch: Epoch, jobs: int, console: Console
+    folder: StudyFolder, wanted: Wanted, targets: Targets, backend: Backend, epoch: Epoch, jobs: int, console: Console
 ) -> bool:
-    """Run a step and add it to the evidence; whether that has gained from it.
+    """Execute the missing runs of ``targets`` and add them to the evidence; return whether it gained from them.
 
     Its raw runs are removed then: anybody can have them again.
     """
@@ -140,12 +148,13 @@ def run_step(
         profile=wanted.profile,
         stack=wanted.stack,
         pins=backend.pins(),
-        chosen=_repetitions(folder, epoch, wanted, step.targets),
+        chosen=_repetitions(folder, epoch, wanted, targets),
     )
     place = repository_root() / "results" / "decide" / folder.name
     failed = 0
     if wanted.on is not None:
-        site = site_of(Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks))
+        machine = Machine(wanted.backend, wanted.jobs, on=wanted.on, tasks=wanted.tasks)
+        site = site_of(machine, lambda: (kernel_of_stack(plan.stack),))
         failed = execute_on(site, lambda events: plan, place, console).failed
     with open_results(place) as results:
         write_lock(plan, results.lock)

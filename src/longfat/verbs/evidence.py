@@ -12,6 +12,7 @@ from rich.console import Console
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.canary import Digests
+from longfat.catalog.stacks import STACKS
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.evidence.carry import parted
@@ -34,11 +35,11 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.section import TODAY, write_overview, write_section
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import canaries, measured
+from longfat.verbs.canary import canaries, combinations, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import print_json, say
-from longfat.verbs.study import every_study, find_study
+from longfat.verbs.study import every_study, find_study, kernel_settings
 
 FORMAT = 1
 FINDINGS = "docs/findings.md"
@@ -109,18 +110,18 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     known = epoch_of(combination, epochs)
     if known is not None and not new_epoch:
         return known
-    backend = open_backend(combination.backend, {}, say=console.print)
-    here = Combination.of(backend.pins())
-    if here != combination:
+    backend = open_backend(combination.backend, kernel_settings(combination.backend, *STACKS), say=console.print)
+    here = combinations(backend)
+    if combination not in here:
         message = f"the results were made with {combination.text()}, which no epoch lists"
-        hint = f"add them where they were made: this machine has {here.text()}"
+        hint = f"add them where they were made: this machine has {' and '.join(one.text() for one in here)}"
         raise StudyError(message, hint=hint)
     digests = measured(backend, jobs, console)
     if failed := [canary for canary, digest in digests.items() if not digest]:
         raise RigError(f"canaries failed, so that nothing is known of {combination.text()}: {', '.join(failed)}")
     now = datetime.datetime.now(datetime.UTC)
     if new_epoch or not epochs:
-        epoch = begin(combination, digests, f"{now:%Y-%m-%dT%H%M}")
+        epoch = begin(here, digests, f"{now:%Y-%m-%dT%H%M}")
         say(console, f"a new epoch: {epoch.name}")
         if epochs:
             epoch = _carry_over(epochs[-1], epoch, backend, digests, console)
@@ -129,7 +130,7 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
-        epoch = epochs[-1].with_member(combination, now.date().isoformat(), "canaries")
+        epoch = epochs[-1].with_members(here, now.date().isoformat(), "canaries")
         say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 
 from longfat.backends.protocol import Backend
-from longfat.backends.registry import open_backend
 from longfat.errors import StudyError
 from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
@@ -23,7 +22,7 @@ from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
-from longfat.verbs.decide import Wanted, check_names, ground_of, run_step
+from longfat.verbs.decide import Wanted, check_names, ground_of, open_for, run_step
 from longfat.verbs.evidence import epoch_for, write_findings, write_page
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import print_json, say
@@ -46,7 +45,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console, *, as_js
         raise StudyError("no claims are named", where="--on", hint="give those that are to identify the value")
     check_names(wanted.claims, claims)
     jobs = job_count(wanted.jobs)
-    backend = open_backend(wanted.backend, {}, say=console.print)
+    backend = open_for(folder, wanted, console)
     epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
     tried: list[At] = []
     while (value := next_value(wanted.claims, tried, one)) is not None:
@@ -113,7 +112,7 @@ def _decided(
         step = chooser.step(settle=False)
         if step is None:
             return chooser, True
-        if not run_step(folder, wanted, step, backend, epoch, jobs, console):
+        if not run_step(folder, wanted, step.targets, backend, epoch, jobs, console):
             return chooser, False
     return Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims), True
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,7 +17,6 @@ from longfat.backends.registry import require_backend, traits_of
 from longfat.cluster.places import open_cluster
 from longfat.cluster.size import longest_part, size_of
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
-from longfat.manifest.emit import emitted
 from longfat.manifest.profiles import thinned
 from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan, PlannedRun
@@ -230,5 +230,5 @@ def _print_points(swept: SweptExperiment, points: list[Point], study: Study, con
     for number, point in enumerate(points, 1):
         place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
         lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
-        lines += ["---", *emitted(expanded(point.experiment, study)), ""]
+        lines += ["---", yaml.safe_dump(expanded(point.experiment, study), sort_keys=False, width=WIDTH)]
         say(console, "\n".join(lines))

@@ -148,7 +148,7 @@ def _declared(port: Port) -> dict[str, Any]:
     egress = port.egress
     queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
     wire = {"rate_bps": egress.wire_bps, "delay_us": egress.wire_delay_ns // 1000}
-    drawn = {"clock_ppb": egress.clock_ppb, "distance_ns": egress.distance_ns}
+    drawn = {key: getattr(egress, key) for key in ("clock_ppb", "distance_ns", "processing_ns")}
     return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
 
 

@@ -8,9 +8,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 
+from longfat.backends.protocol import Feature
+from longfat.backends.registry import traits_of
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import Problem, StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
@@ -46,6 +50,12 @@ def find_study(name: str | StudyFolder) -> StudyFolder:
 def job_count(jobs: int | None) -> int:
     """The number of runs at a time: as given, else the number of CPUs that this process may use."""
     return jobs or len(os.sched_getaffinity(0))
+
+
+def kernel_settings(backend: str, *stacks: str) -> dict[str, Any]:
+    """Return the settings that open a backend with the kernels of stacks; none where it has no named kernels."""
+    named = Feature.KERNELS in traits_of(backend).can
+    return {"kernels": tuple(dict.fromkeys(map(kernel_of_stack, stacks)))} if named else {}
 
 
 def resolve(

@@ -28,7 +28,7 @@ class Traffic:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._ports = traffic.ports(stage.spec)
+        self.ports = traffic.ports(stage.spec)
         self._block = traffic.block_bytes(stage.spec)
         self._sending = [flow for flow in stage.spec.flows if stage.here(flow.sender)]
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
@@ -38,7 +38,7 @@ class Traffic:
         """Start every receiving iperf2."""
         for flow in self._stage.spec.flows:
             if self._stage.here(flow.receiver):
-                command = traffic.server_command(flow, self._ports[flow.name], self._block)
+                command = traffic.server_command(flow, self.ports[flow.name], self._block)
                 process = self._stage.network.start(flow.receiver, command, self._output(flow, "server"))
                 self._servers[flow.name] = started(self._stage.cleanup, process)
 
@@ -79,14 +79,14 @@ class Traffic:
 
     def _start_client(self, flow: Flow) -> None:
         address = self._stage.network.topology.address(flow.receiver)
-        command = traffic.client_command(flow, address, self._ports[flow.name], self._block)
+        command = traffic.client_command(flow, address, self.ports[flow.name], self._block)
         process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
 
     def _note_under_way(self, flow: Flow) -> None:
         """Keep what the flow's open connections have received, by the sender's port: the rest comes too late."""
         with self._stage.network.inside(flow.receiver), sockets.open_probe() as channel:
-            found = [info for info in sockets.read_sockets(channel) if info.source_port == self._ports[flow.name]]
+            found = [info for info in sockets.read_sockets(channel) if info.source_port == self.ports[flow.name]]
         received = {str(info.destination_port): info.bytes_received for info in found}
         write_json(self._stage.folder / "iperf" / f"{flow.name}.end.json", received)
 
@@ -97,7 +97,7 @@ class Traffic:
         """Let what is under way arrive. Raises LaboratoryError when it does not."""
         drain_s = self._stage.drain_s
         deadline = time.monotonic() + drain_s
-        while self._stage.network.has_socket(flow.receiver, self._ports[flow.name], sockets.TCP_ESTABLISHED):
+        while self._stage.network.has_socket(flow.receiver, self.ports[flow.name], sockets.TCP_ESTABLISHED):
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"connections of flow {flow.name} are open {drain_s:g} s after its end")
             time.sleep(REPORT_S)
@@ -141,9 +141,11 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
 
 
 def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
-    sent, _ = traffic.parse_report(said["client"], flow.streams)
+    """Bytes and rates; iperf2's client sends from the establishment of the connection to the end of its socket."""
+    sent, rate = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
-    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    return amounts | ({"sending_us": round(8e6 * sent / rate)} if rate else {})
 
 
 def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:

@@ -49,6 +49,11 @@ class Traffic:
         for name, process in self._senders.items():
             finish(process, f"program of UDP traffic {name}", within_s=self._stage.drain_s)
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of each receiving socket."""
+        return self._ports
+
     def achieved(self) -> dict[str, Any]:
         """What has reached each receiving socket."""
         received = [
