@@ -18,7 +18,9 @@ from longfat.network import (
     IP_AND_TCP_HEADER_BYTES,
     Port,
     base_rtt_us,
+    buffers_bytes,
     capacity_bits,
+    has_timestamps,
     impairment_seed,
     ports,
     route,
@@ -31,6 +33,9 @@ from longfat.runspec import Flow, RunSpec
 # when it starts, and real-time backends wake up late. Less than the declared delay is never right.
 RTT_TOLERANCE = 0.05
 RTT_ALLOWANCE_US = 1000
+# After a loss the sample of an RTT comes from timestamps, whose clock has whole milliseconds (RFC 7323,
+# tcp_rtt_tsopt_us in net/ipv4/tcp_input.c).
+TIMESTAMP_US = 1000
 # iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
 GOODPUT_TOLERANCE = 0.01
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
@@ -259,6 +264,8 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
         longest = declared * (1 + RTT_TOLERANCE) + longer + varied + handled + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
+        if found is not None and found % TIMESTAMP_US == 0 and has_timestamps(evidence.spec, flow.sender):
+            shortest -= TIMESTAMP_US
         if found is None:
             yield f"no round trip of {flow.name} was seen while its sockets were sampled: it never got through"
         elif not shortest - varied - spared <= found <= longest:
@@ -278,6 +285,20 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
             value = found["cca_parameters"].get(name)
             if str(value) != declared:
                 yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
+
+
+def windows_hold(evidence: Evidence) -> Iterator[str]:
+    """Yield socket buffers that are not those of the declared window: a kernel cuts what is above its limits."""
+    receiving = evidence.achieved.get("receive_buffers", {})
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        found = evidence.flows[flow.name].get("send_buffer_bytes"), receiving.get(flow.name)
+        declared = buffers_bytes(evidence.spec, flow)
+        for what, has, asked in zip(("send", "receive"), found, declared, strict=True):
+            if asked is not None and has != asked:
+                achieved = "was not read back" if has is None else f"is {has} B"
+                yield f"{what} buffer of {flow.name} {achieved}, declared {asked} B"
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
@@ -369,6 +390,7 @@ GATES: tuple[Gate, ...] = (
     cards_hold,
     base_rtt_holds,
     algorithm_holds,
+    windows_hold,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,

@@ -18,6 +18,7 @@ ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 PREFIX_BITS = 30  # a link has two addresses
+SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES = 2304, 4608  # SOCK_MIN_* in include/net/sock.h
 MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
 TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
@@ -95,10 +96,15 @@ def frame_bytes(mtu_bytes: int, egress: Egress) -> int:
 
 def mss_bytes(spec: RunSpec, flow: Flow) -> int:
     """Payload of a full segment of the flow: the smallest MTU of its route, less headers and timestamps."""
-    (sender,) = (node for node in spec.nodes if node.name == flow.sender)
-    options = 0 if sender.sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
+    options = TIMESTAMP_OPTION_BYTES if has_timestamps(spec, flow.sender) else 0
     smallest = min(port.mtu_bytes for port in route(spec, flow.sender, flow.receiver))
     return smallest - IP_AND_TCP_HEADER_BYTES - options
+
+
+def has_timestamps(spec: RunSpec, host: str) -> bool:
+    """Return whether the packets of a host have timestamps (RFC 7323)."""
+    (sysctls,) = (node.sysctls for node in spec.nodes if node.name == host)
+    return sysctls.get("net.ipv4.tcp_timestamps") != "0"
 
 
 def smallest_mtu_bytes(spec: RunSpec) -> int:
@@ -132,6 +138,25 @@ def ports(spec: RunSpec) -> tuple[Port, ...]:
 def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
     """The interfaces left on the way with the fewest links; empty when there is no way."""
     return _ways_from(start, ports(spec)).get(end, ())
+
+
+def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
+    """Return the socket buffers of a flow's sender and receiver that its windows make; None is auto-tuning.
+
+    The kernel doubles what is asked for, after it has cut it to the limit of the host (socket(7)), and grants a
+    smallest buffer in any case.
+    """
+    hosts = {node.name: node.sysctls for node in spec.nodes}
+
+    def made(asked: int | None, host: str, limit: str, smallest: int) -> int | None:
+        most = hosts[host].get(f"net.core.{limit}")
+        return asked and max(smallest, 2 * min(asked, int(most) if most else asked))
+
+    sending = flow.send_window_bytes or flow.window_bytes
+    return (
+        made(sending, flow.sender, "wmem_max", SMALLEST_SEND_BUFFER_BYTES),
+        made(flow.window_bytes, flow.receiver, "rmem_max", SMALLEST_RECEIVE_BUFFER_BYTES),
+    )
 
 
 def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
