@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from math import ceil, inf
 from typing import Any
 
 from longfat.network import (
     IP_AND_TCP_HEADER_BYTES,
     Port,
+    Step,
     base_rtt_us,
     buffers_bytes,
     capacity_bits,
@@ -362,9 +364,10 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
             continue
         told = [reports[flow.name] for flow in crossing]
         until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
-        span_us = until_us - min(report["start_us"] for report in told)
-        found = sum(report["bytes_received"] for report in told) * 8e6 / max(span_us, 1)
-        limit = _payload_bps(port, evidence.spec.end_us)
+        since_us = min(report["start_us"] for report in told)
+        span_us = max(until_us - since_us, 1)
+        found = sum(report["bytes_received"] for report in told) * 8e6 / span_us
+        limit = _payload_bits(port, since_us, ceil(until_us)) * 1e6 / span_us
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
 
@@ -450,7 +453,9 @@ def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     )
 
 
-def _payload_bps(port: Port, end_us: int) -> float:
-    """The most payload a shaped interface can carry: full segments without TCP options, which would only lower it."""
-    fastest = max((step.rate_bps for step in steps(port.egress, end_us)), default=port.egress.rate_bps or 0)
-    return fastest * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes
+def _payload_bits(port: Port, since_us: int, until_us: int) -> float:
+    """Return the most payload that a shaped interface can carry in a time: full segments without TCP options."""
+    ways = steps(port.egress, until_us) or (Step(0, port.egress.rate_bps or 0, 0),)
+    if not all(way.rate_bps for way in ways):
+        return inf  # from some time on packets leave in no time
+    return capacity_bits(ways, until_us, since_us) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes

@@ -11,8 +11,10 @@ import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import chain, groupby, takewhile
 
-from longfat.runspec import Egress, Flow, RunSpec, Trace
+from longfat.runspec import Change, Egress, Flow, RunSpec, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
@@ -182,36 +184,49 @@ def impairment_seed(spec: RunSpec, port: Port) -> int:
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
-    """What the wire of an interface is, and when, from 0 to before ``end_us``; empty for one that never changes."""
+    """Return what the wire of an interface is, and when, from 0 to before ``end_us``; empty if it never changes."""
+    return tuple(takewhile(lambda step: step.at_us < end_us, each_step(egress)))
+
+
+def each_step(egress: Egress) -> Iterator[Step]:
+    """Yield what the wire of an interface is, and when, from 0 on: without an end for one that follows a trace."""
     if not egress.changes and not egress.trace:
-        return ()
-    traced = {} if egress.trace is None else dict(_traced(egress.trace, end_us))
-    changed = {change.at_us: change for change in egress.changes if change.at_us < end_us}
+        return
+    traced: Iterable[_Event] = _traced(egress.trace) if egress.trace else ()
+    changed: Iterable[_Event] = ((change.at_us, None, change) for change in egress.changes)
+    begin: _Event = (0, None, None)
     now, held, paused = Step(0, egress.rate_bps or 0, egress.delay_us), False, False
-    found: list[Step] = []
-    for at_us in sorted({0, *traced, *changed}):
+    last: Step | None = None
+    for at_us, together in groupby(chain((begin,), merge(traced, changed, key=_time_of)), key=_time_of):
         rate_bps, delay_us = now.rate_bps, now.delay_us
-        if at_us in traced:
-            paused = not traced[at_us]
-            rate_bps = traced[at_us] or rate_bps
-        if change := changed.get(at_us):
-            rate_bps = rate_bps if change.rate_bps is None else change.rate_bps
-            delay_us = delay_us if change.delay_us is None else change.delay_us
-            held = held if change.held is None else change.held
+        for _, packets_bps, change in together:
+            if packets_bps is not None:
+                paused = not packets_bps
+                rate_bps = packets_bps or rate_bps
+            if change:
+                rate_bps = rate_bps if change.rate_bps is None else change.rate_bps
+                delay_us = delay_us if change.delay_us is None else change.delay_us
+                held = held if change.held is None else change.held
         now = Step(at_us, rate_bps, delay_us, held or paused)
-        if not found or replace(now, at_us=found[-1].at_us) != found[-1]:
-            found.append(now)
-    return tuple(found)
+        if last is None or replace(now, at_us=last.at_us) != last:
+            last = now
+            yield now
 
 
-def _traced(trace: Trace, end_us: int) -> Iterator[tuple[int, int]]:
-    """When the rate of a trace changes, in microseconds, and what it is then, in bit/s."""
-    at_us = 0
-    while True:
-        for count, times in trace.milliseconds():
-            if at_us >= end_us:
-                return
-            yield at_us, 1000 * count * TRACED_BITS
+_Event = tuple[int, int | None, Change | None]
+"""A time in microseconds, the rate in bit/s that a trace has from then on, a change."""
+
+
+def _time_of(event: _Event) -> int:
+    return event[0]
+
+
+def _traced(trace: Trace) -> Iterator[_Event]:
+    """Yield when the rate of a trace changes: once for one that is always the same, else without an end."""
+    at_us, words = 0, tuple(trace.milliseconds())
+    while at_us == 0 or len({count for count, _ in words}) > 1:
+        for count, times in words:
+            yield at_us, 1000 * count * TRACED_BITS, None
             at_us += 1000 * times
 
 
