@@ -80,10 +80,11 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     with _dataset_of(found, folder) as (dataset, judged):
         metrics = _metrics(dataset, judged) if judged.status == "ok" else {}
+        impossible = sorted(dataset.impossible.get(judged.run_id, ()))
     return {
         "folder": str(folder),
-        "status": judged.status,
-        "reason": judged.reason or record.reason,
+        "status": "invalid" if impossible else judged.status,
+        "reason": "; ".join(impossible) or judged.reason or record.reason,
         "kernel_release": _json(folder / "environment.json").get("kernel_release"),
         "started_utc": run["started_utc"],
         "wall_seconds": run["wall_seconds"],
