@@ -141,6 +141,16 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         "b_ppm of scalable is None on the sockets of stream1, declared 125000",
     ),
     (
+        "window that a limit has cut",
+        lambda a: a["flows"][0].update(send_buffer_bytes=425_984),
+        "send buffer of stream1 is 425984 B, declared 4194304 B",
+    ),
+    (
+        "window that was not read back",
+        lambda a: a["receive_buffers"].clear(),
+        "receive buffer of stream1 was not read back, declared 4194304 B",
+    ),
+    (
         "drop outside a bottleneck",
         lambda a: a["interfaces"][2].update(drops=3),
         "delay-eth1 dropped 3 packets, declared without a bottleneck: 0",

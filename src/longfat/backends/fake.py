@@ -30,7 +30,15 @@ from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
 from longfat.identity import KernelSource, code_identity
-from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
+from longfat.network import (
+    ETHERNET_HEADER_BYTES,
+    base_rtt_us,
+    buffers_bytes,
+    mss_bytes,
+    ports,
+    route,
+    smallest_mtu_bytes,
+)
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
@@ -151,6 +159,7 @@ class FakeBackend:
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
                 "base_rtt_us": base_rtt_us(spec, flow),
+                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
             }
             for flow in spec.flows
         ]
@@ -181,6 +190,7 @@ class FakeBackend:
             "nodes": nodes,
             "interfaces": interfaces,
             "flows": flows,
+            "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
             "capture": captured,
             "cpu_pressure_us": None,
             "memory_pressure": 0,

@@ -104,8 +104,8 @@ def _receiving_time(
 ) -> dict[str, int]:
     """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
 
-    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration at
-    the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
+    at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
@@ -119,8 +119,8 @@ def _receiving_time(
     return {"first_byte_us": round(first_us), "last_byte_us": round(first_us + took_us)}
 
 
-def _way_us(spec: RunSpec, start: str, end: str) -> int:
-    return sum(course(port.egress, spec.end_us)[0].delay_us for port in route(spec, start, end))
+def _way_us(spec: RunSpec, start: str, end: str) -> float:
+    return sum(course(port.egress, spec.end_us)[0].delay_ns for port in route(spec, start, end)) / 1000
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:

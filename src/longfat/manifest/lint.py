@@ -17,6 +17,7 @@ from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
+from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
@@ -80,10 +81,17 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     if double := next((name for name in names if names.count(name) > 1), None):
         yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
-        for key, window in (("window", flow.window), ("send_window", flow.send_window)):
+        windows = (
+            ("window", flow.window, SMALLEST_RECEIVE_BUFFER_BYTES),
+            ("send_window", flow.send_window, SMALLEST_SEND_BUFFER_BYTES),
+        )
+        for key, window, smallest in windows:
             if window and settings.window_meaning == "effective" and window.value % 2:
                 message = f"{window} cannot be halved, but an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
+            elif window and (least := settings.window_of(smallest)) > window:
+                message = f"{window} is less than a kernel makes a socket buffer; allowed: at least {least}"
+                yield Finding(("flows", index, key), message)
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:

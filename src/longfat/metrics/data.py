@@ -22,6 +22,10 @@ class NoValue(Exception):
     """The data cannot give the metric; the text states why."""
 
 
+class OutOfBounds(NoValue):
+    """A value that the metric cannot have: something of the run is not what it was taken for."""
+
+
 def _nothing() -> Array:
     return np.empty(0)
 

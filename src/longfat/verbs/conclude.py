@@ -18,12 +18,13 @@ from rich.text import Text
 
 from longfat.backends.registry import traits_of
 from longfat.data.opened import draw_all
-from longfat.dataset.build import DatasetSummary, build_dataset
+from longfat.dataset.build import DatasetSummary
 from longfat.errors import StudyError
 from longfat.events import EventSink
 from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import Results, open_results
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock, require_study
@@ -79,7 +80,7 @@ def dataset(name: str, given: Path | None, console: Console, show: Show = EVERYT
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        counts = tidy(results.path, events)
+        counts = tidy(results.path, folder, events)
     if show.as_json:
         print_json({"format": FORMAT, "study": folder.name, "runs": dataclasses.asdict(counts)})
     return counts.valid
@@ -166,7 +167,7 @@ def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> W
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = tidy(results.path, events).valid
+        valid = tidy(results.path, folder, events).valid
         verdicts = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
@@ -312,10 +313,10 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def tidy(results: Path, events: EventSink) -> DatasetSummary:
-    """Build the dataset with the gates applied."""
+def tidy(results: Path, folder: StudyFolder, events: EventSink) -> DatasetSummary:
+    """Build the dataset, with the gates and the metrics' bounds applied."""
     stage(events, "building the dataset")
-    counts = build_dataset(results)
+    counts = build_valid(results, folder)
     stage(
         events,
         f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing",

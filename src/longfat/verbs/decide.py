@@ -17,7 +17,6 @@ from rich.console import Console
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of, require_repeatable
 from longfat.evidence.costs import Targets
@@ -25,6 +24,7 @@ from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.next_step import Chooser, Step
+from longfat.evidence.valid import build_valid
 from longfat.execute.deadline import length_of
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
@@ -162,7 +162,7 @@ def run_step(
             memory = available_bytes() if traits_of(backend.name).guests else None
             with listen(results, console) as events:
                 failed = execute(plan.runs, backend, results, jobs=jobs, events=events, memory_bytes=memory).failed
-        build_dataset(results.path)
+        build_valid(results.path, folder)
         gained = add_results(results.path, folder, epoch.name, console)
         if failed == 0:
             shutil.rmtree(results.raw)
@@ -185,7 +185,7 @@ def _take_results(folder: StudyFolder, given: Path | None, epoch: Epoch, console
         say(console, f"{place} is of another epoch and left out")
         return
     with open_results(place):
-        build_dataset(place)
+        build_valid(place, folder)
         add_results(place, folder, epoch.name, console)
 
 

@@ -13,7 +13,6 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.canary import Digests
 from longfat.catalog.stacks import STACKS
-from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.evidence.carry import parted
 from longfat.evidence.collect import collect, combination_of
@@ -31,6 +30,7 @@ from longfat.evidence.epochs import (
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, read_rows, together, write_rows
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.section import TODAY, write_overview, write_section
@@ -57,7 +57,7 @@ def add(
     """Add what a results folder has to the evidence of its study."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
-        build_dataset(results.path)
+        build_valid(results.path, folder)
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
