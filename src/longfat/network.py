@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from longfat.runspec import Egress, Flow, RunSpec, Trace
+from longfat.runspec import Egress, Flow, Ping, RunSpec, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
@@ -133,9 +133,9 @@ def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
     return _ways_from(start, ports(spec)).get(end, ())
 
 
-def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the declared delays from the flow's sender to its receiver and back, in microseconds."""
-    there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
+def base_rtt_us(spec: RunSpec, sent: Flow | Ping) -> int:
+    """Sum of the declared delays from the sender of a flow or ping to its receiver and back, in microseconds."""
+    there, back = route(spec, sent.sender, sent.receiver), route(spec, sent.receiver, sent.sender)
     return sum(port.egress.delay_us for port in (*there, *back))
 
 
@@ -145,7 +145,7 @@ def longest_rtt_us(spec: RunSpec) -> int:
         port.name: max((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
         for port in ports(spec)
     }
-    ends = {(one.sender, one.receiver) for one in spec.sent}
+    ends = {(one.sender, one.receiver) for one in spec.sent} | {(one.sender, one.receiver) for one in spec.pings}
     ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
     return max(sum(delay_us[port.name] for port in way) for way in ways)
 

@@ -162,7 +162,7 @@ class Web:
 class Udp:
     """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
 
-    Rates count whole IPv4 packets; ``t`` counts from ``start_us``.
+    Rates count whole IPv4 packets; ``t`` counts from ``start_us``. Without a swing the rate is constant.
     """
 
     what: ClassVar[str] = "UDP traffic"
@@ -171,9 +171,9 @@ class Udp:
     sender: str
     receiver: str
     mean_bps: int
-    swing_bps: int
-    period_us: int
     duration_us: int
+    swing_bps: int = 0
+    period_us: int | None = None
     start_us: int = 0
 
 
@@ -336,7 +336,8 @@ class RunSpec:
     """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
 
     All that is random in it is drawn from ``seed`` and the name of what it is drawn for; in a guest the kernel's random
-    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn.
+    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn. It lasts ``duration_us``, or
+    as long as its traffic if that is longer.
     """
 
     nodes: tuple[Node, ...]
@@ -354,6 +355,7 @@ class RunSpec:
     video: tuple[Video, ...] = field(default=(), metadata=LATER)
     incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
+    duration_us: int | None = field(default=None, metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -383,8 +385,8 @@ class RunSpec:
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last traffic stops: nothing is sent or asked for any more."""
-        return max(one.start_us + one.duration_us for one in self.sent)
+        """Time in microseconds at which the measurement ends: with the last traffic, or later if the run says so."""
+        return max((self.duration_us or 0, *(one.start_us + one.duration_us for one in self.sent)))
 
     @property
     def marks(self) -> bool:

@@ -118,7 +118,7 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
 
     asked = {
         Web.what: dataclasses.replace(spec, web=(Web("surf", "client1", "server", 1, "reno", 1_000_000),)),
-        Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 0, 1, 1_000_000),)),
+        Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 1_000_000),)),
         Requests.what: dataclasses.replace(
             spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
         ),

@@ -47,6 +47,8 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
         found |= dict(_leaves(section, value, study, default=default))
     kernel = experiment.kernel or study.header.kernel
     found["kernel"] = Setting(kernel or DEFAULT_KERNEL, kernel is None)
+    if experiment.duration:
+        found["duration"] = Setting(str(experiment.duration), default=False)
     found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
     return found
 
@@ -110,6 +112,7 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
     data = {
         "id": experiment.id,
         "repetitions": experiment.repetitions,
+        "duration": experiment.duration,
         "pairs_with": experiment.pairs_with,
         "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,
         "memory": experiment.memory or _MEMORY,

@@ -89,7 +89,6 @@ class Programs(Section[Program, Record]):
     )
     one = "program"
     some = "a program"
-    suffices = True
     gates = (programs_were_counted, programs_ended_well)
     tables = (
         Table(
