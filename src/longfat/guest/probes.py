@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from longfat.guest import arrivals, netlink, qdisc, queues, sampler, sockets
+from longfat.guest.ccas import parameter_names
 from longfat.guest.network import Network
 from longfat.guest.timeline import Timeline
 
@@ -59,12 +60,17 @@ class Probe:
 
 @dataclass
 class SeenSockets:
-    """The senders' sockets of some flows, whose ports are given: what their CCAs say, and rows of sockets.csv."""
+    """The senders' sockets of some flows, whose ports are given: what their CCAs say, and rows of sockets.csv.
+
+    Rows of cca_state.csv go to ``states`` meanwhile.
+    """
 
     flows: Mapping[int, str]
     ccas: dict[str, str] = field(default_factory=dict)
     cca_values: dict[str, dict[str, int]] = field(default_factory=dict)
     min_rtt_us: dict[str, int] = field(default_factory=dict)
+    states: TextIO | None = None
+    _parameters: dict[str, frozenset[str]] = field(default_factory=dict)
     _streams: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def rows(self, t_us: int, _number: int, messages: Iterable[bytes]) -> Iterator[str]:
@@ -77,7 +83,13 @@ class SeenSockets:
             self.cca_values[name] = info.cca_values
             if info.has_rtt:
                 self.min_rtt_us[name] = min(info.min_rtt, self.min_rtt_us.get(name, info.min_rtt))
-            yield sockets.row(t_us, name, self._stream(info), info)
+            stream = self._stream(info)
+            if self.states and (info.cca_state or info.cca_values):
+                if info.cca not in self._parameters:
+                    self._parameters[info.cca] = parameter_names(info.cca)
+                lines = sockets.state_rows(t_us, name, stream, info, self._parameters[info.cca])
+                self.states.writelines(f"{line}\n" for line in lines)
+            yield sockets.row(t_us, name, stream, info)
 
     def _stream(self, info: sockets.TcpInfo) -> int:
         """Number of the connection within its flow, in the order in which they were made."""
@@ -99,6 +111,7 @@ class Probes:
         """Look at the sockets of ``senders``."""
         channels = [self._channel(network, sender, sockets.open_probe) for sender in sorted(set(senders))]
         table = self._table("sockets.csv", sockets.COLUMNS)
+        seen.states = self._table("cca_state.csv", sockets.STATE_COLUMNS)
         self._probes.append(
             Probe(table, interval_us, sockets.SOCK_DIAG_BY_FAMILY, sockets.request(), channels, seen.rows)
         )
