@@ -120,7 +120,9 @@ class Flow:
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
     None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. With ``transfer_bytes`` a
-    connection carries so much and another follows it, until the duration is over; each of the streams does so.
+    connection carries so much and another follows it, until the duration is over; each of the streams does so. With
+    ``rate_bps`` the sending application has so much to send, all streams together, and only for ``on_us`` of each
+    ``on_us + off_us`` where these are given; its program is the project's own.
     """
 
     what: ClassVar[str] = "flows"
@@ -135,6 +137,16 @@ class Flow:
     start_us: int = 0
     streams: int = 1
     transfer_bytes: int | None = field(default=None, metadata=LATER)
+    rate_bps: int | None = field(default=None, metadata=LATER)
+    on_us: int | None = field(default=None, metadata=LATER)
+    off_us: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def mean_rate_bps(self) -> float | None:
+        """Rate of what its application has to send, on and off times together; None if that is without limit."""
+        if self.rate_bps is None or not self.on_us or not self.off_us:
+            return self.rate_bps
+        return self.rate_bps * self.on_us / (self.on_us + self.off_us)
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,7 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
         **complete,
+        **({} if flow.rate_bps is None else {"bytes_due": amount, "blocked_us": 0}),
     }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import time
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from longfat.guest import sockets, traffic
+from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.ccas import parameter_names
 from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_json
@@ -80,7 +81,9 @@ class Traffic:
     def _start_client(self, flow: Flow) -> None:
         address = self._stage.network.topology.address(flow.receiver)
         command = traffic.client_command(flow, address, self._ports[flow.name], self._block)
-        process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
+        network = self._stage.network
+        start = network.start if flow.rate_bps is None else network.start_tool  # the program is not the node's own
+        process = start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
 
     def _note_under_way(self, flow: Flow) -> None:
@@ -143,7 +146,13 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
 def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
     sent, _ = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
-    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    if flow.rate_bps is not None:
+        # iperf2 counts time from the first byte: with all data in time the rate would be more than what was given.
+        amounts["goodput_bps"] = min(goodput, round(8e6 * received / flow.duration_us))
+        amounts["bytes_due"] = app_rate.due_bytes(dataclasses.asdict(flow), flow.duration_us)
+        amounts["blocked_us"] = traffic.parse_blocked(said["client"])
+    return amounts
 
 
 def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
