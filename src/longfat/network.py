@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain, groupby, takewhile
 
-from longfat.runspec import Change, Egress, Flow, RunSpec, Sent, Trace
+from longfat.runspec import Change, Egress, Flow, Ping, RunSpec, Sent, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
@@ -170,9 +170,9 @@ def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
     )
 
 
-def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the delays from the flow's sender to its receiver and back, distances included, in whole microseconds."""
-    there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
+def base_rtt_us(spec: RunSpec, sent: Flow | Ping) -> int:
+    """Sum the delays from the sender of a flow or ping to its receiver and back, with distances, in microseconds."""
+    there, back = route(spec, sent.sender, sent.receiver), route(spec, sent.receiver, sent.sender)
     return sum(port.egress.wire_delay_ns for port in (*there, *back)) // 1000
 
 
@@ -182,7 +182,7 @@ def longest_rtt_us(spec: RunSpec) -> int:
         port.name: max((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
         for port in ports(spec)
     }
-    ends = {(one.sender, one.receiver) for one in spec.sent}
+    ends = {(one.sender, one.receiver) for one in spec.sent} | {(one.sender, one.receiver) for one in spec.pings}
     ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
     return max(sum(delay_ns[port.name] for port in way) for way in ways) // 1000
 

@@ -15,7 +15,7 @@ import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from longfat.catalog.stacks import STACK_KERNELS
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
+from longfat.guest.udp import due_bytes
 from longfat.identity import KernelSource, code_identity
 from longfat.network import (
     ETHERNET_HEADER_BYTES,
@@ -117,6 +118,8 @@ class FakeBackend:
             "sockets.csv": _sockets(spec),
             "queues.csv": _queues(spec),
         }
+        if spec.udp:
+            files["udp.json"] = canonical_json([_udp_report(spec, one) for one in spec.udp])
         if spec.udp and spec.probes.queue_interval_us:
             files["datagrams.csv"] = _datagrams(spec, spec.probes.queue_interval_us)
         if spec.probes.ping_interval_us:
@@ -184,7 +187,6 @@ class FakeBackend:
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
-        udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
         captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
         return {
             "nodes": nodes,
@@ -195,7 +197,6 @@ class FakeBackend:
             "cpu_pressure_us": None,
             "memory_pressure": 0,
             **web,
-            **udp,
         }
 
 
@@ -214,6 +215,7 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
         **complete,
+        **({} if flow.rate_bps is None else {"bytes_due": amount, "blocked_us": 0}),
     }
 
 
@@ -299,6 +301,20 @@ def _arrivals(spec: RunSpec, step_us: int) -> str:
     return "t_us,node,packets,marked_packets\n" + "".join(rows)
 
 
+def _udp_report(spec: RunSpec, one: Udp) -> dict[str, object]:
+    size = smallest_mtu_bytes(spec)
+    count = round(due_bytes(asdict(one), one.duration_us / 1e6) / size)
+    return {
+        "udp": one.name,
+        "sender": one.sender,
+        "receiver": one.receiver,
+        "start_us": one.start_us,
+        "end_us": one.start_us + one.duration_us,
+        "packet_bytes": size,
+        **dict.fromkeys(("due_packets", "sent_packets", "received_packets", "arrived_packets"), count),
+    }
+
+
 def _datagrams(spec: RunSpec, step_us: int) -> str:
     """Every packet of the mean rate arrives at once; the rate does not swing here."""
     size = smallest_mtu_bytes(spec)
@@ -313,7 +329,7 @@ def _datagrams(spec: RunSpec, step_us: int) -> str:
 
 def _pings(spec: RunSpec, step_us: int) -> str:
     """The truth has no queue: each ping takes the base RTT."""
-    rtt_us = base_rtt_us(spec, spec.flows[0])
+    rtt_us = base_rtt_us(spec, spec.pings[0])
     return "t_us,rtt_us\n" + "".join(f"{t_us},{rtt_us}\n" for t_us in range(0, spec.end_us, step_us))
 
 

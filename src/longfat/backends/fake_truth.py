@@ -9,7 +9,8 @@ Pure functions of the RunSpec. The model is simple enough to work out any number
   is shared equally among all TCP connections that ever use that egress, whenever they start. A rate that
   changes counts with its mean while the flow lasts.
 - The window of a connection is twice ``window_bytes``: Linux doubles the size that iperf2 requests (socket(7)).
-- goodput = min(share of the rate on each egress, streams * window / base RTT), rounded down to whole bytes.
+- goodput = min(share of the rate on each egress, streams * window / base RTT, mean rate of the application), rounded
+  down to whole bytes.
 - Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
   of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
   next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
@@ -40,6 +41,8 @@ def goodput_limit_bps(spec: RunSpec, flow: Flow) -> float | None:
     rtt_us = base_rtt_us(spec, flow)
     if flow.window_bytes is not None and rtt_us > 0:
         limits.append(flow.streams * 2 * flow.window_bytes * 8e6 / rtt_us)
+    if flow.mean_rate_bps is not None:
+        limits.append(flow.mean_rate_bps)
     return min(limits, default=None)
 
 

@@ -25,6 +25,7 @@ class Feature(StrEnum):
     """
 
     TRANSFERS = "transfers that follow each other"
+    RATES = "flows limited by their application"
     CAPTURE = "captures"
     DROPS = "deliberate drops"
     RED = "queues of kind red"
@@ -79,6 +80,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
     }
     if any(flow.transfer_bytes is not None for flow in spec.flows):
         found[Feature.TRANSFERS] = "transfers that follow each other"
+    if any(flow.rate_bps is not None for flow in spec.flows):
+        found[Feature.RATES] = "flows limited by their application"
     if spec.probes.capture:
         found[Feature.CAPTURE] = "captures"
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):

@@ -82,6 +82,7 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
     tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
     tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
     tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
+    tables["cca_state"] = join(columns.CCA_STATE, [run.cca_state for run in parsed])
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
     tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which evidence of an epoch holds in the next one: that of runs of which canaries tell that they are the same. Pure.
 
-A canary of an algorithm, of a kind of queue, of a kind of traffic, of transfers, of parallel streams or of an impaired
-path or of cards speaks for the runs that have the same. One with nothing but single connections of Reno or CUBIC
-through plain queues speaks for every run. A row is carried over if no canary that differs speaks for its run, and if
-each thing that is particular to the run is in a canary that is alike.
+A canary of an algorithm, of a kind of queue, of a kind of traffic, of transfers, of parallel streams, of flows with a
+rate, of an impaired path or of cards speaks for the runs that have the same. One with nothing but single connections of
+Reno or CUBIC through plain queues speaks for every run. A row is carried over if no canary that differs speaks for its
+run, and if each thing that is particular to the run is in a canary that is alike.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def features(spec: RunSpec) -> frozenset[str]:
     found |= {f"traffic {kind}" for kind in KINDS if kind != "flows" and getattr(spec, kind)}
     found |= {"streams" for flow in spec.flows if flow.streams > 1}
     found |= {"transfers" for flow in spec.flows if flow.transfer_bytes}
+    found |= {"rate" for flow in spec.flows if flow.rate_bps}
     found |= {"impairment" for egress in egresses if egress.impairment}
     return frozenset(found | {"card" for egress in egresses if egress.card})
 

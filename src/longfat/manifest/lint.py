@@ -57,12 +57,8 @@ def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
-    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
-    if not any(experiment.entries(name) for name in sufficient):
-        *others, last = sufficient
-        kinds = f"{', '.join(others)} or {last}"
-        yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
+    """Faults of traffic of any kind: there is none, a name is taken, it goes nowhere, or the run ends before it."""
+    yield from _length_findings(experiment)
     taken: dict[str, str] = {}
     for name, section in SECTIONS.items():
         for index, entry in enumerate(getattr(experiment, name)):
@@ -73,6 +69,23 @@ def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
                 yield Finding((name, index, "to"), f"{entry.name!r} goes from {entry.sender!r} to itself")
             yield from (fault.below(name, index) for fault in entry.findings())
         taken |= {one.name: section.some for _, one in experiment.entries(name)}
+
+
+def _length_findings(experiment: Experiment) -> Iterator[Finding]:
+    """An experiment in which nothing happens, or that does not say how long, or ends before its traffic."""
+    if not experiment.sent and not experiment.probes.ping:
+        kinds = ", ".join(SECTIONS)
+        yield Finding(
+            ("flows",), f"is required here and missing: an experiment needs traffic ({kinds}) or `probes.ping`"
+        )
+    elif not experiment.sent and experiment.duration is None:
+        yield Finding(
+            ("duration",), "is required here and missing: pings alone do not end", "for example, duration: 10 s"
+        )
+    last = max(experiment.sent, key=lambda one: one.start.value + one.duration.value, default=None)
+    if experiment.duration and last and last.start.value + last.duration.value > experiment.duration.value:
+        end = Duration(last.start.value + last.duration.value)
+        yield Finding(("duration",), f"{experiment.duration} is over before {last.name!r} ends at {end}")
 
 
 def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
@@ -223,9 +236,11 @@ def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
 
 def drop_findings(experiment: Experiment) -> list[Finding]:
     """Deliberate drops that could not happen where or when they are asked for."""
-    if not experiment.drops or not experiment.traffic:
+    if not experiment.drops:
         return []
     topology = experiment.topology
+    if not experiment.traffic:
+        return [Finding(("drops",), "take data packets of TCP, and the experiment has no traffic over TCP")]
     if not isinstance(topology, Delay | Dumbbell):
         return [Finding(("drops",), f"topology {topology.kind!r} has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:

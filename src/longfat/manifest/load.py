@@ -149,7 +149,7 @@ class _Around:
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
-        raw = data.get("algorithms")
+        raw = data.get("algorithms", {})
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
         parts = {name: _validated(Algorithm, entry, outside)[0] for name, entry in entries.items()}

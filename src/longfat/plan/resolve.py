@@ -63,6 +63,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
+        duration_us=_us(experiment.duration),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
     return with_processing(scenario, _processing_ns(scenario, experiment, each, traits))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import time
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from longfat.guest import sockets, traffic
+from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.buffers import read_buffers
 from longfat.guest.ccas import parameter_names
 from longfat.guest.processes import finish, started
@@ -93,7 +94,9 @@ class Traffic:
     def _start_client(self, flow: Flow) -> None:
         address = self._stage.network.topology.address(flow.receiver)
         command = traffic.client_command(flow, address, self.ports[flow.name], self._block)
-        process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
+        network = self._stage.network
+        start = network.start if flow.rate_bps is None else network.start_tool  # the program is not the node's own
+        process = start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
 
     def _look_at_buffers(self, flow: Flow) -> None:
@@ -170,6 +173,11 @@ def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
     sent, rate = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
     amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    if flow.rate_bps is not None:
+        # iperf2 counts time from the first byte: with all data in time the rate would be more than what was given.
+        amounts["goodput_bps"] = min(goodput, round(8e6 * received / flow.duration_us))
+        amounts["bytes_due"] = app_rate.due_bytes(dataclasses.asdict(flow), flow.duration_us)
+        amounts["blocked_us"] = traffic.parse_blocked(said["client"])
     return amounts | ({"sending_us": round(8e6 * sent / rate)} if rate else {})
 
 

@@ -19,7 +19,7 @@ from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
-TABLES = ("sockets.csv", "queues.csv", "arrivals.csv", "pings.csv")
+TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv")
 
 
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
