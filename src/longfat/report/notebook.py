@@ -104,7 +104,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
 
 
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package; no settings of IPython."""
+    """The caller's environment with the folders to read and this package; no settings of IPython or matplotlib."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {
@@ -113,4 +113,5 @@ def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]
         STUDY_VARIABLE: str(study_dir.resolve()),
         "PYTHONPATH": f"{package}{os.pathsep}{known}" if known else package,
         "IPYTHONDIR": scratch,
+        "MATPLOTLIBRC": os.devnull,
     }
