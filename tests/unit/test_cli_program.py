@@ -25,7 +25,9 @@ BUILDS = {"kernel", "image", "disk", "oci"}  # recipes of `longfat build`
 OWN = {"test", "lint", "infra-check", "ansible-check", "fmt", "campaign", "lab-test", "lock", "clean", "longfat"}
 HEAVY = {"yaml", "numpy", "pyarrow", "longfat.plan"}
 RECIPE = re.compile(
-    r"^# (?P<doc>.*)\n\[group\('(?P<group>[a-z]+)'\)\]\n(?P<name>[a-z-]+)(?P<parameters>[^:\n]*):\n", re.M
+    r"^# (?P<doc>.*)\n\[group\('(?P<group>[a-z]+)'\)\]\n(?:\[working-directory.*\]\n)?"
+    r"(?P<name>[a-z-]+)(?P<parameters>[^:\n]*):\n",
+    re.M,
 )
 
 
