@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -332,6 +333,20 @@ def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), 0)
     assert list((tmp_path / "results").iterdir()) == []
+
+
+@pytest.mark.parametrize("letters", [69, 120])
+def test_a_long_path_of_temporary_files_is_no_fault(
+    opened: OpenedStudy, tmp_path: Path, letters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Path(f"/tmp/{'long' * 40}"[:letters])
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    try:
+        done = run_notebook(notebook(tmp_path, "1 + 1"), opened.results, opened.folder.path)
+        assert json.loads(done.read_text())["cells"][0]["outputs"]
+    finally:
+        shutil.rmtree(place)
 
 
 def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from longfat.bench.cases import Case, Timing
 from longfat.cache import cache_folder
 from longfat.errors import RigError, StudyError
 from longfat.store import keep
+from longfat.tools import git
 
 TREE = Path(__file__).resolve().parents[3]
 DRIVER = Path(__file__).with_name("driver.py")
@@ -66,7 +67,7 @@ def _unpack(tree: Path, digest: str, folder: Path) -> None:
 
 def _git(tree: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", "-C", str(tree), *arguments], capture_output=True, check=False)
+        return git(tree, *arguments)
     except FileNotFoundError as error:
         raise RigError("git is not installed", hint="as root: apt-get install git") from error
 
