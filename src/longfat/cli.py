@@ -55,6 +55,7 @@ from longfat.cli_options import (
     UsedLab,
     chosen,
     finish,
+    guard_output,
     ids,
     outcome,
     settle,
@@ -446,7 +447,12 @@ def main() -> None:
     if COMPLETE in os.environ:
         completion_init()
     try:
-        app(prog_name=NAME)
+        guard_output()
+        try:
+            app(prog_name=NAME)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except KeyboardInterrupt:  # before a command has begun
         sys.stderr.write("interrupted; nothing was begun\n")
         sys.exit(INTERRUPTED)

@@ -127,7 +127,7 @@ class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
-    rate: f.LinkRate = Field(description="rate of both links")
+    rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
