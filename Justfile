@@ -23,7 +23,7 @@ development:
         flock .venv.lock python -m pip install --quiet --disable-pip-version-check --require-hashes \
             --requirement requirements-dev.lock && sha256sum requirements-dev.lock >.venv/development; }
 
-# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --budget --sample --open --all --json; --on: docs/cluster.md)
+# Run what is missing of a study, judge its claims, draw its figures and write the report (--only --profile --stack --backend --jobs --seed --results --sample --open --all --json; --on: docs/cluster.md)
 [group('study')]
 reproduce STUDY *OPTIONS:
     @longfat reproduce "$@"
@@ -33,12 +33,7 @@ reproduce STUDY *OPTIONS:
 verdicts *STUDIES:
     @longfat verdicts "$@"
 
-# Execute the runs that decide a study's open claims most cheaply, and add them to the evidence (--budget --claims --profile --jobs)
-[group('study')]
-decide STUDY *OPTIONS:
-    @longfat decide "$@"
-
-# Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence (STUDY [UNKNOWN --on CLAIMS])
+# Test claims at values of a setting that the paper does not state, and add the runs to the evidence (STUDY [UNKNOWN --claims CLAIMS --at VALUES])
 [group('study')]
 identify STUDY *OPTIONS:
     @longfat identify "$@"
@@ -236,7 +231,7 @@ bench *OPTIONS:
 [group('check')]
 [working-directory('.')]
 campaign KIND *OPTIONS: development
-    @PYTHONPATH=tests:tests/unit python -m campaigns "$@"
+    @PYTHONPATH=tests:tests/unit:tests/fake python -m campaigns "$@"
 
 # Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
 [group('check')]

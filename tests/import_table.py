@@ -167,7 +167,7 @@ PARTS: dict[str, Part] = {
         "record.verify",
     ),
     "evidence": _part(
-        "values of runs kept in the repository: rows, epochs, verdicts from them alone, the next runs to make",
+        "values of runs kept in the repository: rows, epochs, verdicts from them alone",
         "studies",
         "figures",
         "relations",

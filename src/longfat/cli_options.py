@@ -222,7 +222,8 @@ LabEnvironment = Annotated[str, typer.Argument(help="local, libvirt, openstack, 
 OfLab = Annotated[str | None, typer.Argument(help="environment, which is the lab's name unless --lab states another")]
 LabName = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: that of its environment)")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
-Budget = Annotated[str | None, typer.Option(help="wall time for what decides open claims, such as 45min or 2h")]
+Budget = Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h: no batch begins after it")]
+Repetitions = Annotated[int, typer.Option(min=1, help="least number of repetitions of each scenario")]
 Sample = Annotated[str, typer.Option(help="runs to run again: a number, or a percentage (never fewer than 20)")]
 SampleOnly = Annotated[
     str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_backend import FakeBackend
 
-from longfat.backends.fake import FakeBackend
 from longfat.gates import GATES, Evidence
 from longfat.network import ports, route
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp

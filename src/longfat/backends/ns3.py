@@ -27,7 +27,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, RunSpec
 from longfat.store import keep
 
-TRAITS = {"ns3": Traits(kernel="none", can=frozenset())}
+TRAITS = {"ns3": Traits(kernel="none", can=frozenset({Feature.CLOCKS}))}
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "ns3_model.cc"
 MODELS = {

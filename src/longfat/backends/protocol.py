@@ -32,6 +32,7 @@ class Feature(StrEnum):
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
     CARDS = "interrupt moderation and time for each packet"
+    CLOCKS = "drawn clocks and distances"
     PROCESSING = "a drawn processing time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
@@ -55,8 +56,7 @@ class Traits:
     Under a virtual ``clock`` a run takes the time that it needs, under a real one a second takes a second, and runs
     follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
     ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
-    opened on a lab, and ``pretends`` that its numbers are made up, for tests. ``setup_s`` is what a run takes besides
-    its flows where time is real.
+    opened on a lab. ``setup_s`` is what a run takes besides its flows where time is real.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -64,7 +64,6 @@ class Traits:
     can: frozenset[str] = FEATURES - BEYOND_KERNELS
     guests: bool = False
     lab: bool = False
-    pretends: bool = False
     setup_s: float = 0.0
 
     @property
@@ -89,6 +88,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
         if end.card:
             found[Feature.CARDS] = "interrupt moderation and time for each packet"
+        if end.clock_ppb or end.distance_ns:
+            found[Feature.CLOCKS] = "drawn clocks and distances"
         if end.processing_ns:
             found[Feature.PROCESSING] = "a drawn processing time for each packet"
         if end.changes or end.trace:

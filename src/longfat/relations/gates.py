@@ -150,7 +150,7 @@ def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
             lacking[name].append((least, claim.id))
     for index, swept in enumerate(study.experiments):
         asking = [(least, name) for least, name in lacking[swept.id] if least > swept.repetitions]
-        drawing = any(varies(point.experiment, study.header.algorithms) for point in swept.points)
+        drawing = any(varies(point.experiment, study.header) for point in swept.points)
         if asking and drawing:
             least, first = max(asking)
             others = f" and {len(asking) - 1} more" if len(asking) > 1 else ""

@@ -19,7 +19,7 @@ from rich.text import Text
 from longfat.backends.registry import traits_of
 from longfat.data.opened import draw_all
 from longfat.dataset.build import DatasetSummary
-from longfat.errors import RigError, StudyError
+from longfat.errors import RigError
 from longfat.events import EventSink
 from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
@@ -37,7 +37,6 @@ from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
-from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.on import run_on
 from longfat.verbs.pace import pace_of
@@ -127,43 +126,19 @@ def reproduce(
     choices: Choices,
     machine: Machine,
     console: Console,
-    budget: float | None = None,
     show: Show = EVERYTHING,
 ) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
-
-    With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
-    """
+    """Run, tidy, judge, draw and report; return whether every run is valid and agrees with the evidence."""
     folder = find_study(name)
     folder.check()  # a fault in claims or figures is found before hours of runs
     _print_evidence(folder, console, choices.stack)
     given = results_path(folder, machine.results, machine.backend)
-
-    def runs_of_profile() -> None:
-        if machine.on:
-            run_on(folder, choices, machine, given, console)
-            return
+    if machine.on:
+        run_on(folder, choices, machine, given, console)
+    else:
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
-
-    if budget is None:
-        runs_of_profile()
-        return conclude(folder, given, console, show)[0]
-    decided = decide(name, _wanted(choices, machine, given, budget), console, runs_of_profile)
-    return conclude(folder, given, console, show)[0] and decided
-
-
-def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> Wanted:
-    """What to decide besides the runs of a profile. Raises StudyError on what cannot be chosen of evidence."""
-    options = (("--seed", choices.seed), ("--scheduler", machine.scheduler), ("--lab", machine.lab))
-    for option, value in options:
-        if value is not None:
-            hint = f"leave {option} out, or --budget: then the runs of the profile are made alone"
-            raise StudyError(
-                "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
-            )
-    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
-    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
+    return conclude(folder, given, console, show)[0]
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backend with known truth: writes the files of a laboratory, computed by ``fake_truth`` instead of measured.
 
-Serves the tests of everything downstream of a run, and a first look without a kernel. Its iperf2 texts and
-captures are placeholders of the right form (a capture has no packets). Same RunSpec, same bytes.
-It can be made to fail in the ways a laboratory fails.
+Serves the tests of everything downstream of a run. It is registered under the name ``fake`` when this module is
+imported: here by ``conftest``, in processes that tests start by ``sitecustomize``. Its iperf2 texts and captures are
+placeholders of the right form (a capture has no packets). Same RunSpec, same bytes. It can be made to fail in the ways
+a guest fails.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from longfat.backends import fake_truth as truth
+import fake_truth as truth
+
 from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
-from longfat.backends.registry import Say, refused_features
+from longfat.backends.registry import MODULES, Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS, OwnKernel
 from longfat.catalog.stacks import STACK_KERNELS
@@ -44,7 +46,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
-TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
+TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
@@ -73,7 +75,7 @@ class FakeBackend:
 
     def pins(self) -> dict[str, str]:
         """There is no kernel and no image; ``code`` covers the code of the truth and the falsified rate."""
-        code = code_identity(FOLDER.parent, [FOLDER / "fake.py", FOLDER / "fake_truth.py", *simulated.SOURCES])
+        code = code_identity(FOLDER, [FOLDER / "fake_backend.py", FOLDER / "fake_truth.py"])
         digest = hashlib.sha256(f"{code} {self.achieved_rate_factor!r}".encode()).hexdigest()
         return {"backend": self.name, "kernel": "none", "image": "none", "code": digest}
 
@@ -342,6 +344,9 @@ def _outstanding(spec: RunSpec, flow: Flow) -> str:
 def _throughput(spec: RunSpec, flow: Flow) -> str:
     points = thinned(truth.throughput_bytes_per_s(spec, flow), THINNED_US)
     return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)
+
+
+MODULES["fake"] = "fake_backend"
 
 
 def open_backend(
