@@ -9,12 +9,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from hypothesis import settings
 from machine import descendants, mark_descendants, network_state
 from turns import ByGroup, Turns, in_order, workers
 from xdist.remote import Producer
 
-from longfat.backends.fake import FakeBackend
 from longfat.plan.model import PlannedRun
 from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 

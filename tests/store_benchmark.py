@@ -24,7 +24,7 @@ from longfat.record.verify import find_records
 ROOT = Path(__file__).parents[1]
 STUDY = (ROOT / "tests/unit/test_shards.py").read_text(encoding="utf-8").split('"""')[3]
 SLOW = """
-from longfat.backends import fake
+import fake_backend as fake
 fake.open_backend = lambda name, say, **settings: fake.FakeBackend(wall_seconds={seconds})
 """
 SHARDS = (1, 2)
@@ -66,7 +66,11 @@ def main(runs: int, seconds: str, rounds: int) -> None:
         if backend:
             (root / "site/sitecustomize.py").write_text(SLOW.format(seconds=float(seconds)), encoding="utf-8")
         os.environ |= server.variables
-        environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": f"{root}/site:{ROOT}/src"}
+        environment = {
+            **os.environ,
+            "LONGFAT_ROOT": str(root),
+            "PYTHONPATH": f"{root}/site:{ROOT}/tests/fake:{ROOT}/src",
+        }
         local, stored, served_s = Cost(), Cost(), 0.0
         for number in range(rounds):
             shards(local, root, f"local{number}-", environment, *backend)

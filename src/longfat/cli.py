@@ -33,7 +33,6 @@ from longfat.cli_options import (
     STUDIES,
     TESTBED,
     BackendName,
-    Budget,
     Every,
     Grouped,
     Jobs,
@@ -55,6 +54,7 @@ from longfat.cli_options import (
     UsedLab,
     chosen,
     finish,
+    guard_output,
     ids,
     outcome,
     settle,
@@ -96,7 +96,6 @@ def reproduce(
     lab: UsedLab = None,
     sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
-    budget: Budget = None,
     opened: Opened = False,
     every: Every = False,
     as_json: Json = False,
@@ -107,18 +106,13 @@ def reproduce(
     with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
         from longfat.verbs import conclude
-        from longfat.verbs.decide import seconds_of
         from longfat.verbs.run import Machine
 
         if sample is not None:
             verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
         machine = Machine(backend, jobs, results, scheduler, lab, on=on, tasks=tasks)
-        finish(
-            conclude.reproduce(
-                folder, choices, machine, console, seconds_of(budget), conclude.Show(opened, every, as_json)
-            )
-        )
+        finish(conclude.reproduce(folder, choices, machine, console, conclude.Show(opened, every, as_json)))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -446,7 +440,12 @@ def main() -> None:
     if COMPLETE in os.environ:
         completion_init()
     try:
-        app(prog_name=NAME)
+        guard_output()
+        try:
+            app(prog_name=NAME)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except KeyboardInterrupt:  # before a command has begun
         sys.stderr.write("interrupted; nothing was begun\n")
         sys.exit(INTERRUPTED)

@@ -8,22 +8,19 @@ from typing import Annotated
 
 import typer
 
-from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli_options import (
     EVIDENCE,
-    BackendName,
     Budget,
     EpochName,
     Grouped,
     Jobs,
     Json,
-    On,
     Profile,
+    Repetitions,
     Results,
     Sample,
     Stack,
     Study,
-    Tasks,
     checked,
     finish,
     ids,
@@ -59,47 +56,28 @@ def verdicts(
 
 
 @evidence.command(rich_help_panel=EVIDENCE)
-def decide(
-    study: Study,
-    budget: Budget = None,
-    claims: Annotated[str, typer.Option(help="ids of claims, separated by commas (default: all)")] = "",
-    profile: Profile = "quick",
-    stack: Stack = None,
-    backend: BackendName = DEFAULT_BACKEND,
-    jobs: Jobs = None,
-    on: On = None,
-    tasks: Tasks = None,
-    as_json: Json = False,
-) -> None:
-    """Execute the runs that decide a study's open claims most cheaply, and add them to the evidence."""
-    with outcome(as_json=as_json) as console:
-        from longfat.verbs.decide import Wanted, decide, seconds_of
-
-        wanted = Wanted(seconds_of(budget), ids(claims), profile, stack, backend, jobs, None, on, tasks)
-        finish(decide(study, wanted, console, as_json=as_json))
-
-
-@evidence.command(rich_help_panel=EVIDENCE)
 def identify(
     study: Study,
     unknown: Annotated[
         str | None, typer.Argument(help="name of an unknown of the study (default: all, by the evidence alone)")
     ] = None,
-    on: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
+    claims: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
+    at: Annotated[str, typer.Option(help="values, separated by commas (default: over the whole range)")] = "",
+    repetitions: Repetitions = 8,
     budget: Budget = None,
     profile: Profile = "quick",
     stack: Stack = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Find the values of an unstated setting for which the paper's claims hold, and add the runs to the evidence."""
+    """Test claims at values of a setting that the paper does not state, and add the runs to the evidence."""
     with outcome(as_json=as_json) as console:
-        from longfat.verbs.decide import Wanted, seconds_of
+        from longfat.verbs.fill import Wanted, seconds_of
         from longfat.verbs.identify import identify, known
 
-        wanted = Wanted(seconds_of(budget), ids(on), profile, stack, DEFAULT_BACKEND, jobs)
+        wanted = Wanted(repetitions, seconds_of(budget), profile, stack, jobs=jobs)
         if unknown:
-            finish(identify(study, unknown, wanted, console, as_json=as_json))
+            finish(identify(study, unknown, ids(claims), ids(at), wanted, console, as_json=as_json))
         else:
             finish(known(study, console, as_json=as_json))
 
@@ -124,10 +102,10 @@ def evidence_add(
 @store.command("fill")
 def evidence_fill(
     studies: Annotated[list[str], typer.Argument(help="studies", callback=checked(known_studies))],
-    repetitions: Annotated[int, typer.Option(min=1, help="least number of repetitions of each scenario")] = 8,
+    repetitions: Repetitions = 8,
     profile: Profile = "quick",
     stack: Stack = None,
-    budget: Annotated[str | None, typer.Option(help="wall time, such as 5min: no batch begins after it")] = None,
+    budget: Budget = None,
     jobs: Jobs = None,
     new_epoch: Annotated[
         bool, typer.Option(help="begin a new epoch with this machine's kernel, image and code")
@@ -135,11 +113,10 @@ def evidence_fill(
 ) -> None:
     """Execute the runs of a profile that the evidence lacks, up to a stated number of repetitions, and add them."""
     with outcome(as_json=False) as console:
-        from longfat.verbs.decide import Wanted, seconds_of
-        from longfat.verbs.fill import fill
+        from longfat.verbs.fill import Wanted, fill, seconds_of
 
-        wanted = Wanted(seconds_of(budget), (), profile, stack, DEFAULT_BACKEND, jobs)
-        finish(fill(studies, repetitions, wanted, console, new_epoch=new_epoch))
+        wanted = Wanted(repetitions, seconds_of(budget), profile, stack, jobs=jobs)
+        finish(fill(studies, wanted, console, new_epoch=new_epoch))
 
 
 @store.command("verify")
@@ -158,7 +135,7 @@ def evidence_verify(
 ) -> None:
     """Run a random sample of the evidence again and compare it to the byte."""
     with outcome(as_json=as_json) as console:
-        from longfat.verbs.decide import seconds_of
+        from longfat.verbs.fill import seconds_of
         from longfat.verbs.verify import verify
 
         seconds = seconds_of(budget)

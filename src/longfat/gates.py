@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from math import ceil, inf
 from typing import Any
 
 from longfat.network import (
     IP_AND_TCP_HEADER_BYTES,
     Port,
+    Step,
     base_rtt_us,
+    buffers_bytes,
     capacity_bits,
+    has_timestamps,
     impairment_seed,
     ports,
     route,
@@ -31,6 +35,9 @@ from longfat.runspec import Flow, RunSpec
 # when it starts, and real-time backends wake up late. Less than the declared delay is never right.
 RTT_TOLERANCE = 0.05
 RTT_ALLOWANCE_US = 1000
+# After a loss the sample of an RTT comes from timestamps, whose clock has whole milliseconds (RFC 7323,
+# tcp_rtt_tsopt_us in net/ipv4/tcp_input.c).
+TIMESTAMP_US = 1000
 # iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
 GOODPUT_TOLERANCE = 0.01
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
@@ -265,6 +272,8 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
         longest = declared * (1 + RTT_TOLERANCE) + longer + varied + handled + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
+        if found is not None and found % TIMESTAMP_US == 0 and has_timestamps(evidence.spec, flow.sender):
+            shortest -= TIMESTAMP_US
         if found is None:
             yield f"no round trip of {flow.name} was seen while its sockets were sampled: it never got through"
         elif not shortest - varied - spared <= found <= longest:
@@ -284,6 +293,20 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
             value = found["cca_parameters"].get(name)
             if str(value) != declared:
                 yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
+
+
+def windows_hold(evidence: Evidence) -> Iterator[str]:
+    """Yield socket buffers that are not those of the declared window: a kernel cuts what is above its limits."""
+    receiving = evidence.achieved.get("receive_buffers", {})
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        found = evidence.flows[flow.name].get("send_buffer_bytes"), receiving.get(flow.name)
+        declared = buffers_bytes(evidence.spec, flow)
+        for what, has, asked in zip(("send", "receive"), found, declared, strict=True):
+            if asked is not None and has != asked:
+                achieved = "was not read back" if has is None else f"is {has} B"
+                yield f"{what} buffer of {flow.name} {achieved}, declared {asked} B"
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
@@ -347,9 +370,10 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
             continue
         told = [reports[flow.name] for flow in crossing]
         until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
-        span_us = until_us - min(report["start_us"] for report in told)
-        found = sum(report["bytes_received"] for report in told) * 8e6 / max(span_us, 1)
-        limit = _payload_bps(port, evidence.spec.end_us)
+        since_us = min(report["start_us"] for report in told)
+        span_us = max(until_us - since_us, 1)
+        found = sum(report["bytes_received"] for report in told) * 8e6 / span_us
+        limit = _payload_bits(port, since_us, ceil(until_us)) * 1e6 / span_us
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
 
@@ -375,6 +399,7 @@ GATES: tuple[Gate, ...] = (
     cards_hold,
     base_rtt_holds,
     algorithm_holds,
+    windows_hold,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,
@@ -434,7 +459,9 @@ def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     )
 
 
-def _payload_bps(port: Port, end_us: int) -> float:
-    """The most payload a shaped interface can carry: full segments without TCP options, which would only lower it."""
-    fastest = max((step.rate_bps for step in steps(port.egress, end_us)), default=port.egress.rate_bps or 0)
-    return fastest * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes
+def _payload_bits(port: Port, since_us: int, until_us: int) -> float:
+    """Return the most payload that a shaped interface can carry in a time: full segments without TCP options."""
+    ways = steps(port.egress, until_us) or (Step(0, port.egress.rate_bps or 0, 0),)
+    if not all(way.rate_bps for way in ways):
+        return inf  # from some time on packets leave in no time
+    return capacity_bits(ways, until_us, since_us) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes

@@ -11,14 +11,17 @@ import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import chain, groupby, takewhile
 
-from longfat.runspec import Egress, Flow, RunSpec, Sent, Trace
+from longfat.runspec import Change, Egress, Flow, Ping, RunSpec, Sent, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
 OFFLOADED_BYTES = 1 << 16  # of the largest segment that TCP hands to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
+SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES = 2304, 4608  # SOCK_MIN_* in include/net/sock.h
 MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
 TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
@@ -96,10 +99,15 @@ def frame_bytes(mtu_bytes: int, egress: Egress) -> int:
 
 def mss_bytes(spec: RunSpec, flow: Flow) -> int:
     """Payload of a full segment of the flow: the smallest MTU of its route, less headers and timestamps."""
-    (sender,) = (node for node in spec.nodes if node.name == flow.sender)
-    options = 0 if sender.sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
+    options = TIMESTAMP_OPTION_BYTES if has_timestamps(spec, flow.sender) else 0
     smallest = min(port.mtu_bytes for port in route(spec, flow.sender, flow.receiver))
     return smallest - IP_AND_TCP_HEADER_BYTES - options
+
+
+def has_timestamps(spec: RunSpec, host: str) -> bool:
+    """Return whether the packets of a host have timestamps (RFC 7323)."""
+    (sysctls,) = (node.sysctls for node in spec.nodes if node.name == host)
+    return sysctls.get("net.ipv4.tcp_timestamps") != "0"
 
 
 def smallest_mtu_bytes(spec: RunSpec) -> int:
@@ -143,9 +151,28 @@ def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
     return min(chosen, key=lambda port: port.egress.rate_bps or 0)
 
 
-def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the delays from the flow's sender to its receiver and back, distances included, in whole microseconds."""
-    there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
+def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
+    """Return the socket buffers of a flow's sender and receiver that its windows make; None is auto-tuning.
+
+    The kernel doubles what is asked for, after it has cut it to the limit of the host (socket(7)), and grants a
+    smallest buffer in any case.
+    """
+    hosts = {node.name: node.sysctls for node in spec.nodes}
+
+    def made(asked: int | None, host: str, limit: str, smallest: int) -> int | None:
+        most = hosts[host].get(f"net.core.{limit}")
+        return asked and max(smallest, 2 * min(asked, int(most) if most else asked))
+
+    sending = flow.send_window_bytes or flow.window_bytes
+    return (
+        made(sending, flow.sender, "wmem_max", SMALLEST_SEND_BUFFER_BYTES),
+        made(flow.window_bytes, flow.receiver, "rmem_max", SMALLEST_RECEIVE_BUFFER_BYTES),
+    )
+
+
+def base_rtt_us(spec: RunSpec, sent: Flow | Ping) -> int:
+    """Sum the delays from the sender of a flow or ping to its receiver and back, with distances, in microseconds."""
+    there, back = route(spec, sent.sender, sent.receiver), route(spec, sent.receiver, sent.sender)
     return sum(port.egress.wire_delay_ns for port in (*there, *back)) // 1000
 
 
@@ -155,7 +182,7 @@ def longest_rtt_us(spec: RunSpec) -> int:
         port.name: max((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
         for port in ports(spec)
     }
-    ends = {(one.sender, one.receiver) for one in spec.sent}
+    ends = {(one.sender, one.receiver) for one in spec.sent} | {(one.sender, one.receiver) for one in spec.pings}
     ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
     return max(sum(delay_ns[port.name] for port in way) for way in ways) // 1000
 
@@ -175,36 +202,49 @@ def _seed(name: str) -> int:
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
-    """What the wire of an interface is, and when, from 0 to before ``end_us``; empty for one that never changes."""
+    """Return what the wire of an interface is, and when, from 0 to before ``end_us``; empty if it never changes."""
+    return tuple(takewhile(lambda step: step.at_us < end_us, each_step(egress)))
+
+
+def each_step(egress: Egress) -> Iterator[Step]:
+    """Yield what the wire of an interface is, and when, from 0 on: without an end for one that follows a trace."""
     if not egress.changes and not egress.trace:
-        return ()
-    traced = {} if egress.trace is None else dict(_traced(egress.trace, end_us))
-    changed = {change.at_us: change for change in egress.changes if change.at_us < end_us}
+        return
+    traced: Iterable[_Event] = _traced(egress.trace) if egress.trace else ()
+    changed: Iterable[_Event] = ((change.at_us, None, change) for change in egress.changes)
+    begin: _Event = (0, None, None)
     now, held, paused = Step(0, egress.wire_bps or 0, egress.wire_delay_ns), False, False
-    found: list[Step] = []
-    for at_us in sorted({0, *traced, *changed}):
+    last: Step | None = None
+    for at_us, together in groupby(chain((begin,), merge(traced, changed, key=_time_of)), key=_time_of):
         rate_bps, delay_ns = now.rate_bps, now.delay_ns
-        if at_us in traced:
-            paused = not traced[at_us]
-            rate_bps = traced[at_us] or rate_bps
-        if change := changed.get(at_us):
-            rate_bps = rate_bps if change.rate_bps is None else egress.by_clock(change.rate_bps)
-            delay_ns = delay_ns if change.delay_us is None else 1000 * change.delay_us + egress.distance_ns
-            held = held if change.held is None else change.held
+        for _, packets_bps, change in together:
+            if packets_bps is not None:
+                paused = not packets_bps
+                rate_bps = packets_bps or rate_bps
+            if change:
+                rate_bps = rate_bps if change.rate_bps is None else egress.by_clock(change.rate_bps)
+                delay_ns = delay_ns if change.delay_us is None else 1000 * change.delay_us + egress.distance_ns
+                held = held if change.held is None else change.held
         now = Step(at_us, rate_bps, delay_ns, held or paused)
-        if not found or replace(now, at_us=found[-1].at_us) != found[-1]:
-            found.append(now)
-    return tuple(found)
+        if last is None or replace(now, at_us=last.at_us) != last:
+            last = now
+            yield now
 
 
-def _traced(trace: Trace, end_us: int) -> Iterator[tuple[int, int]]:
-    """When the rate of a trace changes, in microseconds, and what it is then, in bit/s."""
-    at_us = 0
-    while True:
-        for count, times in trace.milliseconds():
-            if at_us >= end_us:
-                return
-            yield at_us, 1000 * count * TRACED_BITS
+_Event = tuple[int, int | None, Change | None]
+"""A time in microseconds, the rate in bit/s that a trace has from then on, a change."""
+
+
+def _time_of(event: _Event) -> int:
+    return event[0]
+
+
+def _traced(trace: Trace) -> Iterator[_Event]:
+    """Yield when the rate of a trace changes: once for one that is always the same, else without an end."""
+    at_us, words = 0, tuple(trace.milliseconds())
+    while at_us == 0 or len({count for count, _ in words}) > 1:
+        for count, times in words:
+            yield at_us, 1000 * count * TRACED_BITS, None
             at_us += 1000 * times
 
 

@@ -122,7 +122,9 @@ class Flow:
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
     None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. With ``transfer_bytes`` a
-    connection carries so much and another follows it, until the duration is over; each of the streams does so.
+    connection carries so much and another follows it, until the duration is over; each of the streams does so. With
+    ``rate_bps`` the sending application has so much to send, all streams together, and only for ``on_us`` of each
+    ``on_us + off_us`` where these are given; its program is the project's own.
     """
 
     what: ClassVar[str] = "flows"
@@ -137,6 +139,16 @@ class Flow:
     start_us: int = 0
     streams: int = 1
     transfer_bytes: int | None = field(default=None, metadata=LATER)
+    rate_bps: int | None = field(default=None, metadata=LATER)
+    on_us: int | None = field(default=None, metadata=LATER)
+    off_us: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def mean_rate_bps(self) -> float | None:
+        """Rate of what its application has to send, on and off times together; None if that is without limit."""
+        if self.rate_bps is None or not self.on_us or not self.off_us:
+            return self.rate_bps
+        return self.rate_bps * self.on_us / (self.on_us + self.off_us)
 
 
 @dataclass(frozen=True)
@@ -164,7 +176,7 @@ class Web:
 class Udp:
     """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
 
-    Rates count whole IPv4 packets; ``t`` counts from ``start_us``.
+    Rates count whole IPv4 packets; ``t`` counts from ``start_us``. Without a swing the rate is constant.
     """
 
     what: ClassVar[str] = "UDP traffic"
@@ -173,9 +185,9 @@ class Udp:
     sender: str
     receiver: str
     mean_bps: int
-    swing_bps: int
-    period_us: int
     duration_us: int
+    swing_bps: int = 0
+    period_us: int | None = None
     start_us: int = 0
 
 
@@ -348,7 +360,8 @@ class RunSpec:
     """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
 
     All that is random in it is drawn from ``seed`` and the name of what it is drawn for; in a guest the kernel's random
-    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn.
+    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn. It lasts ``duration_us``, or
+    as long as its traffic if that is longer.
     """
 
     nodes: tuple[Node, ...]
@@ -366,6 +379,7 @@ class RunSpec:
     video: tuple[Video, ...] = field(default=(), metadata=LATER)
     incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
+    duration_us: int | None = field(default=None, metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -400,8 +414,8 @@ class RunSpec:
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last traffic stops: nothing is sent or asked for any more."""
-        return max(one.start_us + one.duration_us for one in self.sent)
+        """Time in microseconds at which the measurement ends: with the last traffic, or later if the run says so."""
+        return max((self.duration_us or 0, *(one.start_us + one.duration_us for one in self.sent)))
 
     @property
     def marks(self) -> bool:

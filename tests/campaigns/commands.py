@@ -54,7 +54,7 @@ def answered(status: int, output: str) -> Answer:
 
 def environment(**more: str) -> Mapping[str, str]:
     """That of a process which uses this checkout."""
-    return {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "300", **more}
+    return {**os.environ, "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}/tests/fake", "COLUMNS": "300", **more}
 
 
 def start(arguments: tuple[str, ...], output: Path, own: Mapping[str, str], *, fresh: bool) -> BaseProcess:

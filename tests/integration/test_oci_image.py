@@ -138,7 +138,7 @@ def test_a_user_can_write_results_without_a_mounted_folder_but_not_the_cache(doc
 
 # In a pod too: runs that take a moment, and leases of pods that were killed are taken over in seconds.
 SLOW = """
-from longfat.backends import fake
+import fake_backend as fake
 from longfat.execute import leases
 fake.open_backend = lambda name, say, **settings: fake.FakeBackend(wall_seconds=2.0)
 leases.BEAT_S, leases.STALE_S = 0.5, 3.0
@@ -158,6 +158,8 @@ def results(tmp_path: Path) -> Path:
     assert CliRunner().invoke(app, [*line[:-1], str(tmp_path / "alone")], env=environment).exit_code == 0
     for folder in ("site", "cluster/ended"):
         (tmp_path / "results" / folder).mkdir(parents=True)
+    for module in ("fake_backend.py", "fake_truth.py"):
+        shutil.copy(Path(__file__).parents[1] / "fake" / module, tmp_path / "results/site" / module)
     (tmp_path / "results/site/sitecustomize.py").write_text(SLOW, encoding="utf-8")
     for path in (tmp_path / "results", *(tmp_path / "results").rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)

@@ -38,7 +38,7 @@ def server() -> Iterator[dict[str, str]]:
 
 
 def python(server: dict[str, str], root: Path, *line: str) -> str:
-    environment = {**os.environ, **server, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(ROOT / "src")}
+    environment = {**os.environ, **server, "LONGFAT_ROOT": str(root), "PYTHONPATH": f"{ROOT}/tests/fake:{ROOT}/src"}
     done = subprocess.run([sys.executable, *line], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

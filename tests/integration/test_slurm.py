@@ -53,7 +53,7 @@ BACKEND = """
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from longfat.backends import fake
+import fake_backend as fake
 
 class Runs(dict):
     def get(self, run_id, default=None):
@@ -89,7 +89,7 @@ class Studies:
     def start(self) -> subprocess.Popen[bytes]:
         """The command that executes the study on the cluster."""
         options = ["--backend", "fake", "--on", "slurm", "--tasks", "2", "--jobs", "1", "--results", str(self.results)]
-        path = f"{self.root}/site:{ROOT}/src"
+        path = f"{self.root}/site:{ROOT}/tests/fake:{ROOT}/src"
         with self.said_file.open("w") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", "longfat", "run", "tiny", *options],

@@ -68,7 +68,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             config.write(CLIENT.format(port=port, folder=folder, host=host))
             program = folder / host / "checkout/.venv/bin/python"
             program.parent.mkdir(parents=True)
-            program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/src exec {sys.executable} "$@"\n')
+            program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/tests/fake:{ROOT}/src exec {sys.executable} "$@"\n')
             program.chmod(0o755)
             sshd = shutil.which("sshd", path="/usr/sbin:/usr/bin") or "sshd"
             server = subprocess.Popen([sshd, "-D", "-f", str(folder / f"{host}.conf")], stderr=subprocess.DEVNULL)
@@ -86,7 +86,12 @@ def run(root: Path, hosts: Path, name: str, *options: str) -> str:
     """The command ``run``: what it says."""
     line = ["run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / name), *options]
     ssh = f"ssh -F {hosts}/config -o BatchMode=yes -o ConnectTimeout=5"
-    environment = {"LONGFAT_ROOT": str(root), "PYTHONPATH": f"{ROOT}/src", "LONGFAT_SSH": ssh, "COLUMNS": "200"}
+    environment = {
+        "LONGFAT_ROOT": str(root),
+        "PYTHONPATH": f"{ROOT}/tests/fake:{ROOT}/src",
+        "LONGFAT_SSH": ssh,
+        "COLUMNS": "200",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "longfat", *line], env={**os.environ, **environment}, capture_output=True, text=True
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import write_results, write_study
+from fake_backend import FakeBackend
 from rich.console import Console
 from test_canary import STUDY as CANARIES
 
-from longfat.backends.fake import FakeBackend
 from longfat.verbs import evidence
 
 ANOTHER = FakeBackend(achieved_rate_factor=1 + 1e-12)  # another digest, and no number differs

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.fake import FakeBackend
+from fake_backend import FakeBackend
+
 from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
 from longfat.plan import PlannedRun, build_plan, write_lock

@@ -13,7 +13,7 @@ STUDY = """
 import sys
 from pathlib import Path
 from conftest import plan_of
-from longfat.backends.fake import FakeBackend
+from fake_backend import FakeBackend
 from longfat.execute.attempt import Attempt, attempt_run
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
@@ -29,7 +29,7 @@ def start_study(tmp_path: Path) -> tuple[subprocess.Popen[bytes], Path]:
     script, results = tmp_path / "study.py", tmp_path / "results"
     script.write_text(STUDY)
     tests = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    path = os.pathsep.join(map(str, (tests, tests / "fake", tests.parent / "src")))
     process = subprocess.Popen(
         [sys.executable, str(script), str(results)],
         env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},

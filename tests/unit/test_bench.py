@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from rich.console import Console
 from typer.testing import CliRunner
 
-from longfat.backends.fake import FakeBackend
 from longfat.bench import run
 from longfat.bench.cases import CASES, PEER_CASES, Case, Timing, best, chosen
 from longfat.bench.report import PeerRow, Results, Row, show

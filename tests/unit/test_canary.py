@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from rich.console import Console
 
 from longfat import canary
-from longfat.backends.fake import FakeBackend
 from longfat.builds.kernel_recipe import Recipe
 from longfat.canary import Reference, Verdict
 from longfat.catalog.ccas import CCAS

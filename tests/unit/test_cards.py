@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import study
 
-from longfat.backends.fake import FakeBackend
 from longfat.backends.protocol import Feature, needed
 from longfat.backends.registry import traits_of
 from longfat.errors import StudyError

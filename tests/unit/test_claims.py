@@ -344,7 +344,6 @@ def test_the_cells_of_a_table_are_claims(results: Path, tmp_path: Path) -> None:
     small, large = judge_study(results, with_table(tmp_path))
     assert (small.claim, small.paper, small.where) == ("small", "280 ± 10 Mb/s", "table 1")
     assert (large.statement, large.verdict) == ("A window of 8 MiB gives 940 Mb/s.", "inconclusive")
-    assert "repetitions would decide" in str(large.reason)
     assert small.evidence[0].limit == "280 ± 10 Mb/s"
     assert large.evidence[0].limit == "893 to 987 Mb/s"
 

@@ -306,9 +306,3 @@ def test_what_follows_a_run_is_told_as_json_and_nothing_else_is_on_standard_outp
     assert Path(json.loads(call("reports", "--json").stdout)["reports"]) == root / "results" / "index.html"
     joined = json.loads(call("merge", str(tmp_path / "joined"), results, "--json").stdout)
     assert (joined["copied"], joined["kept"], joined["damaged"]) == (8, 0, [])
-
-
-def test_all_commands_can_tell_as_json_but_those_that_prepare_machines_or_are_read_by_a_shell() -> None:
-    told = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8").split("### `longfat ")[1:]
-    others = {text.split()[0].strip("`") for text in told if "--json" not in text}
-    assert others == {"build", "lab", "shell", "schema", "completion"}

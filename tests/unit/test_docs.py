@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 from types import ModuleType
 
@@ -25,16 +24,9 @@ DRAW, SITE = module(DOCS / "pictures/draw.py"), module(DOCS / "site/build.py")
 
 
 @pytest.mark.parametrize("name", [*DRAW.PICTURES, *DRAW.STUDIES])
-def test_a_picture_is_small_and_drawn_from_todays_evidence(name: str) -> None:
+def test_a_picture_is_drawn_from_todays_evidence(name: str) -> None:
     text = (DOCS / "pictures" / name).read_text(encoding="utf-8")
     assert DRAW.digest_of(name) in text, "python docs/pictures/draw.py draws it anew"
-    assert len(text) < 60_000
-
-
-@pytest.mark.parametrize(("name", "study"), DRAW.STUDIES.items())
-def test_the_readme_of_a_study_shows_its_claims(name: str, study: str) -> None:
-    text = (DOCS.parent / "experiments" / study / "README.md").read_text(encoding="utf-8")
-    assert f"(../../docs/pictures/{name})" in text
 
 
 def test_the_site_has_every_document_and_what_it_leads_to_once(tmp_path: Path) -> None:
@@ -43,8 +35,3 @@ def test_the_site_has_every_document_and_what_it_leads_to_once(tmp_path: Path) -
     assert len(set(pages)) == len(pages)
     assert set(pages) == {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
     assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == {*DRAW.PICTURES, *DRAW.STUDIES}
-
-
-def test_every_picture_has_a_text_in_its_place() -> None:
-    shown = [match for path in DOCS.glob("*.md") for match in re.findall(r"!\[([^]]*)\]", path.read_text("utf-8"))]
-    assert shown and all(shown)

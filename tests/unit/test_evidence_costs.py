@@ -108,7 +108,7 @@ def test_runs_that_several_claims_lack_are_counted_once(tmp_path: Path, study: P
     assert [item.lack.runs for item in found.judged if item.lack] == [12, 12]
     assert [lack.runs for lack in found.lacks] == [12]
     text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
-    assert re.search(r"for its open claims it lacks 12 runs of profile \w+, about \d+\.\d min of CPU", text)
+    assert re.search(r"it lacks 12 runs of profile \w+, about \d+\.\d min of CPU", text)
 
 
 def test_people_and_programs_are_told_what_is_lacking(

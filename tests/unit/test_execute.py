@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from conftest import delay_spec, plan_of
+from fake_backend import FakeBackend, Fault
 from slow_study import start_study, workers_of
 
-from longfat.backends.fake import FakeBackend, Fault
 from longfat.errors import RecordError, RigError
 from longfat.events import Event, Kind
 from longfat.execute import study

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from conftest import delay_spec, plan_of
+from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.backends.fake import FakeBackend
 from longfat.errors import RigError
 from longfat.events import Event, Kind, Level
 from longfat.execute.memory import OVERHEAD_BYTES, available_bytes, jobs_in_memory, needed_bytes, runs_that_fit

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from conftest import plan_of
+from fake_backend import FakeBackend
 from slow_study import start_study, workers_of
 
-from longfat.backends.fake import FakeBackend
 from longfat.errors import RigError
 from longfat.execute import workers as workers_module
 from longfat.execute.results import open_results

@@ -7,11 +7,11 @@ import dataclasses
 import json
 from pathlib import Path
 
+import fake_truth as truth
 import pytest
 from conftest import delay_spec
+from fake_backend import FakeBackend
 
-from longfat.backends import fake_truth as truth
-from longfat.backends.fake import FakeBackend
 from longfat.network import base_rtt_us, mss_bytes
 from longfat.runspec import Egress, Interface, Link, RunSpec
 

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from evidenced import printed, repository
+from fake_backend import FakeBackend
 
-from longfat.backends.fake import FakeBackend
+from longfat.errors import StudyError
 from longfat.evidence.epochs import FOLDER, Combination, begin, read_epochs, write_epoch
 from longfat.evidence.store import read_rows
 from longfat.studies import StudyFolder
 from longfat.verbs import fill as verb
-from longfat.verbs.decide import Wanted, ground_of
-from longfat.verbs.fill import batches, fill
+from longfat.verbs.fill import Wanted, batches, fill, ground_of, seconds_of
 
 COMBINATION = Combination.of(FakeBackend().pins())
 
@@ -30,7 +31,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
 
 def wanted(budget: float | None = None) -> Wanted:
     """The study's only profile with data, on the fake backend."""
-    return Wanted(budget, (), "paper", None, "fake", 1)
+    return Wanted(2, budget, "paper", backend="fake", jobs=1)
 
 
 def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(study: StudyFolder) -> None:
@@ -46,15 +47,49 @@ def test_batches_are_bounded_by_their_seconds(study: StudyFolder, monkeypatch: p
     assert all(len(batch.targets) == 1 for batch in batches(ground, 2))
 
 
+def test_only_named_scenarios_are_planned(study: StudyFolder) -> None:
+    ground = ground_of(study, begin(COMBINATION, {"a": "1"}, "2026-01-01"), wanted())
+    assert {name for batch in batches(ground, 3, {"one-drop"}) for name in batch.targets} == {"one-drop"}
+
+
 def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFolder) -> None:
-    printed(lambda console: fill([study.name], 2, wanted(), console, new_epoch=False))
+    printed(lambda console: fill([study.name], wanted(), console))
     rows = [key for of in read_rows(study.path, study.study.name).values() for key in of]
     scenarios = {key[0] for key in rows}
     assert all(len([key for key in rows if key[0] == name]) >= 2 for name in scenarios)
-    text = printed(lambda console: fill([study.name], 2, wanted(), console, new_epoch=False))
+    text = printed(lambda console: fill([study.name], wanted(), console))
     assert "0 batches" in text
 
 
 def test_no_batch_begins_after_the_budget(study: StudyFolder) -> None:
-    printed(lambda console: fill([study.name], 2, wanted(budget=-1.0), console, new_epoch=False))
+    printed(lambda console: fill([study.name], wanted(budget=-1.0), console))
     assert not read_rows(study.path, study.study.name)
+
+
+def test_a_failed_run_is_reported_and_its_raw_files_stay(
+    study: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = FakeBackend()
+    planned = ground_of(study, read_epochs(tmp_path / FOLDER)[0], wanted()).planned
+    run = planned.run("one-drop", 1)
+    assert run is not None
+    run_id = dataclasses.replace(run.spec, pins=backend.pins()).run_id
+    failing = dataclasses.replace(backend, faults={run_id: "report_failure"})
+    monkeypatch.setattr(verb, "open_backend", lambda *_, **__: failing)
+    outcome: list[bool] = []
+    printed(lambda console: outcome.append(fill([study.name], wanted(), console)))
+    assert outcome == [False]
+    assert "one-drop" in {key[0] for of in read_rows(study.path, study.study.name).values() for key in of}
+    assert (tmp_path / "results" / "fill" / study.name / "raw").exists()
+
+
+def test_a_budget_is_a_length_of_time() -> None:
+    assert [seconds_of(text) for text in (None, "90s", "45min", "1.5h")] == [None, 90, 2700, 5400]
+    with pytest.raises(StudyError) as raised:
+        seconds_of("soon")
+    assert raised.value.where == "--budget"
+
+
+def test_runs_in_real_time_are_refused(study: StudyFolder) -> None:
+    with pytest.raises(StudyError, match="mininet"):
+        printed(lambda console: fill([study.name], dataclasses.replace(wanted(), backend="mininet"), console))

@@ -29,6 +29,11 @@ def test_the_rate_is_highest_after_a_quarter_and_lowest_after_three() -> None:
     assert rates == [pytest.approx(12e6, rel=1e-3), pytest.approx(4e6, rel=1e-3)]
 
 
+def test_a_rate_without_a_swing_makes_as_much_due_in_each_second() -> None:
+    constant = {"mean_bps": 4_000_000, "swing_bps": 0, "period_us": None}
+    assert [udp.due_bytes(constant, at) for at in (0.0, 0.5, 3.0)] == [0.0, 250_000.0, 1_500_000.0]
+
+
 def test_datagrams_are_counted_by_a_socket_that_nobody_reads() -> None:
     with udp.open_receiver(0) as receiver, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for _ in range(500):  # more than a receive buffer holds
@@ -58,6 +63,13 @@ def test_a_run_without_udp_and_pings_has_the_text_that_it_had_before_there_were_
     assert "ping" not in text
 
 
+def test_a_run_lasts_longer_than_its_traffic_if_it_says_so() -> None:
+    wave = Udp("wave", "client1", "server", 8_000_000, 3_000_000)
+    assert [RunSpec((), (), (), Probes(), 1, udp=(wave,), duration_us=us).end_us for us in (None, 1, 4_000_000)] == [
+        *(3_000_000, 3_000_000, 4_000_000)
+    ]
+
+
 def test_a_run_lasts_as_long_as_its_udp_traffic() -> None:
-    wave = Udp("wave", "client1", "server", 8_000_000, 4_000_000, 2_000_000, duration_us=3_000_000, start_us=1)
+    wave = Udp("wave", "client1", "server", 8_000_000, 3_000_000, start_us=1)
     assert RunSpec((), (), (), Probes(), 1, udp=(wave,)).end_us == 3_000_001

@@ -20,7 +20,7 @@ from stubbed_labs import EXISTING, TAGS, Labs, call, names, stubbed_labs
 from longfat.errors import RigError, StudyError
 from longfat.testbed.provision import local, work
 from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.testbed.provision.environments import KNOWN, Environment, variables_of
+from longfat.testbed.provision.environments import KNOWN, variables_of
 from longfat.testbed.provision.folder import lab_folder, labs_folder
 from longfat.testbed.provision.made import made_files, make_file
 from longfat.testbed.provision.process import attend_alone
@@ -331,13 +331,3 @@ def test_ports_that_are_taken_are_left_out(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(local, "LAST_PORT", local.FIRST_PORT - 1)
     with pytest.raises(RigError, match="no free port"):
         list(local.free_ports(1))
-
-
-@pytest.mark.parametrize("environment", KNOWN.values(), ids=KNOWN)
-def test_what_an_environment_has_met_is_the_first_that_is_said_of_it(environment: Environment) -> None:
-    changes = Changes(resources=(), machines=(), expires=None)
-    plan = list(describe(changes, environment, Price(None, "EUR"), datetime.now(UTC)))
-    paragraph = " ".join((environment.folder / "README.md").read_text().split("\n\n")[1].split())
-    assert environment.met.startswith(("Never applied by the project, ", "Applied by the project "))
-    assert plan[0] == f"environment {environment.name}: {environment.met}"
-    assert paragraph.startswith(environment.met)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from conftest import plan_of
+from fake_backend import FakeBackend
 
-from longfat.backends.fake import FakeBackend
 from longfat.errors import RigError
 from longfat.events import Event
 from longfat.execute import leases, study

@@ -163,7 +163,12 @@ def test_files_of_a_study_with_one_thing_changed_are_checked_or_refused(tmp_path
 
 
 def environment() -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": "/nonexistent", "COLUMNS": "200"}
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}/tests/fake",
+        "HOME": "/nonexistent",
+        "COLUMNS": "200",
+    }
 
 
 def test_an_interrupt_is_told_as_one_though_the_clean_up_of_a_drawing_fails_on_it(

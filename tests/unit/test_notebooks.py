@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_backend import FakeBackend
 from matplotlib import pyplot
 
-from longfat.backends.fake import FakeBackend
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.dataset.build import build_dataset
 from longfat.plan import build_plan, write_lock

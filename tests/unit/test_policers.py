@@ -8,9 +8,9 @@ import struct
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from test_red import problem, study
 
-from longfat.backends.fake import FakeBackend
 from longfat.backends.host_kernel import needed_features
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of

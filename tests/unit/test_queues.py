@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 
 import pytest
+from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import STUDY, problem, queue_of, study
 
-from longfat.backends.fake import FakeBackend
 from longfat.catalog.qdiscs import QDISCS
 from longfat.errors import StudyError
 from longfat.gates import Evidence

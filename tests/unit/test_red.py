@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_backend import FakeBackend
 from test_guest_probes import channel
 
-from longfat.backends.fake import FakeBackend
 from longfat.dataset.parse import parse_run
 from longfat.errors import StudyError
 from longfat.gates import Evidence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where claims hold along an unknown, and which of its values is tried next."""
+"""Where claims hold along an unknown, and the values of it that are tried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from longfat.evidence.regions import At, first_values, next_value, regions, values_in, where_all_hold
+from longfat.evidence.regions import At, first_values, regions, values_in, where_all_hold
 from longfat.manifest.unknowns import Unknown
 from longfat.runspec import Scalar
 
@@ -16,17 +16,9 @@ DELAY = Unknown(what="a delay", default="70 ms", between=("40 ms", "0.1 s"), sou
 KIND = Unknown(what="a kernel", default="old", among=("old", "new"), source="two releases")
 
 
-def tried(unknown: Unknown, word: Callable[[Scalar], str], most: int = 50) -> list[At]:
-    """All values that are tried of a claim whose word is a function of the value."""
-    found: list[At] = []
-    while (value := next_value(["sum"], found, unknown)) is not None:
-        found.append(At(value, {"sum": word(value)}))
-        assert len(found) <= most
-    return found
-
-
-def between(low: float, high: float) -> Callable[[Scalar], str]:
-    return lambda value: "reproduced" if low <= float(value) <= high else "not_reproduced"
+def tried(unknown: Unknown, word: Callable[[Scalar], str]) -> list[At]:
+    """The default values, and at each the word on a claim."""
+    return [At(value, {"sum": word(value)}) for value in first_values(unknown)]
 
 
 def test_first_come_the_default_and_values_over_the_whole_range() -> None:
@@ -35,30 +27,19 @@ def test_first_come_the_default_and_values_over_the_whole_range() -> None:
     assert first_values(KIND) == ("old", "new")
 
 
-def test_the_ends_of_a_region_are_found_to_a_twentieth() -> None:
-    found = tried(SWITCH, between(60, 95))
-    (_, region, _) = regions("sum", found, SWITCH)
-    assert region.outcome == "holds"
-    assert 60 <= int(region.first) <= 63
-    assert 91 <= int(region.last) <= 95
-    assert len(found) < 16
+def test_neighbouring_values_of_one_outcome_are_one_region() -> None:
+    found = tried(SWITCH, lambda value: "reproduced" if 40 <= float(value) <= 100 else "not_reproduced")
+    assert [str(region) for region in regions("sum", found, SWITCH)] == [
+        "fails at 20",
+        "holds at 42 to 100",
+        "fails at 189 to 400",
+    ]
 
 
-def test_a_claim_that_no_value_decides_otherwise_is_tried_at_the_first_values_alone() -> None:
-    found = tried(SWITCH, lambda value: "not_reproduced")
-    assert [at.value for at in found] == list(first_values(SWITCH))
-    assert [str(region) for region in regions("sum", found, SWITCH)] == ["fails at 20 to 400"]
-
-
-def test_words_without_an_order_are_each_tried_once() -> None:
+def test_words_without_an_order_keep_theirs() -> None:
     found = tried(KIND, lambda value: "agrees" if value == "new" else "inconclusive")
     assert [str(region) for region in regions("sum", found, KIND)] == ["open at old", "holds at new"]
     assert where_all_hold(["sum"], found, KIND) == ("new",)
-
-
-def test_quantities_keep_the_unit_of_the_default() -> None:
-    found = tried(DELAY, lambda value: "reproduced" if float(str(value).split()[0]) in (70, 78) else "not_reproduced")
-    assert all(str(at.value).endswith(" ms") or at.value == "0.1 s" for at in found)
 
 
 def test_where_all_hold_is_where_each_does() -> None:

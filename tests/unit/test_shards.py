@@ -187,7 +187,7 @@ def start(root: Path, shard: str, wall_seconds: float) -> subprocess.Popen[bytes
     """A task of its own process that executes a shard of slow runs."""
     script = root / f"slow-{next(NUMBERS)}.py"  # each has a file of its own: another's may just be read
     script.write_text(
-        "import longfat.backends.fake as fake, longfat.cli as cli, sys\n"
+        "import fake_backend as fake, longfat.cli as cli, sys\n"
         "from longfat.verbs import run\n"
         f"run.open_backend = lambda name, settings, say: fake.FakeBackend(wall_seconds={wall_seconds})\n"
         "if __name__ == '__main__':\n"
@@ -195,7 +195,8 @@ def start(root: Path, shard: str, wall_seconds: float) -> subprocess.Popen[bytes
         "    cli.main()\n",
         encoding="utf-8",
     )
-    return subprocess.Popen([sys.executable, str(script), shard], env=os.environ | {"PYTHONPATH": str(SOURCE)})
+    environment = os.environ | {"PYTHONPATH": f"{SOURCE}:{SOURCE.parent}/tests/fake"}
+    return subprocess.Popen([sys.executable, str(script), shard], env=environment)
 
 
 def test_tasks_at_the_same_time_do_each_run_once_even_two_of_one_shard(root: Path) -> None:

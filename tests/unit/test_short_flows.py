@@ -20,7 +20,6 @@ import pytest
 from longfat.backends import own_files
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
-from longfat.guest import wiretap
 from longfat.guest.kinds import incast, requests, short_flows, video
 from longfat.manifest.files import StudyFile
 from longfat.manifest.load import load_study
@@ -246,14 +245,6 @@ def test_a_server_that_keeps_connections_answers_again() -> None:
                     came += len(user.recv(size - came))
             assert came == size
     server.close()
-
-
-def test_the_filter_of_a_wiretap_and_the_heads_it_takes_are_of_udp_and_tcp() -> None:
-    udp = bytes([0x45, 0, 0, 100, *bytes(5), 17, *bytes(10)]) + bytes(8)
-    tcp = bytes([0x45, 0, 5, 220, *bytes(5), 6, *bytes(10)]) + bytes(12) + bytes([0x80]) + bytes(7)
-    assert wiretap.payload_bytes(udp) == (100, 72)
-    assert wiretap.payload_bytes(tcp) == (1500, 1448)
-    assert len(wiretap.instructions("10.0.0.1", 4433)) % 8 == 0
 
 
 EVIDENCE = {

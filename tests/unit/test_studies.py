@@ -16,8 +16,8 @@ from longfat.errors import StudyError
 from longfat.manifest import source
 from longfat.studies import StudyFolder, studies_in
 from longfat.verbs.conclude import analyse, report, reproduce
-from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.evidence import add
+from longfat.verbs.fill import Wanted, fill
 from longfat.verbs.plan import show_plan
 from longfat.verbs.run import Machine
 from longfat.verbs.study import Choices, check
@@ -36,7 +36,10 @@ VERBS: dict[str, tuple[Callable[[Console], object], dict[str, int]]] = {
         lambda console: verdicts(["small"], None, console, as_json=False),
         {"study.yaml": 1, "claims.yaml": 1},
     ),
-    "decide": (lambda console: decide("small", Wanted(60.0, (), "paper", None, "fake", 1), console), ALL),
+    "evidence fill": (
+        lambda console: fill(["small"], Wanted(1, 60.0, "paper", backend="fake", jobs=1), console),
+        ALL,
+    ),
     "evidence add": (lambda console: add("small", None, 1, console), ALL),
     "evidence verify": (
         lambda console: verify("small", "2", 1, 1, console),

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from conftest import cable_spec
 from fabricated_results import change_json
+from fake_backend import FakeBackend
 from matplotlib.figure import Figure
 
-from longfat.backends.fake import FakeBackend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.registry import refused_features
 from longfat.dataset.build import build_dataset

@@ -18,7 +18,7 @@ from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, 
 pytestmark = pytest.mark.virtual
 
 RTT_US = 20_000
-WAVE = Udp("wave", "client1", "server", 20_000_000, 15_000_000, 4_000_000, duration_us=6_000_000)
+WAVE = Udp("wave", "client1", "server", 20_000_000, 6_000_000, 15_000_000, 4_000_000)
 
 
 @pytest.fixture(scope="module")

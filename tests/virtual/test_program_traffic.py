@@ -29,10 +29,10 @@ PAYLOAD_BYTES = 972  # and headers: 8 ms of the rate, with those of the link bes
 PACKETS = 100
 SEND = """
 import os, socket, sys, time
-address, port, packets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+address, port, packets, size = sys.argv[1], *map(int, sys.argv[2:])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(packets):
-        sender.sendto(bytes(972), (address, port))
+        sender.sendto(bytes(size), (address, port))
         time.sleep(0.01)
 with open("counts.csv", "w") as counts:
     print("sent", packets, sep=",", file=counts)
@@ -43,7 +43,7 @@ import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
     receiver.bind(("", int(sys.argv[1])))
     while True:
-        receiver.recv(2000)
+        receiver.recv(65536)
 """
 SPIN = "while True: pass"
 
@@ -62,7 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def own(files: dict[str, str]) -> Program:
     """A hundred datagrams."""
-    send = ("python3", "send.py", "{address}", "{port}", str(PACKETS))
+    send = ("python3", "send.py", "{address}", "{port}", str(PACKETS), str(PAYLOAD_BYTES))
     receive = ("python3", "receive.py", "{port}")
     return Program("own", "client1", "server", send, receive, 2_000_000, files=files, keep=("counts.csv",))
 
@@ -105,6 +105,15 @@ def test_every_packet_of_a_program_is_counted_on_the_wire(own: Program, folder: 
     assert (told["received_packets"], told["uncounted_packets"]) == (PACKETS, 0)
     assert told["payload_bytes"] == PACKETS * PAYLOAD_BYTES
     assert told["received_bytes"] == PACKETS * (PAYLOAD_BYTES + HEADERS_BYTES)
+
+
+def test_a_datagram_longer_than_a_packet_counts_with_all_of_its_fragments(own: Program, tmp_path: Path) -> None:
+    datagrams, size = 5, 8000  # of which the path carries one in 70 ms
+    one = dataclasses.replace(own, send=(*own.send[:-2], str(datagrams), str(size)))
+    folder = run(spec_of(one), tmp_path / "run")
+    assert reasons(spec_of(one), folder) == ()
+    (told,) = json.loads((folder / "programs.json").read_text())
+    assert (told["received_packets"], told["payload_bytes"]) == (datagrams * 6, datagrams * size)
 
 
 def test_the_count_over_time_follows_what_the_program_sends(folder: Path) -> None:

@@ -61,6 +61,18 @@ def test_programs_see_the_network_in_virtual_time() -> None:
     assert prompts[-2].folder == "/usr"
 
 
+def test_sysctls_of_a_node_are_read_and_written() -> None:
+    said, _, status = told(
+        "sysctl -w net.ipv4.tcp_ecn=0",
+        "sysctl net.ipv4.tcp_ecn",
+        "server sysctl net.ipv4.tcp_ecn",
+        "sysctl net.ipv4.no_such_name",
+    )
+    assert said.splitlines()[:3] == ["net.ipv4.tcp_ecn = 0", "net.ipv4.tcp_ecn = 0", "net.ipv4.tcp_ecn = 2"]
+    assert "No such file" in said
+    assert status == 1
+
+
 def test_a_guest_that_has_no_such_node_is_told_at_once() -> None:
     said: list[str] = []
     early = pytest.raises(RigError, match="the guest ended before its shell was ready")

@@ -28,7 +28,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec
 from longfat.scratch import scratch_in
 
-TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED}) | BEYOND_KERNELS)}
+TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED, Feature.CLOCKS}) | BEYOND_KERNELS)}
 FOLDER = Path(__file__).parent
 MODEL = FOLDER / "ns2_model.tcl"
 CCAS = frozenset({"reno", "highspeed"})

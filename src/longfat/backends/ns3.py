@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, Traits
+from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.cache import cache_folder
 from longfat.errors import RigError
@@ -27,7 +27,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, RunSpec
 from longfat.store import keep
 
-TRAITS = {"ns3": Traits(kernel="none", can=frozenset())}
+TRAITS = {"ns3": Traits(kernel="none", can=frozenset({Feature.CLOCKS}))}
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "ns3_model.cc"
 MODELS = {

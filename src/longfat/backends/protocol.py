@@ -25,12 +25,14 @@ class Feature(StrEnum):
     """
 
     TRANSFERS = "transfers that follow each other"
+    RATES = "flows limited by their application"
     CAPTURE = "captures"
     DROPS = "deliberate drops"
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
     CARDS = "interrupt moderation and time for each packet"
+    CLOCKS = "drawn clocks and distances"
     PROCESSING = "a drawn processing time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
@@ -54,8 +56,7 @@ class Traits:
     Under a virtual ``clock`` a run takes the time that it needs, under a real one a second takes a second, and runs
     follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
     ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
-    opened on a lab, and ``pretends`` that its numbers are made up, for tests. ``setup_s`` is what a run takes besides
-    its flows where time is real.
+    opened on a lab. ``setup_s`` is what a run takes besides its flows where time is real.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -63,7 +64,6 @@ class Traits:
     can: frozenset[str] = FEATURES - BEYOND_KERNELS
     guests: bool = False
     lab: bool = False
-    pretends: bool = False
     setup_s: float = 0.0
 
     @property
@@ -79,6 +79,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
     }
     if any(flow.transfer_bytes is not None for flow in spec.flows):
         found[Feature.TRANSFERS] = "transfers that follow each other"
+    if any(flow.rate_bps is not None for flow in spec.flows):
+        found[Feature.RATES] = "flows limited by their application"
     if spec.probes.capture:
         found[Feature.CAPTURE] = "captures"
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
@@ -86,6 +88,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
         if end.card:
             found[Feature.CARDS] = "interrupt moderation and time for each packet"
+        if end.clock_ppb or end.distance_ns:
+            found[Feature.CLOCKS] = "drawn clocks and distances"
         if end.processing_ns:
             found[Feature.PROCESSING] = "a drawn processing time for each packet"
         if end.changes or end.trace:

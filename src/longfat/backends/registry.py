@@ -21,31 +21,33 @@ Say = Callable[[str], None]
 
 DEFAULT_BACKEND = "virtual"
 
-_MODULES = {
-    "containernet": "realtime",
-    "fake": "fake",
-    "hosts": "hosts",
-    "mininet": "realtime",
-    "ns2": "ns2",
-    "ns3": "ns3",
-    "virtual": "virtual",
+MODULES = {
+    "containernet": "longfat.backends.realtime",
+    "hosts": "longfat.backends.hosts",
+    "mininet": "longfat.backends.realtime",
+    "ns2": "longfat.backends.ns2",
+    "ns3": "longfat.backends.ns3",
+    "virtual": "longfat.backends.virtual",
 }
-"""Each has ``TRAITS``, by the names of its backends, and ``open_backend(name, say, **settings)``."""
+"""Modules of backends by name. Each has ``TRAITS``, by the names of its backends, and
+``open_backend(name, say, **settings)``. A backend that is added at run time is found, and offered nowhere."""
+
+_NAMES = tuple(sorted(MODULES))
 
 
 def backend_names() -> tuple[str, ...]:
-    """The names that ``open_backend`` knows, sorted."""
-    return tuple(sorted(_MODULES))
+    """Return the names of the project's own backends, sorted."""
+    return _NAMES
 
 
 def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
-    """The backends whose traits suit, sorted by name; never one that pretends."""
-    return tuple(name for name in backend_names() if suit(traits_of(name)) and not traits_of(name).pretends)
+    """Return the names of the project's own backends whose traits suit, sorted."""
+    return tuple(name for name in backend_names() if suit(traits_of(name)))
 
 
 def require_backend(name: str) -> None:
     """Raise StudyError, with the names there are, unless ``name`` is one of them."""
-    if name not in _MODULES:
+    if name not in MODULES:
         near = difflib.get_close_matches(name, backend_names(), n=1)
         raise StudyError(
             f"unknown backend {name!r}; allowed: {', '.join(backend_names())}",
@@ -86,4 +88,4 @@ def lacking(name: str, feature: str, words: str) -> str:
 
 def _module(name: str) -> ModuleType:
     require_backend(name)
-    return importlib.import_module(f"longfat.backends.{_MODULES[name]}")
+    return importlib.import_module(MODULES[name])

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longfat.network import Port, base_rtt_us, impairment_seed, lay_out, steps
+from longfat.network import Port, base_rtt_us, buffers_bytes, impairment_seed, lay_out, steps
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
@@ -47,9 +47,11 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
                 "base_rtt_us": base_rtt_us(spec, flow),
+                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
             }
             for flow in spec.flows
         ],
+        "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
         "capture": {},
         "cpu_pressure_us": None,
         "memory_pressure": 0,

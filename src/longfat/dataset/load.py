@@ -129,6 +129,11 @@ class Dataset:
         return {}
 
     @cached_property
+    def impossible(self) -> dict[str, set[str]]:
+        """What was computed from these tables and cannot be, by run_id."""
+        return {}
+
+    @cached_property
     def runs(self) -> tuple[Run, ...]:
         """All lock entries in lock order, whatever their status."""
         return tuple(

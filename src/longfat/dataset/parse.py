@@ -46,6 +46,7 @@ class ParsedRun:
     interfaces: pa.Table
     flows: pa.Table
     sockets: pa.Table
+    cca_state: pa.Table
     queues: pa.Table
     arrivals: pa.Table
     outstanding: pa.Table
@@ -61,7 +62,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us or (folder / "sockets.csv").exists():
-        sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
+        sockets = _sockets(folder / "sockets.csv", run_id)
     if spec.probes.queue_interval_us:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
@@ -72,6 +73,9 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
+        cca_state=_read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
+        if (folder / "cca_state.csv").exists()  # simulators have none
+        else columns.CCA_STATE.empty_table(),
         queues=_with_rates(queues, spec),
         arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
         if spec.marks and spec.probes.queue_interval_us
@@ -104,8 +108,8 @@ def _receiving_time(
 ) -> dict[str, int]:
     """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
 
-    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration at
-    the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
+    at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
@@ -119,8 +123,8 @@ def _receiving_time(
     return {"first_byte_us": round(first_us), "last_byte_us": round(first_us + took_us)}
 
 
-def _way_us(spec: RunSpec, start: str, end: str) -> int:
-    return sum(course(port.egress, spec.end_us)[0].delay_us for port in route(spec, start, end))
+def _way_us(spec: RunSpec, start: str, end: str) -> float:
+    return sum(course(port.egress, spec.end_us)[0].delay_ns for port in route(spec, start, end)) / 1000
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
@@ -130,6 +134,38 @@ def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Tabl
         return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
+
+
+def _sockets(path: Path, run_id: str) -> pa.Table:
+    """The samples of sockets; null in the columns of kernels where a simulator wrote them."""
+    derived = columns.OF_KERNELS[-1]
+    sampled = pa.schema([field for field in columns.SOCKETS if field.name != derived])
+    if "pacing_bps" in _header(path):
+        table = _read_csv(path, sampled, run_id)
+        return table.append_column(columns.SOCKETS.field(derived), _app_limited_us(table))
+    table = _read_csv(path, pa.schema([one for one in sampled if one.name not in columns.OF_KERNELS]), run_id)
+    for name in columns.OF_KERNELS:
+        table = table.append_column(columns.SOCKETS.field(name), pa.nulls(table.num_rows, pa.int64()))
+    return table
+
+
+def _app_limited_us(sockets: pa.Table) -> pa.Array:
+    """Time since the first sample of each connection in which it had nothing to send or to be acknowledged."""
+    first: dict[tuple[str, int], int] = {}
+    rows = zip(*(sockets[name].to_pylist() for name in ("flow", "stream", "t_us", "busy_us")), strict=True)
+    idle = [
+        max(0, t_us - busy_us - first.setdefault((flow, stream), t_us - busy_us))
+        for flow, stream, t_us, busy_us in rows
+    ]
+    return pa.array(idle, pa.int64())
+
+
+def _header(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline().rstrip("\n").split(",")
+    except (OSError, ValueError) as error:
+        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:

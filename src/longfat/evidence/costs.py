@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from longfat.evidence.ground import Ground
-from longfat.evidence.looks import LOOKS
 from longfat.evidence.wanted import selections_of_claim
 from longfat.plan.estimate import run_seconds
 from longfat.relations.claims import Claim
 from longfat.studies import StudyFolder
 
+LEAST = 3  # repetitions with which a comparison is judged
 MEASURED_OVER_PLANNED = 2.0  # seconds of a run over the plan's, as long as the evidence has none
 
 Targets = Mapping[str, int]
@@ -33,10 +33,6 @@ class Costs:
         """The repetitions of a scenario up to the n-th that are not there."""
         known = {row.repetition for row in self.ground.rows.get(name, ())}
         return [number for number in range(1, n + 1) if number not in known]
-
-    def seconds(self, targets: Targets) -> float:
-        """Of all that the targets lack."""
-        return sum(len(self.missing(name, n)) * self.of_run(name) for name, n in targets.items())
 
     def of_run(self, name: str) -> float:
         """Of one run of a scenario: what those in the evidence took, else a multiple of the plan's model.
@@ -101,7 +97,7 @@ def joined(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
     return tuple(Lack(profile, each) for profile, each in found.items())
 
 
-def lack_of(claim: Claim, ground: Ground, known: Collection[str] = (), least: int = LOOKS[0]) -> Lack | None:
+def lack_of(claim: Claim, ground: Ground, known: Collection[str] = (), least: int = LEAST) -> Lack | None:
     """What a claim lacks of a profile's runs: ``least`` of each scenario, or as many as it needs, each with its values.
 
     None where nothing lacks; where the profile leaves out what the claim is about, or makes it too short; and where all

@@ -23,7 +23,6 @@ FOLDER = Path("kernels") / "epochs"
 
 FORMAT = 1
 SUFFIX = ".jsonl"
-CARRIED = "carried over from "  # how a combination is known of which an epoch has runs, and not all
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,9 @@ class Epoch:
         return Verdict(len(names), tuple(name for name in names if found[name] != self.canaries[name]))
 
     def with_members(self, combinations: Iterable[Combination], date: str, how: str) -> Epoch:
-        """Return the epoch with further combinations; one that is known not to be carried over stays as it is."""
-        known = {key: member for key, member in self.members.items() if not member.how.startswith(CARRIED)}
+        """Return the epoch with further combinations; a known one stays as it is."""
         new = {one.key: Member(one, date, how) for one in combinations}
-        return Epoch(self.name, self.canaries, {**self.members, **new, **known})
+        return Epoch(self.name, self.canaries, {**new, **self.members})
 
     def text(self) -> str:
         """The text of its file: what it is, then its members by date and key."""
@@ -99,13 +97,6 @@ def begin(combinations: Iterable[Combination], canaries: Digests, when: str) -> 
     return Epoch(name, dict(canaries), {}).with_members(combinations, when[:10], "began")
 
 
-def continued(old: Epoch, new: Epoch) -> Epoch:
-    """The new epoch with the combinations of the old one as well: what is carried over was made with them."""
-    how = f"{CARRIED}{old.name}"
-    taken = [Member(member.combination, member.date, how) for member in old.members.values()]
-    return Epoch(new.name, new.canaries, _members((*taken, *new.members.values())))
-
-
 def read_epochs(folder: Path) -> list[Epoch]:
     """All epochs, the oldest first; none where there is no folder. Raises StudyError with all problems."""
     problems: list[Problem] = []
@@ -122,9 +113,8 @@ def read_epochs(folder: Path) -> list[Epoch]:
 
 
 def epoch_of(combination: Combination, epochs: Iterable[Epoch]) -> Epoch | None:
-    """The newest epoch that the combination behaves as; one that has but some of its runs carried over is none."""
-    members = [(epoch, epoch.members.get(combination.key)) for epoch in epochs]
-    known = [epoch for epoch, member in members if member and not member.how.startswith(CARRIED)]
+    """Return the newest epoch that has the combination, None if none has."""
+    known = [epoch for epoch in epochs if combination.key in epoch.members]
     return known[-1] if known else None
 
 

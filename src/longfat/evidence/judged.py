@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verdicts from evidence alone: the same engine over a dataset that has values and no tables.
 
-Owns which profile a claim is judged on, and what is said of one that is open or not measured.
+Owns which profile a claim is judged on, and what is said of one that is not measured.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ CHEAPEST_FIRST = ("quick", "steady", "paper")
 class Judged:
     """A claim's verdict, and the profile whose runs it rests on; None where it rests on no run.
 
-    ``lack`` has the runs that would measure a claim that is not measured, or decide one that is open; None where none
-    would, or all are there.
+    ``lack`` has the runs that would measure a claim that is not measured; None where none would.
     """
 
     verdict: Verdict
@@ -53,12 +52,6 @@ class Judged:
         if not counts:
             return ""
         return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-
-    @property
-    def needed(self) -> int | None:
-        """Repetitions that would decide an open claim: the most that one of its open comparisons needs."""
-        open_ = [item.needed for item in self.verdict.evidence if item.outcome == "undecided"]
-        return max((number for number in open_ if number is not None), default=None)
 
     @property
     def reason(self) -> str:
@@ -125,13 +118,13 @@ class Evidenced:
             verdict = decide(claim, grounds, self.folder.papers)
             judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
             if verdict.verdict != "not_measured":
-                return replace(judged, lack=self._lack_of_open(claim, judged))
+                return judged
             found.append(judged)
         return next((judged for judged in found if judged.profile), found[0])
 
     @property
     def lacks(self) -> tuple[Lack, ...]:
-        """What all claims lack that are not measured or open, each run once, by profile."""
+        """What the claims lack that are not measured, each run once, by profile."""
         return joined(item.lack for item in self.judged if item.lack)
 
     def value(self, expression: str) -> float | None:
@@ -151,13 +144,6 @@ class Evidenced:
         """What claims are judged on, with the profiles; without evidence of any, no run at all."""
         nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
-
-    def _lack_of_open(self, claim: Claim, judged: Judged) -> Lack | None:
-        """What an open claim lacks of the repetitions that would decide it."""
-        if judged.verdict.verdict != "inconclusive" or judged.needed is None:
-            return None
-        (ground,) = (ground for ground in self.grounds if ground.profile == judged.profile)
-        return lack_of(claim, ground, least=judged.needed)
 
     def _lacks(self, claim: Claim) -> Iterator[Lack]:
         """What a claim lacks of each profile that could measure it."""

@@ -66,9 +66,7 @@ def measured_text(item: Judged) -> str:
     if item.verdict.verdict in ("not_measured", "not_testable") or deciding is None:
         return item.reason
     more = f", and {len(evidence) - 1} more" if len(evidence) > 1 else ""
-    open_ = item.verdict.verdict == "inconclusive" and item.needed
-    needed = f"; about {item.needed} repetitions would decide" if open_ else ""
-    return f"{_number(deciding)}{more}{needed}"
+    return f"{_number(deciding)}{more}"
 
 
 def _number(evidence: Evidence) -> str:

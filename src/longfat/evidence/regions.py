@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For which values of an unknown a claim holds, and which value to try next to know that better.
-
-Pure: the same verdicts give the same next value on every machine. Runs nothing.
-"""
+"""Outcomes of a claim along the values of an unknown, and the values to try. Pure."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from longfat.manifest.formulas import Amount, amount_of
 from longfat.manifest.unknowns import Unknown
 from longfat.runspec import Scalar
 
-FIRST = 5  # values over the whole range before any of it is looked at more closely
-RESOLUTION = 0.05  # of a value: where a claim's word changes is not looked for more closely than this
+FIRST = 5  # values over the whole range
 WIDE = 4  # a range whose ends are as many times apart is divided by ratios
 DIGITS = 3  # significant ones of a value between two others
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
@@ -64,27 +59,6 @@ def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknow
     return tuple(sorted(values, key=lambda value: _order(unknown, value)))
 
 
-def next_value(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> Scalar | None:
-    """The value to try next: the first ones over the whole range, then between two where a claim's outcome differs.
-
-    None when all that is plausible was tried, or no change of an outcome can be told more exactly.
-    """
-    known = {at.value for at in tried}
-    if waiting := [value for value in first_values(unknown) if value not in known]:
-        return waiting[0]
-    if unknown.among is not None:
-        return None
-    ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
-    gaps = [
-        (_width(unknown, low.value, high.value), between)
-        for low, high in pairwise(ordered)
-        if any(low.outcome(claim) != high.outcome(claim) for claim in claims)
-        and (between := _between(unknown, low.value, high.value)) not in (low.value, high.value)
-    ]
-    width, value = max(gaps, key=lambda gap: gap[0], default=(0.0, None))
-    return value if width > RESOLUTION else None
-
-
 def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
     """The default, then what divides the range evenly, by ratios where it is wide; or all that there is."""
     if unknown.between is None:
@@ -95,18 +69,6 @@ def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
     values = [low * (high / low) ** float(step) if wide else low + (high - low) * float(step) for step in steps]
     ends = (unknown.between[0], *(_given(unknown, value) for value in values[1:-1]), unknown.between[1])
     return tuple(dict.fromkeys((unknown.default, *ends)))
-
-
-def _between(unknown: Unknown, low: Scalar, high: Scalar) -> Scalar:
-    one, other = _number(unknown, low), _number(unknown, high)
-    wide = one > 0 and other / one >= WIDE
-    return _given(unknown, math.sqrt(one * other) if wide else (one + other) / 2)
-
-
-def _width(unknown: Unknown, low: Scalar, high: Scalar) -> float:
-    """How far two values are apart, as a part of the higher one."""
-    one, other = _number(unknown, low), _number(unknown, high)
-    return (other - one) / abs(other) if other else math.inf
 
 
 def _order(unknown: Unknown, value: Scalar) -> float:

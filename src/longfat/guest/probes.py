@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from longfat.guest import arrivals, closings, netlink, qdisc, queues, sampler, sockets
+from longfat.guest.ccas import parameter_names
 from longfat.guest.network import Network
 from longfat.guest.timeline import Timeline
 
@@ -80,12 +81,17 @@ class Probe:
 
 @dataclass
 class SeenSockets:
-    """The senders' sockets of some flows, whose ports are given: what their CCAs say, and rows of sockets.csv."""
+    """The senders' sockets of some flows, whose ports are given: what their CCAs say, and rows of sockets.csv.
+
+    Rows of cca_state.csv go to ``states`` meanwhile.
+    """
 
     flows: Mapping[int, str]
     ccas: dict[str, str] = field(default_factory=dict)
     cca_values: dict[str, dict[str, int]] = field(default_factory=dict)
     min_rtt_us: dict[str, int] = field(default_factory=dict)
+    states: TextIO | None = None
+    _parameters: dict[str, frozenset[str]] = field(default_factory=dict)
     _streams: dict[tuple[str, int], int] = field(default_factory=dict)
     _last_us: int = 0
     _made: Counter[str] = field(default_factory=Counter)
@@ -105,6 +111,11 @@ class SeenSockets:
                 self.cca_values[name] = info.cca_values
             if info.has_rtt:
                 self.min_rtt_us[name] = min(info.min_rtt, self.min_rtt_us.get(name, info.min_rtt))
+            if self.states and info.state != sockets.TCP_CLOSE and (info.cca_state or info.cca_values):
+                if info.cca not in self._parameters:
+                    self._parameters[info.cca] = parameter_names(info.cca)
+                lines = sockets.state_rows(t_us, name, stream, info, self._parameters[info.cca])
+                self.states.writelines(f"{line}\n" for line in lines)
             yield sockets.row(t_us, name, stream, info)
 
     def _stream(self, info: sockets.TcpInfo) -> int:
@@ -135,6 +146,7 @@ class Probes:
         listeners = [self._channel(network, sender, closings.open_listener) for sender in sorted(set(senders))]
         closed = self._cleanup.enter_context(closings.Closings(listeners))
         table = self._table("sockets.csv", sockets.COLUMNS)
+        seen.states = self._table("cca_state.csv", sockets.STATE_COLUMNS)
         asked = sockets.SOCK_DIAG_BY_FAMILY, sockets.request()
         self._sockets = Probe(table, interval_us, *asked, channels, seen.rows, closed)
         self._probes.append(self._sockets)

@@ -124,6 +124,7 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     for kind in kinds:
         kind.finish()
     probes.finish(timeline)
+    schedules.end()
     achieved = network.achieved(drops_before)
     for interface in achieved["interfaces"]:
         interface["deliberate_drops"] = drops.happened.get(interface["interface"], 0)

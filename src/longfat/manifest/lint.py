@@ -17,6 +17,7 @@ from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
+from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
@@ -56,12 +57,8 @@ def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
-    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
-    if not any(experiment.entries(name) for name in sufficient):
-        *others, last = sufficient
-        kinds = f"{', '.join(others)} or {last}"
-        yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
+    """Faults of traffic of any kind: there is none, a name is taken, it goes nowhere, or the run ends before it."""
+    yield from _length_findings(experiment)
     taken: dict[str, str] = {}
     for name, section in SECTIONS.items():
         for index, entry in enumerate(getattr(experiment, name)):
@@ -74,16 +71,40 @@ def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
         taken |= {one.name: section.some for _, one in experiment.entries(name)}
 
 
+def _length_findings(experiment: Experiment) -> Iterator[Finding]:
+    """An experiment in which nothing happens, or that does not say how long, or ends before its traffic."""
+    if not experiment.sent and not experiment.probes.ping:
+        kinds = ", ".join(SECTIONS)
+        yield Finding(
+            ("flows",), f"is required here and missing: an experiment needs traffic ({kinds}) or `probes.ping`"
+        )
+    elif not experiment.sent and experiment.duration is None:
+        yield Finding(
+            ("duration",), "is required here and missing: pings alone do not end", "for example, duration: 10 s"
+        )
+    last = max(experiment.sent, key=lambda one: one.start.value + one.duration.value, default=None)
+    if experiment.duration and last and last.start.value + last.duration.value > experiment.duration.value:
+        end = Duration(last.start.value + last.duration.value)
+        yield Finding(("duration",), f"{experiment.duration} is over before {last.name!r} ends at {end}")
+
+
 def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
     names = [flow.name for flow in experiment.every_flow]
     if double := next((name for name in names if names.count(name) > 1), None):
         yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
-        for key, window in (("window", flow.window), ("send_window", flow.send_window)):
+        windows = (
+            ("window", flow.window, SMALLEST_RECEIVE_BUFFER_BYTES),
+            ("send_window", flow.send_window, SMALLEST_SEND_BUFFER_BYTES),
+        )
+        for key, window, smallest in windows:
             if window and settings.window_meaning == "effective" and window.value % 2:
                 message = f"{window} cannot be halved, but an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
+            elif window and (least := settings.window_of(smallest)) > window:
+                message = f"{window} is less than a kernel makes a socket buffer; allowed: at least {least}"
+                yield Finding(("flows", index, key), message)
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
@@ -215,9 +236,11 @@ def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
 
 def drop_findings(experiment: Experiment) -> list[Finding]:
     """Deliberate drops that could not happen where or when they are asked for."""
-    if not experiment.drops or not experiment.traffic:
+    if not experiment.drops:
         return []
     topology = experiment.topology
+    if not experiment.traffic:
+        return [Finding(("drops",), "take data packets of TCP, and the experiment has no traffic over TCP")]
     if not isinstance(topology, Delay | Dumbbell):
         return [Finding(("drops",), f"topology {topology.kind!r} has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:

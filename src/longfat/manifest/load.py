@@ -20,6 +20,7 @@ from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
+from longfat.manifest.fields import REFERENCE
 from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
@@ -33,7 +34,7 @@ from longfat.manifest.models import (
     end_hosts,
 )
 from longfat.manifest.names import Finding, Path, shown, unknown
-from longfat.manifest.points import Surroundings, concrete, reference_findings
+from longfat.manifest.points import Surroundings, concrete, reference_findings, references
 from longfat.manifest.profiles import Factors, profile_findings
 from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
@@ -90,6 +91,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     head = {key: value for key, value in data.items() if key != "experiments"}
     outside = _outside(file, head)
     header, findings = _validated(Header, head, outside, within=Document)
+    findings = [*_misplaced(head), *(one for one in findings if one.path not in dict(references(head)))]
     findings += _kernel_findings(outside, head)
     raws = data.get("experiments")
     if not isinstance(raws, list) or not raws:
@@ -136,6 +138,16 @@ def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Fin
             yield Finding(("hosts", "per_host", name), *unknown("node", name, known))
 
 
+def _misplaced(head: Mapping[str, Any]) -> Iterator[Finding]:
+    """References outside the experiments, where no factor has a value."""
+    for section in ("paths", "hosts", "algorithms", "defaults"):
+        for path, text in references(head.get(section), (section,)):
+            if REFERENCE.fullmatch(text):
+                place = "`topology` of an experiment" if section == "paths" else "an experiment"
+                message = f"{text} has no value here: references belong into experiments"
+                yield Finding(path, message, f"give this key in {place}, which is laid over this one")
+
+
 def _factors(raw: Mapping[str, Any]) -> Factors | None:
     """An experiment's factors with their values, whatever else is wrong; None when unreadable."""
     sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})
@@ -149,7 +161,12 @@ class _Around:
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
-        raw = data.get("algorithms")
+        self.misplaced = {
+            match[1].split(".")[0]
+            for _, text in references({key: value for key, value in data.items() if key != "experiments"})
+            if (match := REFERENCE.fullmatch(text))
+        }
+        raw = data.get("algorithms", {})
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
         parts = {name: _validated(Algorithm, entry, outside)[0] for name, entry in entries.items()}
@@ -270,7 +287,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
         if isinstance(raw.get(name), list):
             found += _repeated(raw[name], "name", section.one, (name,))
     wrong = sweep_findings(sweep)
-    found += [*wrong, *reference_findings(raw, sweep, formulas)]
+    found += [*wrong, *reference_findings(raw, sweep, formulas, around.misplaced)]
     levels = factor_levels(sweep, around.surroundings.records)
     # A sweep that cannot be expanded still shows the faults of each single value of its factors.
     cells = grid(sweep, levels) if not wrong else _single_cells(levels)

@@ -127,7 +127,7 @@ class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
-    rate: f.LinkRate = Field(description="rate of both links")
+    rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
@@ -273,8 +273,10 @@ class Experiment(Closed):
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(
-        default=(), description="the bulk traffic; some traffic over TCP or a program is required"
+    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic")
+    duration: f.Length | None = Field(
+        default=None,
+        description="length of its runs (default: until the last traffic ends); required for pings without traffic",
     )
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
@@ -381,7 +383,7 @@ class Header(Closed):
     kernels: dict[f.Name, Kernel] = Field(
         default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"
     )
-    algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
+    algorithms: dict[f.Name, Algorithm] = Field(default={}, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
     paths: dict[f.Name, Topology] = Field(default={}, description="networks by name, for `path` of experiments")
     stacks: dict[f.Name, dict[f.FactorName, f.FactorValue]] = Field(

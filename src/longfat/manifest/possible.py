@@ -62,6 +62,7 @@ def _samples(experiment: Experiment) -> Iterator[Finding]:
     interval = experiment.probes.sockets.value
     ends = [one.start.value + one.duration.value for one in experiment.sent]
     ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
+    ends += [experiment.duration.value] if experiment.duration else []
     last = (max(ends, default=0) - 1) // interval * interval
     for index, flow in enumerate(experiment.flows):
         first = flow.start.value + experiment.topology.rtt.value

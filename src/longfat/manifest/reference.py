@@ -6,10 +6,13 @@ Run as a module to print it. It must not state anything that the models and the 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
@@ -255,8 +258,24 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
     last = impairments.Impaired.model_fields
     for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in last):
         required = "yes" if field.is_required() else ""
-        yield f"| `{field.alias or name}` | {required} | {field.description} |"
+        yield f"| `{field.alias or name}` | {required} | {field.description}{_allowed(field)} |"
     yield ""
+
+
+def _allowed(field: FieldInfo) -> str:
+    """The values of a key with a closed set of them, where its description does not name them all."""
+    words = list(dict.fromkeys(map(str, _choices(field.annotation))))
+    known = re.findall(r"[\w-]+", field.description or "")
+    return f"; allowed: {', '.join(f'`{word}`' for word in words)}" if len(words) > 1 and {*words} - {*known} else ""
+
+
+def _choices(annotation: Any) -> Iterator[Any]:
+    """The values of all ``Literal`` in a type; not those of models inside it."""
+    for inner in get_args(annotation):
+        if get_origin(annotation) is Literal:
+            yield inner
+        elif get_origin(annotation) is not dict:
+            yield from _choices(inner)
 
 
 def _example(title: str) -> Iterator[str]:

@@ -155,6 +155,10 @@ class HostSettings:
         """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
+    def window_of(self, buffer_bytes: int) -> Size:
+        """Return the window that makes a socket buffer of so many bytes."""
+        return Size(buffer_bytes if self.window_meaning == "effective" else buffer_bytes // 2)
+
 
 def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
     """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.

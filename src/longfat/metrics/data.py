@@ -22,6 +22,10 @@ class NoValue(Exception):
     """The data cannot give the metric; the text states why."""
 
 
+class OutOfBounds(NoValue):
+    """A value that the metric cannot have: something of the run is not what it was taken for."""
+
+
 def _nothing() -> Array:
     return np.empty(0)
 
@@ -189,11 +193,16 @@ class RunData:
             raise NoValue("no outstanding data or no RTT was recorded")
         return float(min(rtts))
 
-    def together(self) -> Span:
-        """From the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
+    def flow_rows(self) -> Sequence[Row]:
+        """The rows of ``flows``. Raises NoValue without a flow."""
         if not self.flows:
             raise NoValue("the run has no flow")
-        return Span(max(row["first_byte_us"] for row in self.flows), min(row["end_us"] for row in self.flows))
+        return self.flows
+
+    def together(self) -> Span:
+        """From the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
+        rows = self.flow_rows()
+        return Span(max(row["first_byte_us"] for row in rows), min(row["end_us"] for row in rows))
 
     def bottleneck(self) -> Port:
         """The slowest shaped port that is not of an end host. Raises NoValue where it was not sampled."""
@@ -280,7 +289,7 @@ def columns_of(table: str) -> Source:
 
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
-FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
+FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flow_rows())]
 WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]
 Connection = Annotated[Samples, Source(lambda data, flow: data.connection(flow), by_flow=True)]
 Connections = Annotated[Sequence[Samples], Source(lambda data, flow: list(data.streams(flow).values()), by_flow=True)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from longfat.backends.protocol import Traits
+from longfat.backends.protocol import Feature, Traits
 from longfat.network import Port, ports, route
 from longfat.plan.draw import uniform
 from longfat.runspec import Interface, RunSpec
@@ -20,7 +20,7 @@ _PPB = 1000  # parts per billion in a part per million
 
 def draws(traits: Traits) -> bool:
     """Return whether runs of a backend have drawn clocks and distances; machines in real time have their own."""
-    return traits.clock == "virtual" and not traits.pretends
+    return Feature.CLOCKS in traits.can
 
 
 def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunSpec:

@@ -23,7 +23,7 @@ SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its 
 
 # The content of a run's files; text is counted as written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
-BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
+BYTES_PER_SOCKET_SAMPLE = 170  # one row of sockets.csv, and what most algorithms add to cca_state.csv
 BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv
 BYTES_PER_CAPTURED_PACKET = 200  # headers of a data packet, its share of ACKs, its row of outstanding data
 

@@ -24,8 +24,9 @@ from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Around
-from longfat.units import Duration
+from longfat.units import Duration, Size
 
+LARGEST_BUFFER_BYTES = 212_992  # that a kernel grants when it is not told otherwise (SK_RMEM_MAX in net/sock.h)
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
@@ -41,6 +42,9 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         name: tuple(section.record(one, around) for _, one in experiment.entries(name))
         for name, section in SECTIONS.items()
     }
+    if traits.kernel == "own":
+        limits = _buffer_limits(experiment, hosts)
+        hosts = dataclasses.replace(hosts, sysctls=limits | hosts.sysctls)
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
@@ -59,6 +63,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
+        duration_us=_us(experiment.duration),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
     return with_processing(scenario, _processing_ns(scenario, experiment, each, traits))
@@ -126,6 +131,18 @@ def _node(
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, own.offloads, stack.initial_cwnd_segments, own.image, own.recovery)
+
+
+def _buffer_limits(experiment: Experiment, hosts: HostSettings) -> dict[str, str]:
+    """Return the limits of socket buffers that the windows of an experiment need above the kernel's own.
+
+    All namespaces share them (``longfat.guest.sysctls``), so all hosts have those of the largest windows.
+    """
+    flows = experiment.every_flow
+    receive = max((flow.window.value for flow in flows if flow.window), default=0)
+    send = max((window.value for flow in flows if (window := flow.send_window or flow.window)), default=0)
+    asked = {"rmem_max": hosts.requested_window(Size(receive)), "wmem_max": hosts.requested_window(Size(send))}
+    return {f"net.core.{name}": str(size) for name, size in asked.items() if size > LARGEST_BUFFER_BYTES}
 
 
 def _probes(probes: Probes) -> RunProbes:

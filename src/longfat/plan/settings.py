@@ -47,6 +47,8 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
         found |= dict(_leaves(section, value, study, default=default))
     kernel = experiment.kernel or study.header.kernel
     found["kernel"] = Setting(kernel or kernel_of_stack(study.header.stack), kernel is None)
+    if experiment.duration:
+        found["duration"] = Setting(str(experiment.duration), default=False)
     found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
     for name in ("clock_tolerance", "phases"):
         found[name] = Setting(str(getattr(experiment, name)), name not in experiment.model_fields_set)
@@ -133,6 +135,7 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
     data = {
         "id": experiment.id,
         "repetitions": experiment.repetitions,
+        "duration": experiment.duration,
         "pairs_with": experiment.pairs_with,
         "kernel": experiment.kernel or study.header.kernel or kernel_of_stack(study.header.stack),
         "memory": experiment.memory or _MEMORY,

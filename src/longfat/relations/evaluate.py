@@ -19,7 +19,7 @@ from longfat.manifest.idle import varies
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged, Widest, needed
+from longfat.metrics.orders import Judged, Widest
 from longfat.metrics.quantities import LEAST_RUNS, RELATIONS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
@@ -72,7 +72,6 @@ Allowed = Limits | Agreement
 
 LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
 LAW = 0.001  # two runs of a law differ by no more than this part of its value
-MOST_REPETITIONS = 1000  # more are not worth naming
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ class Evidence:
 
     ``n`` of None marks a computed value; ``runs`` counts all runs of the smaller side. The numbers are None when there
     was no data; ``reason`` states why. ``repeats`` counts repetitions that are not among the ``n`` because they are
-    equal to the byte to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``needed`` the
-    repetitions that would decide an open comparison, ``gain`` the factor by which pairing divides the variance.
+    equal to the byte to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``gain`` the
+    factor by which pairing divides the variance.
     ``agreement`` marks a number that is compared within the paper's own error. ``limit_low`` and ``limit_high`` are the
     numbers of ``limit``, None on a side that is open; of a number with an error they are 1.96 errors from it.
     """
@@ -102,7 +101,6 @@ class Evidence:
     p_holds: float | None = None
     p_fails: float | None = None
     no_effect: bool = False
-    needed: int | None = None
     gain: float | None = None
     agreement: bool = False
     limit_low: float | None = None
@@ -439,9 +437,6 @@ def _evidence(value: Judged, what: str, unit: str, limits: Allowed) -> Evidence:
         p_holds=significant(chances.holds),
         p_fails=significant(chances.fails),
         no_effect=chances.no_effect,
-        needed=needed(value, lambda one: min(limits.chances(one)[:2]) <= LEVEL, MOST_REPETITIONS)
-        if outcome == "undecided"
-        else None,
         gain=significant(spread.gain) if spread and spread.gain else None,
         agreement=isinstance(limits, Agreement),
         limit_low=None if math.isinf(bounds[0]) else significant(bounds[0]),

@@ -246,9 +246,7 @@ def _open(items: Sequence[Evidence]) -> str:
     unknown = [item for item in items if item.mean is None]
     if unknown:
         return f"{unknown[0].what}: {unknown[0].reason}"
-    worst = max(items, key=lambda item: item.needed or float("inf"))
-    n = f"about {worst.needed} repetitions" if worst.needed else "more repetitions than are worth naming"
-    return f"open: {_first([worst])}; {n} would decide" + (f", {len(items)} parts are open" if len(items) > 1 else "")
+    return f"open: {_first(items)}"
 
 
 def _number(value: float | None) -> str:

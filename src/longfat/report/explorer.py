@@ -40,6 +40,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
         "texts": list(texts),
         "sockets": samples.sockets,
         "queues": samples.queues,
+        "states": samples.states,
         "columns": [[name, len(column)] for name, column in zip(COLUMNS, samples.columns, strict=True)],
     }
     head = json.dumps(described, sort_keys=True, separators=(",", ":")).encode()

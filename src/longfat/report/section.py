@@ -83,7 +83,7 @@ def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
             verdict = item.verdict
             yield _row(f"`{name}`", verdict.statement, verdict.paper, measured_text(item), shown[name])
     for lack in one.lacks:
-        yield from ("", f"To decide what is open, the evidence {lack}.")
+        yield from ("", f"To measure the others, the evidence {lack}.")
     if one.stack != TODAY:
         yield from ("", *_today(one, today))
     yield ""
@@ -113,7 +113,7 @@ def experiment_words(text: str) -> list[str]:
 
 def _today(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
     if today is None:
-        command = f"./just decide {one.folder.name} --stack {TODAY}"
+        command = f"./just evidence fill {one.folder.name} --stack {TODAY}"
         yield f"**Today:** there is no evidence of stack {TODAY} yet; `{command}` adds it."
         return
     yield f"**Today**, with stack modern ({today.runs} runs): {sentence(today.counts)}"

@@ -20,6 +20,19 @@ from longfat.runspec import RunSpec
 TASK = Path("/task")
 NAMES = Path("/run/netns")  # where ip(8) looks for namespaces
 CONSOLE = "/dev/tty0"
+PROGRAMS = Path("/run/bin")
+# The image has no sysctl(8). This one reads and writes sysctls of the namespace in which it is started.
+SYSCTL = """\
+#!/bin/bash
+for one; do
+    [[ $one != -w ]] || continue
+    name=${one%%=*}
+    path=/proc/sys/${name//.//}
+    [[ $one != *=* ]] || printf '%s\\n' "${one#*=}" >"$path" || exit
+    value=$(cat "$path") || exit
+    echo "$name = $value"
+done
+"""
 
 
 def execute() -> None:
@@ -28,7 +41,10 @@ def execute() -> None:
     order = json.loads((TASK / "order.json").read_text())
     pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
     write_sysctl("net.ipv4.tcp_mem", f"{pages} {pages} {pages}")
-    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    os.environ.update(PATH=f"{PROGRAMS}:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    PROGRAMS.mkdir()
+    (PROGRAMS / "sysctl").write_text(SYSCTL)
+    (PROGRAMS / "sysctl").chmod(0o755)
     scratch = Path("/tmp/run")
     scratch.mkdir()
     with Network(spec, scratch, Namespaces(wires=True)) as network:

@@ -105,7 +105,6 @@ class Programs(Section[Program, Record]):
     )
     one = "program"
     some = "a program"
-    suffices = True
     gates = (programs_were_counted, programs_ended_well, programs_left_their_files)
     tables = (
         Table(

@@ -18,12 +18,13 @@ from rich.text import Text
 
 from longfat.backends.registry import traits_of
 from longfat.data.opened import draw_all
-from longfat.dataset.build import DatasetSummary, build_dataset
-from longfat.errors import StudyError
+from longfat.dataset.build import DatasetSummary
+from longfat.errors import RigError
 from longfat.events import EventSink
 from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import Results, open_results
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock, require_study
@@ -32,11 +33,10 @@ from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
-from longfat.report.notebook import run_notebook
+from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
-from longfat.verbs.decide import Wanted, decide
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.on import run_on
 from longfat.verbs.pace import pace_of
@@ -79,7 +79,7 @@ def dataset(name: str, given: Path | None, console: Console, show: Show = EVERYT
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        counts = tidy(results.path, events)
+        counts = tidy(results.path, folder, events)
     if show.as_json:
         print_json({"format": FORMAT, "study": folder.name, "runs": dataclasses.asdict(counts)})
     return counts.valid
@@ -90,12 +90,14 @@ def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYT
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        verdicts = _analyse(results.path, folder, events)
+        verdicts, failure = _analyse(results.path, folder, events)
         origin = read_origin(results.path)
     print_verdicts(verdicts, folder.header, console, every=show.every)
     print_origin(origin, console)
     if show.as_json:
         print_json(data_of(folder, verdicts, origin))
+    if failure:
+        raise failure
     return True
 
 
@@ -124,50 +126,26 @@ def reproduce(
     choices: Choices,
     machine: Machine,
     console: Console,
-    budget: float | None = None,
     show: Show = EVERYTHING,
 ) -> bool:
-    """Run, tidy, judge, draw and report; whether every run is valid, and is what the evidence has it as.
-
-    With a ``budget`` of seconds the runs of the profile are the first batch of ``decide``, and the report follows it.
-    """
+    """Run, tidy, judge, draw and report; return whether every run is valid and agrees with the evidence."""
     folder = find_study(name)
     folder.check()  # a fault in claims or figures is found before hours of runs
     _print_evidence(folder, console, choices.stack)
     given = results_path(folder, machine.results, machine.backend)
-
-    def runs_of_profile() -> None:
-        if machine.on:
-            run_on(folder, choices, machine, given, console)
-            return
+    if machine.on:
+        run_on(folder, choices, machine, given, console)
+    else:
         with open_results(given) as results, listen(results, console) as events:
             run_study(folder, choices, machine, results, events)
-
-    if budget is None:
-        runs_of_profile()
-        return conclude(folder, given, console, show)[0]
-    decided = decide(name, _wanted(choices, machine, given, budget), console, runs_of_profile)
-    return conclude(folder, given, console, show)[0] and decided
-
-
-def _wanted(choices: Choices, machine: Machine, given: Path, budget: float) -> Wanted:
-    """What to decide besides the runs of a profile. Raises StudyError on what cannot be chosen of evidence."""
-    options = (("--seed", choices.seed), ("--scheduler", machine.scheduler), ("--lab", machine.lab))
-    for option, value in options:
-        if value is not None:
-            hint = f"leave {option} out, or --budget: then the runs of the profile are made alone"
-            raise StudyError(
-                "--budget makes evidence: by the study's own seed, on this machine", where=option, hint=hint
-            )
-    of_machine = (machine.backend, machine.jobs, given, machine.on, machine.tasks)
-    return Wanted(budget, (), choices.profile, choices.stack, *of_machine)
+    return conclude(folder, given, console, show)[0]
 
 
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = tidy(results.path, events).valid
-        verdicts = _analyse(results.path, folder, events)
+        valid = tidy(results.path, folder, events).valid
+        verdicts, failure = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
         match = compare(results.path, folder)
@@ -185,6 +163,8 @@ def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EV
         compared = {"compared": check.compared, "differing": [one.name for one in check.mismatches]}
         told = {"valid": valid, "report": str(path), "reference": match.status, "evidence": compared}
         print_json(data_of(folder, verdicts, origin) | told)
+    if failure:
+        raise failure
     return valid and not check.mismatches, verdicts
 
 
@@ -312,10 +292,10 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def tidy(results: Path, events: EventSink) -> DatasetSummary:
-    """Build the dataset with the gates applied."""
+def tidy(results: Path, folder: StudyFolder, events: EventSink) -> DatasetSummary:
+    """Build the dataset, with the gates and the metrics' bounds applied."""
     stage(events, "building the dataset")
-    counts = build_dataset(results)
+    counts = build_valid(results, folder)
     stage(
         events,
         f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing",
@@ -323,16 +303,22 @@ def tidy(results: Path, events: EventSink) -> DatasetSummary:
     return counts
 
 
-def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verdict]:
+def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> tuple[list[Verdict], RigError | None]:
+    """Judge and draw; a notebook that fails is returned as an error, and the figures are drawn without it."""
     stage(events, "judging the claims")
     verdicts = judge(results, folder.study, folder.claims, folder.judged_by)
     stage(events, "drawing the figures")
     notebook = repository_root() / "analysis" / "notebooks" / f"{folder.name}.ipynb"
+    failure = None
     if notebook.exists():
-        run_notebook(notebook, results, folder.path)
-    else:
-        draw_all(results, folder)
-    return verdicts
+        try:
+            run_notebook(notebook, results, folder.path)
+            return verdicts, None
+        except RigError as error:
+            (results / EXECUTED).unlink(missing_ok=True)
+            failure = error
+    draw_all(results, folder)
+    return verdicts, failure
 
 
 def measured(verdict: Verdict) -> str:

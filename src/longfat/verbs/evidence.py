@@ -9,20 +9,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
-from longfat.canary import Digests
 from longfat.catalog.stacks import STACKS
-from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
-from longfat.evidence.carry import parted
 from longfat.evidence.collect import collect, combination_of
 from longfat.evidence.epochs import (
     FOLDER,
     Combination,
     Epoch,
     begin,
-    continued,
     epoch_of,
     read_epochs,
     united,
@@ -31,11 +26,12 @@ from longfat.evidence.epochs import (
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, read_rows, together, write_rows
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.section import TODAY, write_overview, write_section
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import canaries, combinations, measured
+from longfat.verbs.canary import combinations, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import print_json, say
@@ -57,7 +53,7 @@ def add(
     """Add what a results folder has to the evidence of its study."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
-        build_dataset(results.path)
+        build_valid(results.path, folder)
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
@@ -123,36 +119,15 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     if new_epoch or not epochs:
         epoch = begin(here, digests, f"{now:%Y-%m-%dT%H%M}")
         say(console, f"a new epoch: {epoch.name}")
-        if epochs:
-            epoch = _carry_over(epochs[-1], epoch, backend, digests, console)
     else:
         verdict = epochs[-1].compare(digests)
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
         epoch = epochs[-1].with_members(here, now.date().isoformat(), "canaries")
-        say(console, f"epoch {epoch.name} carries over to {combination.text()}: {verdict}")
+        say(console, f"epoch {epoch.name} also has {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
-
-
-def _carry_over(old: Epoch, new: Epoch, backend: Backend, digests: Digests, console: Console) -> Epoch:
-    """Move the evidence for which no canary that differs speaks into the new epoch; give that one with its makers."""
-    known = {run.scenario: run.spec for run in canaries(backend)}
-    names = set(old.compare(digests).differing)
-    if not names <= set(known):
-        return new
-    alike = [known[name] for name in known.keys() & old.canaries.keys() - names]
-    for folder in every_study():
-        study = folder.header.study
-        rows = read_rows(folder.path, study, old.name)
-        stay, carried = parted(rows, folder.study, alike, [known[name] for name in names], new.name)
-        # First where they hold as well: what is ended between the two leaves them twice, in two epochs.
-        write_rows(folder.path, study, together(read_rows(folder.path, study, new.name), carried))
-        write_rows(folder.path, study, stay)
-        if rows:
-            say(console, f"  {folder.name}: {_count(carried)} runs carried over, {_count(stay)} stay in {old.name}")
-    return continued(old, new)
 
 
 def _count(rows: Rows) -> int:

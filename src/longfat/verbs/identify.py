@@ -1,72 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb ``identify``: for which values of what a paper does not state its claims hold, found by runs."""
+"""The verb ``identify``: outcomes of claims at values of a setting that the paper does not state."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from longfat.backends.protocol import Backend
 from longfat.errors import StudyError
+from longfat.evidence.collect import require_repeatable
 from longfat.evidence.conditions import conditions
-from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
-from longfat.evidence.next_step import Chooser
-from longfat.evidence.regions import HOLDS, At, next_value, regions, where_all_hold
+from longfat.evidence.epochs import FOLDER, Combination, read_epochs
+from longfat.evidence.ground import Ground
+from longfat.evidence.regions import HOLDS, At, first_values, regions, where_all_hold
+from longfat.evidence.wanted import selections_of_claim
 from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
-from longfat.relations.judge import Verdict
+from longfat.relations.judge import Verdict, decide
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
-from longfat.verbs.decide import Wanted, check_names, ground_of, open_for, run_step
 from longfat.verbs.evidence import epoch_for, write_findings, write_page
+from longfat.verbs.fill import Wanted, fill_study, ground_of, open_for
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
 
 FORMAT = 1
-MOST_STEPS = 3  # of runs at one value: what is open then is left open there
 
 
-def identify(name: str, unknown: str, wanted: Wanted, console: Console, *, as_json: bool = False) -> bool:
-    """Find by runs where the claims of ``wanted`` hold, until that is known well enough or the budget is spent.
+def identify(
+    name: str,
+    unknown: str,
+    claims: Sequence[str],
+    at: Sequence[str],
+    wanted: Wanted,
+    console: Console,
+    *,
+    as_json: bool = False,
+) -> bool:
+    """Execute at each value of an unknown the runs that the claims read, and print the outcomes.
 
-    Whether no run failed on the way. Raises StudyError for an unknown or claims that there are not.
+    The values are those ``at``, or else the default and values over the whole range: neither they nor the number of
+    repetitions depend on a result. Returns whether every run succeeded. Raises StudyError for an unknown name or value.
     """
     begun = time.monotonic()
     folder = find_study(name)
     folder.check()
-    one, claims = _unknown(unknown, folder.header.unknowns), folder.claims
-    if not wanted.claims:
-        raise StudyError("no claims are named", where="--on", hint="give those that are to identify the value")
-    check_names(wanted.claims, claims)
-    jobs = job_count(wanted.jobs)
+    one = _unknown(unknown, folder.header.unknowns)
+    chosen = _chosen(claims, folder.claims)
+    values = _values(one, at) or first_values(one)
+    require_repeatable(wanted.backend)
     backend = open_for(folder, wanted, console)
-    epoch = epoch_for(Combination.of(backend.pins()), jobs, console)
+    epoch = epoch_for(Combination.of(backend.pins()), job_count(wanted.jobs), console)
     tried: list[At] = []
-    while (value := next_value(wanted.claims, tried, one)) is not None:
-        left = None if wanted.budget is None else wanted.budget - (time.monotonic() - begun)
-        if left is not None and left <= 0:
-            say(console, f"the budget is spent; next would be {unknown} = {value}")
-            break
+    complete = True
+    for value in values:
         here = folder.assuming({unknown: value})
-        chooser, complete = _decided(
-            here, dataclasses.replace(wanted, budget=left), claims, backend, epoch, jobs, console
-        )
-        if not complete:
-            return False
-        tried.append(_show(unknown, value, chooser, wanted.claims, console))
+        only = scenarios_of(chosen, ground_of(here, epoch, wanted))
+        complete &= fill_study(here, wanted, backend, epoch, console, begun=begun, only=only)
+        tried.append(_show(f"{unknown} = {value}", value, chosen, here, ground_of(here, epoch, wanted), console))
     write_page(folder)
     write_findings()
-    _conclude(unknown, one, wanted.claims, tried, console)
+    _conclude(unknown, one, claims, tried, console)
     if as_json:
-        outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in wanted.claims}
+        outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in claims}
         print_json(_data(name, [{"unknown": unknown, "assumed": one.default, "claims": outcomes}]))
-    return True
+    return complete
 
 
 def known(name: str, console: Console, *, as_json: bool = False) -> bool:
@@ -93,34 +96,26 @@ def known(name: str, console: Console, *, as_json: bool = False) -> bool:
     return True
 
 
+def scenarios_of(claims: Collection[Claim], ground: Ground) -> set[str]:
+    """Return the scenarios that the claims read."""
+    selections = (
+        one for claim in claims for one in selections_of_claim(claim, ground.planned.study, ground.grounds.values_of)
+    )
+    return {run.scenario for one in selections for run in one.chosen(ground.grounds.dataset)}
+
+
 def _data(study: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"format": FORMAT, "study": study, "unknowns": rows}
 
 
-def _decided(
-    folder: StudyFolder,
-    wanted: Wanted,
-    claims: Sequence[Claim],
-    backend: Backend,
-    epoch: Epoch,
-    jobs: int,
-    console: Console,
-) -> tuple[Chooser, bool]:
-    """The claims on the evidence of one value, after the steps that decide them most cheaply; whether no run failed."""
-    for _ in range(MOST_STEPS):
-        chooser = Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims)
-        step = chooser.step(settle=False)
-        if step is None:
-            return chooser, True
-        if not run_step(folder, wanted, step.targets, backend, epoch, jobs, console):
-            return chooser, False
-    return Chooser(ground_of(folder, epoch, wanted), claims, wanted.claims), True
-
-
-def _show(unknown: str, value: Scalar, chooser: Chooser, claims: Sequence[str], console: Console) -> At:
-    at = At(value, {name: chooser.verdicts[name].verdict for name in claims})
-    for name in claims:
-        say(console, f"{unknown} = {value}: {name} {at.outcome(name)}: {_measured(chooser.verdicts[name])}")
+def _show(
+    head: str, value: Scalar, claims: Sequence[Claim], folder: StudyFolder, ground: Ground, console: Console
+) -> At:
+    """Print the outcome of each claim at a value."""
+    verdicts = {claim.id: decide(claim, ground.grounds, folder.papers) for claim in claims}
+    at = At(value, {name: verdict.verdict for name, verdict in verdicts.items()})
+    for name, verdict in verdicts.items():
+        say(console, f"{head}: {name} {at.outcome(name)}: {_measured(verdict)}")
     return at
 
 
@@ -142,8 +137,37 @@ def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
     return unknowns[name]
 
 
+def _chosen(given: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims of these ids. Raises StudyError if there are none or one is unknown."""
+    if not given:
+        raise StudyError("no claims are named", where="--claims", hint="give those that are to identify the value")
+    own = {claim.id: claim for claim in claims}
+    for name in given:
+        if name not in own:
+            message, hint = unknown_name("claim", name, own)
+            raise StudyError(message, where="--claims", hint=hint)
+    return [own[name] for name in given]
+
+
+def _values(unknown: Unknown, given: Sequence[str]) -> list[Scalar]:
+    """Return the values of a command line, numbers as numbers. Raises StudyError for one that is not plausible."""
+    values: list[Scalar] = []
+    for text in given:
+        value: Scalar = text
+        for number in (int, float):
+            try:
+                value = number(text)
+                break
+            except ValueError:
+                continue
+        if not unknown.allows(value):
+            raise StudyError(f"{text!r} is not plausible; allowed: {unknown.plausible}", where="--at")
+        values.append(value)
+    return values
+
+
 def _measured(verdict: Verdict) -> str:
-    """What was measured in each comparison, and what is allowed."""
+    """Return the measured and the allowed value of each comparison."""
     parts = [
         f"{item.mean:.5g}, allowed {item.limit} {item.unit}".rstrip()
         for item in verdict.evidence

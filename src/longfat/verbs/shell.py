@@ -107,7 +107,8 @@ def _introduce(spec: RunSpec, node: str, console: Console) -> None:
         say(console, f"{name}: {links}")
     flows = ", ".join(flow.name for flow in spec.flows)
     say(console, f"You are on {node}. Each node is a command: `{spec.nodes[-1].name} ss -ti`; `on NODE` goes there.")
-    say(console, f"`start` starts the flows of the run ({flows}); ping, ss, tc, ip, tcpdump and iperf are there.")
+    starting = f"`start` starts the flows of the run ({flows}); " if flows else ""
+    say(console, f"{starting}ping, ss, tc, ip, sysctl, tcpdump and iperf are there.")
     say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
 
 

@@ -96,7 +96,7 @@ def check(name: str, console: Console, *, as_json: bool = False) -> bool:
     figures, count = _count(len(folder.figures.figures), "figure"), ""
     if warnings := folder.warnings:
         count = f", {_count(len(warnings), 'warning')}"
-    say(console, f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}")
+    say(console, f"{folder.name}: {experiments}, {claims}, {figures}, no problems{count}")
     for warning in warnings:
         say(console, f"warning: {warning}", WARNING)
     return True

@@ -52,7 +52,7 @@ def verdicts(
         lacks = [lack for one in told for lack in one.lacks]
         if lacks:
             runs, seconds = sum(lack.runs for lack in lacks), sum(lack.seconds for lack in lacks)
-            say(console, f"for their open claims they lack {runs} runs, about {time_of(seconds)}")
+            say(console, f"for claims that are not measured they lack {runs} runs, about {time_of(seconds)}")
     return True
 
 
@@ -70,17 +70,16 @@ def _studies() -> list[StudyFolder]:
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     """Print what evidence there is, what of it does not count, and the counts of verdicts; with ``claims`` each."""
     if claims:
-        say(console, f"{one.study.name}: claim, kind, verdict, profile, needed n, reason")
+        say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
         for item in one.judged:
-            shown = "" if item.needed is None else str(item.needed)
             word = item.verdict.verdict.replace("_", " ")
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
-            say(console, f"{words}  {item.profile or '':<6}  {shown:>5}  {item.reason}".rstrip())
+            say(console, f"{words}  {item.profile or '':<6}  {item.reason}".rstrip())
     head = f"{one.study.name}, epoch {one.epoch}, stack {one.stack}: {one.runs} runs"
     say(console, f"{head}; {_told(one.counts)}")
     for lack in one.lacks:
-        say(console, f"  for its open claims it {lack}")
+        say(console, f"  for claims that are not measured it {lack}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
     for stack, runs in sorted(one.besides.items()):
@@ -118,7 +117,6 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
                     "kind": item.verdict.category,
                     "verdict": item.verdict.verdict,
                     "reason": item.verdict.reason,
-                    "needed_n": item.needed,
                     "lacks": _lack(item.lack),
                     "profile": item.profile,
                 }
@@ -133,7 +131,7 @@ def _data(told: Sequence[Evidenced]) -> dict[str, Any]:
 
 
 def _lack(lack: Lack | None) -> dict[str, Any] | None:
-    """The runs that would measure or decide claims."""
+    """Return the runs that would measure claims, as plain data."""
     if lack is None:
         return None
     return {"profile": lack.profile, "runs": lack.runs, "cpu_minutes": round(lack.seconds / 60, 1)}

@@ -110,9 +110,9 @@ class Traffic:
             "receiver": one.receiver,
             "start_us": one.start_us,
             "end_us": one.start_us + one.duration_us,
-            "received_packets": tap.packets,
-            "received_bytes": tap.ip_bytes,
-            "payload_bytes": tap.payload_bytes,
+            "received_packets": tap.counts.packets,
+            "received_bytes": tap.counts.ip_bytes,
+            "payload_bytes": tap.counts.payload_bytes,
             "uncounted_packets": tap.lost(),
         }
 
@@ -120,7 +120,8 @@ class Traffic:
         t_us = self._stage.timeline.now_us()
         for name, tap in self._taps.items():
             tap.read()
-            print(f"{t_us},{name},{tap.packets},{tap.ip_bytes},{tap.payload_bytes}", file=table)
+            counts = tap.counts
+            print(f"{t_us},{name},{counts.packets},{counts.ip_bytes},{counts.payload_bytes}", file=table)
 
     def _tapped(self, one: Program) -> wiretap.Wiretap:
         network = self._stage.network

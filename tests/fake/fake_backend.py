@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backend with known truth: writes the files of a laboratory, computed by ``fake_truth`` instead of measured.
 
-Serves the tests of everything downstream of a run, and a first look without a kernel. Its iperf2 texts and
-captures are placeholders of the right form (a capture has no packets). Same RunSpec, same bytes.
-It can be made to fail in the ways a laboratory fails.
+Serves the tests of everything downstream of a run. It is registered under the name ``fake`` when this module is
+imported: here by ``conftest``, in processes that tests start by ``sitecustomize``. Its iperf2 texts and captures are
+placeholders of the right form (a capture has no packets). Same RunSpec, same bytes. It can be made to fail in the ways
+a guest fails.
 """
 
 from __future__ import annotations
@@ -15,27 +16,37 @@ import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from longfat.backends import fake_truth as truth
+import fake_truth as truth
+
 from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
-from longfat.backends.registry import Say, refused_features
+from longfat.backends.registry import MODULES, Say, refused_features
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS, OwnKernel
 from longfat.catalog.stacks import STACK_KERNELS
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
+from longfat.guest.udp import due_bytes
 from longfat.identity import KernelSource, code_identity
-from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
+from longfat.network import (
+    ETHERNET_HEADER_BYTES,
+    base_rtt_us,
+    buffers_bytes,
+    mss_bytes,
+    ports,
+    route,
+    smallest_mtu_bytes,
+)
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
-TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC, pretends=True)}
+TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
@@ -64,7 +75,7 @@ class FakeBackend:
 
     def pins(self) -> dict[str, str]:
         """There is no kernel and no image; ``code`` covers the code of the truth and the falsified rate."""
-        code = code_identity(FOLDER.parent, [FOLDER / "fake.py", FOLDER / "fake_truth.py", *simulated.SOURCES])
+        code = code_identity(FOLDER, [FOLDER / "fake_backend.py", FOLDER / "fake_truth.py"])
         digest = hashlib.sha256(f"{code} {self.achieved_rate_factor!r}".encode()).hexdigest()
         return {"backend": self.name, "kernel": "none", "image": "none", "code": digest}
 
@@ -109,6 +120,8 @@ class FakeBackend:
             "sockets.csv": _sockets(spec),
             "queues.csv": _queues(spec),
         }
+        if spec.udp:
+            files["udp.json"] = canonical_json([_udp_report(spec, one) for one in spec.udp])
         if spec.udp and spec.probes.queue_interval_us:
             files["datagrams.csv"] = _datagrams(spec, spec.probes.queue_interval_us)
         if spec.probes.ping_interval_us:
@@ -151,6 +164,7 @@ class FakeBackend:
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
                 "base_rtt_us": base_rtt_us(spec, flow),
+                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
             }
             for flow in spec.flows
         ]
@@ -175,17 +189,16 @@ class FakeBackend:
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
-        udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
         captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
         return {
             "nodes": nodes,
             "interfaces": interfaces,
             "flows": flows,
+            "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
             "capture": captured,
             "cpu_pressure_us": None,
             "memory_pressure": 0,
             **web,
-            **udp,
         }
 
 
@@ -204,6 +217,7 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
         **complete,
+        **({} if flow.rate_bps is None else {"bytes_due": amount, "blocked_us": 0}),
     }
 
 
@@ -289,6 +303,20 @@ def _arrivals(spec: RunSpec, step_us: int) -> str:
     return "t_us,node,packets,marked_packets\n" + "".join(rows)
 
 
+def _udp_report(spec: RunSpec, one: Udp) -> dict[str, object]:
+    size = smallest_mtu_bytes(spec)
+    count = round(due_bytes(asdict(one), one.duration_us / 1e6) / size)
+    return {
+        "udp": one.name,
+        "sender": one.sender,
+        "receiver": one.receiver,
+        "start_us": one.start_us,
+        "end_us": one.start_us + one.duration_us,
+        "packet_bytes": size,
+        **dict.fromkeys(("due_packets", "sent_packets", "received_packets", "arrived_packets"), count),
+    }
+
+
 def _datagrams(spec: RunSpec, step_us: int) -> str:
     """Every packet of the mean rate arrives at once; the rate does not swing here."""
     size = smallest_mtu_bytes(spec)
@@ -303,7 +331,7 @@ def _datagrams(spec: RunSpec, step_us: int) -> str:
 
 def _pings(spec: RunSpec, step_us: int) -> str:
     """The truth has no queue: each ping takes the base RTT."""
-    rtt_us = base_rtt_us(spec, spec.flows[0])
+    rtt_us = base_rtt_us(spec, spec.pings[0])
     return "t_us,rtt_us\n" + "".join(f"{t_us},{rtt_us}\n" for t_us in range(0, spec.end_us, step_us))
 
 
@@ -316,6 +344,9 @@ def _outstanding(spec: RunSpec, flow: Flow) -> str:
 def _throughput(spec: RunSpec, flow: Flow) -> str:
     points = thinned(truth.throughput_bytes_per_s(spec, flow), THINNED_US)
     return "t_us,bytes_per_s\n" + "".join(f"{t},{value}\n" for t, value in points)
+
+
+MODULES["fake"] = "fake_backend"
 
 
 def open_backend(
