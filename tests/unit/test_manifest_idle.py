@@ -27,7 +27,8 @@ experiments:
 
 
 def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
-    path = folder / "study.yaml"
+    path = folder / "idle" / "study.yaml"
+    path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     return StudyFolder(path.parent).warnings
 
