@@ -14,9 +14,9 @@ from longfat.backends.simulated import achieved
 from longfat.errors import StudyError
 from longfat.gates import Evidence, rate_and_delay_hold
 from longfat.guest.wire import Wire
-from longfat.links import Change, Egress, Impairment, Trace
+from longfat.links import Change, Egress, Trace
 from longfat.manifest.load import load_study
-from longfat.network import Port, base_rtt_us, capacity_bits, ports, route, steps
+from longfat.network import Port, base_rtt_us, capacity_bits, ports, steps
 from longfat.plan import build_plan
 from longfat.plan.model import Plan
 from longfat.report.settings import settings_of
@@ -37,6 +37,7 @@ experiments:
     repetitions: 12
 """
 PACKET_NS = 1538 * 8 * 50  # at 20 Mbit/s
+SENDERS = ("client1-eth0", "client2-eth0")
 CLIENTS_SERVERS = ("client", "server")
 NO_TIME = "    hosts: {processing_time: {jitter: 0 us}}\n"
 EXACT = "    clock_tolerance: 0 ppm\n    phases: fixed\n"
@@ -106,30 +107,35 @@ def test_a_tolerance_of_0_ppm_and_fixed_phases_are_exact_and_so_are_real_machine
     for text, backend in ((STUDY + EXACT, "virtual"), (STUDY, "mininet"), (STUDY, "fake")):
         every = specs(tmp_path, text, backend)
         assert {pair for spec in every for pair in drawn(spec).values()} == {(0, 0)}
-        assert not any(node.name.startswith("proc") for spec in every for node in spec.nodes)
+        assert not any(processing(spec) for spec in every)
     assert {spec.to_json().count("clock_ppb") for spec in every} == {0}
 
 
+def processing(spec: RunSpec) -> dict[str, int]:
+    """Longest processing time of each interface that has one."""
+    return {port.name: port.egress.processing_ns for port in ports(spec) if port.egress.processing_ns}
+
+
 def test_senders_that_share_a_network_need_up_to_a_packets_time_for_each_packet(tmp_path: Path) -> None:
-    spec = specs(tmp_path)[0]
-    away = {port.node: port.egress for port in route(spec, "client2", "server2")}["proc2"]
-    assert away == Egress(delay_us=308, impairment=Impairment(jitter_us=308, in_order=True))  # 615.2 us, made even
-    assert "proc" not in "".join(port.node for port in route(spec, "server2", "client2")[:1])
+    for spec in specs(tmp_path):
+        assert processing(spec) == {"client1-eth0": PACKET_NS, "client2-eth0": PACKET_NS}
 
 
 @pytest.mark.parametrize(
-    ("text", "half_us"),
+    ("text", "found"),
     [
-        (STUDY + NO_TIME, None),
-        (STUDY.replace("from: client2", "from: client1"), None),
-        (STUDY.replace("from: client2", "from: client1") + NO_TIME.replace("0 us", "40 us"), 20),
+        (STUDY + NO_TIME, {}),
+        (STUDY.replace("from: client2", "from: client1"), {}),
+        (
+            STUDY.replace("from: client2", "from: client1") + NO_TIME.replace("0 us", "41 us"),
+            {"client1-eth0": 41_000},
+        ),
+        (STUDY + "    phases: fixed\n" + NO_TIME.replace("0 us", "2 ms"), dict.fromkeys(SENDERS, 2_000_000)),
     ],
-    ids=["stated-none", "one-sender", "stated"],
+    ids=["stated-none", "one-sender", "stated", "stated-with-fixed-phases"],
 )
-def test_a_lone_sender_needs_no_time_unless_it_is_stated(tmp_path: Path, text: str, half_us: int | None) -> None:
-    away = [port.egress for port in ports(specs(tmp_path, text)[0]) if port.egress.impairment]
-    stated = Egress(delay_us=half_us or 0, impairment=Impairment(jitter_us=half_us or 0, in_order=True))
-    assert away == ([] if half_us is None else [stated])
+def test_a_lone_sender_needs_no_time_unless_it_is_stated(tmp_path: Path, text: str, found: dict[str, int]) -> None:
+    assert processing(specs(tmp_path, text)[0]) == found
 
 
 def test_a_lone_flow_differs_from_the_exact_one_by_less_than_a_packet_at_each_host(tmp_path: Path) -> None:
@@ -187,6 +193,7 @@ def test_a_trace_is_not_given_a_clock(tmp_path: Path) -> None:
         ({}, None),
         ({"rate_bps": 1}, "rate_bps of {name} is 1 bit/s, declared {port.egress.wire_bps} bit/s"),
         ({"delay_ns": 5}, "delay_ns of {name} is 5 ns, declared {port.egress.wire_delay_ns} ns"),
+        ({"processing_ns": 0}, "processing_ns of {name} is 0 ns, declared {port.egress.processing_ns} ns"),
     ],
 )
 def test_the_drawn_rate_and_distance_must_be_read_back_to_the_bit_and_nanosecond(
@@ -197,7 +204,8 @@ def test_the_drawn_rate_and_distance_must_be_read_back_to_the_bit_and_nanosecond
     read = achieved(spec)
     for one in read["interfaces"]:
         own = next(other for other in ports(spec) if other.name == one["interface"])
-        one |= {"delay_ns": own.egress.wire_delay_ns} | (change if own == port else {})
+        one |= {"delay_ns": own.egress.wire_delay_ns, "processing_ns": own.egress.processing_ns}
+        one |= change if own == port else {}
     found = list(rate_and_delay_hold(Evidence(spec, read, ())))
     assert found == ([] if said is None else [said.format(name=port.name, port=port)])
 
@@ -273,7 +281,7 @@ def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
         ("    clock_tolerance: 2 %\n", "clock_tolerance"),
         ("    clock_tolerance: 50\n", "clock_tolerance"),
         ("    phases: random\n", "phases"),
-        ("    hosts: {processing_time: {jitter: 41 us}}\n", "processing_time.jitter"),
+        ("    hosts: {processing_time: {jitter: 11 ms}}\n", "processing_time.jitter"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_where_it_stands(tmp_path: Path, line: str, said: str) -> None:

@@ -21,6 +21,8 @@ title: An example
 algorithms: {{standard: {{cca: reno}}}}
 experiments:
   - id: first
+    clock_tolerance: 0 ppm
+    phases: fixed
     topology: {topology}
     flows:
 {flows}

@@ -25,6 +25,7 @@ from longfat.manifest.files import StudyFile
 from longfat.manifest.load import load_study
 from longfat.metrics import arrivals
 from longfat.metrics.data import NoValue
+from longfat.network import least_time_us
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -285,8 +286,7 @@ def test_reports_have_a_row_for_each_piece(tmp_path: Path) -> None:
     short_flows.report(run, tmp_path)
     header, row = (tmp_path / "completions.csv").read_text().splitlines()
     assert header == short_flows.COLUMNS
-    bits = 8 * (1500 + 14 + 24)
-    assert row == f"30,mice,1448,90000,{2 * 40_000 + round(bits / 10)}"
+    assert row == f"30,mice,1448,90000,{least_time_us(run, run.short_flows[0], 1448)}"
 
 
 COMPLETIONS = {

@@ -132,8 +132,7 @@ from the run's seed: repetitions differ, and each is the same on every machine.
 
 **Hosts that take time.** They take none, unless `hosts` has an `interrupt_moderation` or a `packet_time`, for packets
 that arrive. Then a node `card1`, `card2`, ... stands before each host ([decision 12](decisions/012-cards.md)).
-Times of packets at their sender are those of a node `proc1`, `proc2`, ... behind it
-([decision 13](decisions/013-clocks-and-phases.md)).
+The sender's wire draws a `processing_time` for each packet ([decision 13](decisions/013-clocks-and-phases.md)).
 
 ## Paths that change, and networks of any form
 

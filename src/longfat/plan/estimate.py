@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.errors import StudyError
-from longfat.network import smallest_mtu_bytes
+from longfat.network import route, smallest_mtu_bytes
 from longfat.plan.model import Plan
 from longfat.runspec import RunSpec
 from longfat.traffic import section_of
@@ -69,8 +69,7 @@ def run_seconds(spec: RunSpec) -> float:
     costs = [section_of(one).cost(one, path) for one in spec.sent]
     packets = min(most, sum(cost.packets for cost in costs))
     captured = min(most, _captured_packets(spec))
-    # All topologies are chains: a flow crosses every router.
-    hops = 1 + sum(node.role == "router" for node in spec.nodes)
+    hops = max(len(route(spec, *ends)) for ends in {(one.sender, one.receiver) for one in spec.sent})
     seconds = packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
     return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
 
