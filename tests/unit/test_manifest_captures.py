@@ -62,7 +62,7 @@ def test_a_place_is_an_interface_on_the_way_of_the_traffic(tmp_path: Path, place
         (
             "[bulk2, wave,",
             "[bulk2, wafe,",
-            "unknown traffic 'wafe'; allowed: bulk1, bulk2, wave, read.1, read.2, read.3",
+            "unknown traffic 'wafe'; allowed: bulk1, bulk2, wave, read.1 to read.3",
         ),
         ("read.3", "read", "unknown traffic 'read'"),
         ("[receiver, bottleneck]", "[reciever]", "allowed: sender, bottleneck, receiver"),
