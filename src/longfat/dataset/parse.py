@@ -92,20 +92,20 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row = {key: report.get(key) for key in columns.FLOWS.names}
             row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
-            row |= _receiving_time(report, row, spec, declared[name], sockets)
+            row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
 
 
-def _receiving_time(
+def receiving_time(
     report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
 ) -> dict[str, int]:
     """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
 
-    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration at
-    the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
+    at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
