@@ -81,9 +81,7 @@ class TimeSeries(Figure):
         "outstanding", description="what is drawn over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
-    interval: f.Interval | None = Field(
-        None, description="of the acknowledged rate: what each point is the mean of (default 1 s)"
-    )
+    interval: f.Interval | None = Field(None, description="of the acknowledged rate: time of each mean (default 1 s)")
     unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
     panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")

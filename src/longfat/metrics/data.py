@@ -109,6 +109,11 @@ class Port:
     sent_bytes: Array
     capacity_bits: Array
 
+    @property
+    def rate_bps(self) -> float:
+        """Mean rate of the wire up to the last sample."""
+        return float(1e6 * self.capacity_bits[-1] / self.t_us[-1])
+
 
 @dataclass(frozen=True)
 class Arrivals:
