@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import header_of, study_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import unknown
+from longfat.manifest.names import Finding, unknown
 from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
@@ -68,6 +68,10 @@ class StudyFolder:
     def study(self) -> Study:
         """The study."""
         return study_of(self._source(MANIFEST), self.given, self.only)
+
+    def problem(self, finding: Finding) -> Problem:
+        """Return a finding about the manifest with file and line."""
+        return self._source(MANIFEST).problem(finding)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

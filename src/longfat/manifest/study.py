@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, Hosts
+from longfat.manifest.names import Path
 from longfat.runspec import Card, Scalar
 from longfat.units import Duration, Size
 
@@ -28,11 +29,15 @@ _RECOVERY = {
 
 @dataclass(frozen=True)
 class Point:
-    """One scenario: factor values in base units and as the manifest words them, and the experiment there."""
+    """One scenario: factor values in base units and as the manifest words them, and the experiment there.
+
+    ``places`` has the places of the experiment's parts in the file.
+    """
 
     factors: dict[str, Scalar]
     labels: dict[str, str]
     experiment: Experiment
+    places: Mapping[Path, Path] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Study:
 
 def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
     points = tuple(
-        Point({**point.factors, BACKEND: name}, {**point.labels, BACKEND: name}, point.experiment)
+        replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
         for point in experiment.points
         for name in names
     )
