@@ -3,7 +3,6 @@
 # Waiting takes no virtual time: the guest never sleeps, and the host stops it until there is a line.
 trap : INT
 [[ -v ORIGIN ]] || sleep 1 # in the first second after a boot ping(8) asks without a pause
-: "${LINE_NUMBER:=0}" "${ORIGIN:=${EPOCHREALTIME/./}}" "${STATUS:=0}"
 
 # Go on as a shell on another node, from the same line on; or execute a command there.
 on() {
@@ -16,6 +15,7 @@ on() {
 }
 
 source /run/names.bash
+: "${LINE_NUMBER:=0}" "${ORIGIN:=${EPOCHREALTIME/./}}" "${STATUS:=0}"
 
 while :; do
     printf '\036%s %s %s %s\037' "$STATUS" "$((${EPOCHREALTIME/./} - ORIGIN))" "$NODE" "$PWD"
