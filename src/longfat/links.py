@@ -205,8 +205,8 @@ class Egress:
     24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
     A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
     Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
-    start of the measurement to its end ``changes``, in the order of their time, take the place of rate and delay, and
-    a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+    start of the measurement until all traffic has ended ``changes``, in the order of their time, take the place of rate
+    and delay, and a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
     """
 
     rate_bps: int | None = None
