@@ -31,10 +31,11 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m longfat.manifest.reference > docs/manifest.md -->
 
-A study is one `study.yaml`. Every key is listed below; any other key is an error. All errors of a file are
-reported at once, each with line, key, the given value and the allowed values. YAML is used without aliases,
-tags and merge keys. `longfat check` also warns of settings that are allowed but probably not intended: the
-queue of a switch that cannot fill, because the hosts before it send no faster and have the longer queue.
+A study is one `study.yaml`. Every key is listed below; any other key is an error, and so is a key that
+changes no run of the study. All errors of a file are reported at once, each with line, key, the given value
+and the allowed values. YAML is used without aliases, tags and merge keys. `longfat check` also warns of
+settings that are allowed but probably not intended: the queue of a switch that cannot fill, because the
+hosts before it send no faster and have the longer queue.
 
 `longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
