@@ -275,7 +275,7 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
     """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
-    rows = [row for row in dataset.flows[run.run_id] if flow in (None, row["flow"])]
+    rows = [row for row in dataset.flows.get(run.run_id, ()) if flow in (None, row["flow"])]
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
     (row,) = rows

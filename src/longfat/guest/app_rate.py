@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -45,14 +44,18 @@ def write_times_us(order: dict[str, Any]) -> Iterator[int]:
 
 
 def send(order: dict[str, Any]) -> None:
-    """Be the sending end of a flow: one process for each connection, until ``duration_us`` is over."""
+    """Be the sending end of a flow: one process for each connection, until ``duration_us`` is over.
+
+    Raises OSError when a connection fails.
+    """
     children = []
     for stream in range(order["streams"]):
         if not (child := os.fork()):
             os._exit(_report(order, stream))
         children.append(child)
     statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    sys.exit(max(map(abs, statuses)))
+    if any(statuses):
+        raise OSError("a connection failed")  # which process has said how
 
 
 def _report(order: dict[str, Any], stream: int) -> int:

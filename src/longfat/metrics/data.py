@@ -217,7 +217,9 @@ class RunData:
             own = table["interface"] == name
             series = (table[column][own].astype(np.float64) for column in ("t_us", "sent_bytes", "capacity_bits"))
             ports.append(Port(table["node"][own][0], *series))
-        return slowest(ports, {row[end] for row in self.flows for end in ("sender", "receiver")})
+        ends = {row[end] for row in self.flows for end in ("sender", "receiver")}
+        nodes = [row["node"] for row in self.dataset.achieved.get(self.run.run_id, ())]
+        return slowest(ports, ends | {node for node in nodes if nodes.count(node) == 1})
 
     def arrivals(self, flow: str | None = None) -> list[Arrivals]:
         """Arrivals at the receivers of one flow, or of all. Raises NoValue where they are not that flow's alone."""
