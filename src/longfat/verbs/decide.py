@@ -204,7 +204,7 @@ def _conclude(folder: StudyFolder, epoch: Epoch, chooser: Chooser, jobs: int, co
     found = every() or every(profile=planned.profile)
     assert found is not None
     write_page(folder)
-    write_findings()
+    write_findings(console)
     print_evidence(found, console, claims=False)
     counts = f"{len(standing.open)} open, {len(standing.unsettled)} decided once and not confirmed"
     say(console, f"profile {planned.profile}: {len(standing.settled)} claims settled, {counts}")

@@ -37,7 +37,7 @@ from longfat.studies import StudyFolder
 from longfat.verbs.canary import canaries, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.say import print_json, say
+from longfat.verbs.say import WARNING, print_json, say
 from longfat.verbs.study import every_study, find_study
 
 FORMAT = 1
@@ -60,7 +60,7 @@ def add(
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "study": folder.name, "epoch": epoch.name, "gained": gained})
     return True
@@ -75,14 +75,20 @@ def write_page(folder: StudyFolder) -> None:
         write_section(found, evidence_of(folder, epochs, stack=TODAY) if found.stack != TODAY else None)
 
 
-def write_findings() -> None:
-    """Write the table over all studies in docs/findings.md anew, where there is such a page."""
+def write_findings(console: Console) -> None:
+    """Write the table over all studies in docs/findings.md again, if there is such a page; name those with faults."""
     page = repository_root() / FINDINGS
     if not page.exists():
         return
     epochs = read_epochs(repository_root() / FOLDER)
-    found = (evidence_of(study, epochs) for study in every_study() if study.header.paper and study.name[0] != "_")
-    write_overview(page, [one for one in found if one is not None])
+    found = []
+    for study in every_study():
+        try:
+            if study.header.paper and study.name[0] != "_" and (one := evidence_of(study, epochs)):
+                found.append(one)
+        except StudyError as error:
+            say(console, f"{study.name} is left out of {FINDINGS}: {error}", WARNING)
+    write_overview(page, found)
 
 
 def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
@@ -142,7 +148,7 @@ def _carry_over(old: Epoch, new: Epoch, backend: Backend, digests: Digests, cons
     if not names <= set(known):
         return new
     alike = [known[name] for name in known.keys() & old.canaries.keys() - names]
-    for folder in every_study():
+    for folder in (one for one in every_study() if (one.path / EVIDENCE).is_dir()):
         study = folder.header.study
         rows = read_rows(folder.path, study, old.name)
         stay, carried = parted(rows, folder.study, alike, [known[name] for name in names], new.name)
@@ -187,7 +193,7 @@ def merge(given: Sequence[Path], console: Console, *, as_json: bool = False) -> 
             files = len(write_rows(folder.path, study, rows))
             say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "gained": {folder.name: gained for folder, _, rows, gained in merged if rows}})
     return True

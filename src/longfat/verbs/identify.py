@@ -62,7 +62,7 @@ def identify(name: str, unknown: str, wanted: Wanted, console: Console, *, as_js
             return False
         tried.append(_show(unknown, value, chooser, wanted.claims, console))
     write_page(folder)
-    write_findings()
+    write_findings(console)
     _conclude(unknown, one, wanted.claims, tried, console)
     if as_json:
         outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in wanted.claims}
