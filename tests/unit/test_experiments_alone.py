@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import write_results
-
 from longfat.backends.fake import FakeBackend
+
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError

@@ -35,6 +35,14 @@ SECOND = FLOW.replace("stream", "other").replace("client1", "client2")
 BACK = "      - {name: back, from: server, to: client1, algorithm: standard, duration: 60 s}\n"
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder with the study's name."""
+    folder = tmp_path / "buffers"
+    folder.mkdir()
+    return folder
+
+
 def warnings(folder: Path, *changes: tuple[str, str]) -> tuple[Problem, ...]:
     text = MANIFEST
     for old, new in changes:

@@ -131,8 +131,11 @@ Every setting is read back from the kernel, and a run whose queue has another on
 from the run's seed: repetitions differ, and each is the same on every machine.
 [Decision 9](decisions/009-queues-and-impairments.md) says where they are and how they are checked.
 
+**Single hosts.** `hosts: {per_host: {client2: {sysctls: {net.ipv4.tcp_ecn: 1}}}}` turns ECN on at one sender alone. A
+host's own settings count before those of all hosts, and the experiment's before the study's.
+
 **Hosts that take time.** They take none, unless `hosts` has an `interrupt_moderation` or a `packet_time`, for packets
-that arrive. Then a node `card1`, `card2`, ... stands before each host ([decision 12](decisions/012-cards.md)).
+that arrive. Then a node `card1`, `card2`, ... stands before each such host ([decision 12](decisions/012-cards.md)).
 The sender's wire draws a `processing_time` for each packet ([decision 13](decisions/013-clocks-and-phases.md)).
 
 ## Paths that change, and networks of any form
