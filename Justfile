@@ -227,11 +227,11 @@ crosscheck *OPTIONS:
 bench *OPTIONS:
     @longfat bench "$@"
 
-# Hold the project against what a seed draws: kill, damage, fuzz or extreme (--minutes --seed --only; docs/reliability.md)
+# Stress the program with what a seed draws: kill, damage, fuzz or extreme (--minutes --seed --only; docs/reliability.md)
 [group('check')]
 [working-directory('.')]
-campaign KIND *OPTIONS: development
-    @PYTHONPATH=tests:tests/unit:tests/fake python -m campaigns "$@"
+stress KIND *OPTIONS: development
+    @PYTHONPATH=tests:tests/unit:tests/fake python -m stress "$@"
 
 # Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
 [group('check')]

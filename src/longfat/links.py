@@ -220,8 +220,8 @@ class Egress:
     24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
     A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
     Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
-    start of the measurement to its end ``changes``, in the order of their time, take the place of rate and delay, and
-    a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+    start of the measurement until all traffic has ended ``changes``, in the order of their time, take the place of rate
+    and delay, and a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
 
     The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), which a ``trace`` is exempt
     from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both. Each frame

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain, groupby, takewhile
 
-from longfat.runspec import Change, Egress, Flow, Ping, RunSpec, Sent, Trace
+from longfat.runspec import CapturePoint, Change, Egress, Flow, Ping, RunSpec, Sent, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
@@ -149,6 +149,17 @@ def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
     shaped = [port for port in way if port.egress.rate_bps]
     chosen = [port for port in shaped if port.node in routers] or shaped or way
     return min(chosen, key=lambda port: port.egress.rate_bps or 0)
+
+
+def capture_port(spec: RunSpec, one: Sent, place: CapturePoint) -> Port:
+    """Return the interface at which a traffic is captured; it sees both directions.
+
+    What leaves the bottleneck has passed its queue: a packet that the queue drops is in the sender's capture alone.
+    """
+    if place == "bottleneck":
+        return bottleneck(spec, one.sender, one.receiver)
+    way = route(spec, one.sender, one.receiver)
+    return way[0] if place == "sender" else lay_out(spec).far_end(way[-1])
 
 
 def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:

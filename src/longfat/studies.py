@@ -69,6 +69,10 @@ class StudyFolder:
         """The study."""
         return study_of(self._source(MANIFEST), self.given, self.only)
 
+    def problem(self, finding: Finding) -> Problem:
+        """Return a finding about the manifest with file and line."""
+        return self._source(MANIFEST).problem(finding)
+
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What is allowed in the manifest and claims and yet is hardly meant."""

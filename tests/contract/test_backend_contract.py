@@ -138,6 +138,7 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         ),
         Ping.what: dataclasses.replace(spec, probes=dataclasses.replace(probes, ping_interval_us=100_000)),
         Feature.TRANSFERS: dataclasses.replace(spec, flows=(dataclasses.replace(flow, transfer_bytes=1 << 20),)),
+        Feature.RATES: dataclasses.replace(spec, flows=(dataclasses.replace(flow, rate_bps=10**6),)),
         Feature.CAPTURE: dataclasses.replace(spec, probes=dataclasses.replace(probes, capture=(flow.name,))),
         Feature.DROPS: sending(dataclasses.replace(own, drops=(DeliberateDrop(500_000),))),
         Feature.CHANGES: sending(dataclasses.replace(own, changes=(Change(500_000, rate_bps=10**7),))),

@@ -46,7 +46,8 @@ from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
-TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC)}
+NOT_DRAWN = {Feature.CLOCKS, Feature.PROCESSING}
+TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS - NOT_DRAWN | TRAFFIC)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from longfat.backends.ns3 import Ns3Backend
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.gates import Evidence
-from longfat.guest import app_rate, traffic
+from longfat.guest import app_rate, program, traffic
 from longfat.manifest.load import load_study
 from longfat.plan import build_plan, estimate
 from longfat.runspec import Flow, RunSpec
@@ -88,26 +89,20 @@ def counted(connection: socket.socket) -> int:
         return sum(iter(lambda: len(connection.recv(1 << 16)), 0))
 
 
-def received(order: dict[str, Any], output: int) -> list[int]:
-    """Bytes that each connection of the program brings; it prints to the file descriptor ``output``."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        child = os.fork()
-        if not child:
-            os.dup2(output, 1)
-            try:
-                app_rate.send({**order, "port": server.getsockname()[1]})
-            except SystemExit as error:
-                os._exit(int(error.code or 0))
+def received(order: dict[str, Any], output: Path) -> list[int]:
+    """Bytes that each connection of the program brings; it prints to ``output``."""
+    with socket.create_server(("127.0.0.1", 0)) as server, output.open("w") as file:
+        command = program.command(app_rate.MODULE, "send", {**order, "port": server.getsockname()[1]})
+        running = subprocess.Popen([sys.executable, *command[1:]], stdout=file)
         connections = [server.accept()[0] for _ in range(order["streams"])]
         found = [counted(connection) for connection in connections]
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert running.wait(10) == 0
     return found
 
 
 def test_the_program_gives_each_connection_its_share_and_prints_as_iperf2_does(tmp_path: Path) -> None:
     order = {**CONSTANT, "duration_us": 200_000, "streams": 2}
-    with (tmp_path / "said.txt").open("w") as file:
-        counts = received(order, file.fileno())
+    counts = received(order, tmp_path / "said.txt")
     said = (tmp_path / "said.txt").read_text()
     assert counts == [50_000, 50_000]
     assert traffic.parse_report(said, 2)[0] == 100_000

@@ -6,10 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
+from fabricated_results import write_results
 from longfat.backends.fake import FakeBackend
+
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
+from longfat.metrics.data import RunData
+from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.plan import build_plan, estimate
 from longfat.runspec import RunSpec
 
@@ -89,3 +94,18 @@ def test_a_run_without_a_flow_has_all_its_files(tmp_path: Path, keys: str) -> No
 
 def test_an_unknown_algorithm_is_named_where_there_are_none(tmp_path: Path) -> None:
     assert "'renno'" in problem(tmp_path, FLOW.replace("{cca: reno}", "renno"))
+
+
+def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path: Path) -> None:
+    """A port of a host, slower or not, is none: a host has one interface."""
+    dumbbell = "{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}"
+    text = MANIFEST.replace("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell).replace(
+        "study: alone", "study: small"
+    )
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small/study.yaml").write_text(text + UDP, encoding="utf-8")
+    write_results(tmp_path / "small", tmp_path)
+    assert build_dataset(tmp_path).ok == 1
+    dataset = load_dataset(tmp_path)
+    assert RunData(dataset, dataset.runs[0]).bottleneck().node == "switch"
+    assert metric_of_run(dataset, dataset.runs[0], Selection("udp_loss", "only")) == 0.0

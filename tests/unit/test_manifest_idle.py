@@ -26,6 +26,14 @@ experiments:
 """
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder with the study's name."""
+    folder = tmp_path / "idle"
+    folder.mkdir()
+    return folder
+
+
 def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
     path = folder / "idle" / "study.yaml"
     path.parent.mkdir()

@@ -96,14 +96,14 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row = {key: report.get(key) for key in columns.FLOWS.names}
             row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
-            row |= _receiving_time(report, row, spec, declared[name], sockets)
+            row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
 
 
-def _receiving_time(
+def receiving_time(
     report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
 ) -> dict[str, int]:
     """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.

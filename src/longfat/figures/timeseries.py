@@ -81,9 +81,7 @@ class TimeSeries(Figure):
         "outstanding", description="what is drawn over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
-    interval: f.Interval | None = Field(
-        None, description="of the acknowledged rate: what each point is the mean of (default 1 s)"
-    )
+    interval: f.Interval | None = Field(None, description="of the acknowledged rate: time of each mean (default 1 s)")
     unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
     panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")
@@ -277,7 +275,7 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
     """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
-    rows = [row for row in dataset.flows[run.run_id] if flow in (None, row["flow"])]
+    rows = [row for row in dataset.flows.get(run.run_id, ()) if flow in (None, row["flow"])]
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
     (row,) = rows

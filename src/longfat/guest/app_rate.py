@@ -8,14 +8,16 @@ iperf2 takes the first 4 bytes of a connection for a header and does not count t
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+
+from longfat.guest import program
 
 TICK_US = 1000  # shortest time between two writes
 SEGMENT_BYTES = 1448  # least write: a full segment at an MTU of 1500 B (with timestamps, RFC 7323)
@@ -45,28 +47,28 @@ def write_times_us(order: dict[str, Any]) -> Iterator[int]:
 
 
 def send(order: dict[str, Any]) -> None:
-    """Be the sending end of a flow: one process for each connection, until ``duration_us`` is over."""
-    children = []
-    for stream in range(order["streams"]):
-        if not (child := os.fork()):
-            os._exit(_report(order, stream))
-        children.append(child)
-    statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    sys.exit(max(map(abs, statuses)))
+    """Be the sending end of a flow: one process for each connection, until ``duration_us`` is over.
+
+    Raises OSError when a connection fails.
+    """
+    if order["streams"] == 1:
+        send_one(order)
+        return
+    commands = [program.command(MODULE, "send_one", {**order, "stream": k}) for k in range(order["streams"])]
+    running = [subprocess.Popen(command) for command in commands]
+    statuses = [process.wait() for process in running]
+    if any(statuses):
+        raise OSError("a connection failed")  # its process has said how
 
 
-def _report(order: dict[str, Any], stream: int) -> int:
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sender:
-            sent, blocked_us = _send(sender, order)
-            ends = [str(part) for end in (sender.getsockname(), sender.getpeername()) for part in end]
-        seconds = order["duration_us"] / 1e6
-        fields = ["0", *ends, stream + 1, f"0.0-{seconds:g}", sent, round(8 * sent / seconds), blocked_us]
-        os.write(1, (",".join(map(str, fields)) + "\n").encode())
-    except OSError as error:
-        os.write(2, f"{error}\n".encode())
-        return 1
-    return 0
+def send_one(order: dict[str, Any]) -> None:
+    """Be one connection of a flow, and print its line. Raises OSError when it fails."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sender:
+        sent, blocked_us = _send(sender, order)
+        ends = [str(part) for end in (sender.getsockname(), sender.getpeername()) for part in end]
+    seconds = order["duration_us"] / 1e6
+    fields = ["0", *ends, order.get("stream", 0) + 1, f"0.0-{seconds:g}", sent, round(8 * sent / seconds), blocked_us]
+    sys.stdout.write(",".join(map(str, fields)) + "\n")
 
 
 def _send(sender: socket.socket, order: dict[str, Any]) -> tuple[int, int]:

@@ -15,8 +15,8 @@ from longfat.guest.kinds.kind import Traffic
 from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_points
 from longfat.guest.stage import Stage
-from longfat.network import Port, Topology, bottleneck, route
-from longfat.runspec import CapturePoint, Program, RunSpec, Sent
+from longfat.network import Port, capture_port
+from longfat.runspec import Program, Sent
 
 
 class Captures:
@@ -29,10 +29,10 @@ class Captures:
 
     def start(self) -> None:
         """Start tcpdump for each capture."""
-        spec, topology = self._stage.spec, self._stage.network.topology
+        spec = self._stage.spec
         sent = {one.name: one for one in spec.sent}
         for file, (name, place) in spec.probes.captures.items():
-            port = interface_at(spec, topology, sent[name], place)
+            port = capture_port(spec, sent[name], place)
             if self._stage.here(port.node):
                 self._running[file] = self._tcpdump(file, sent[name], port)
 
@@ -80,14 +80,3 @@ class Captures:
         finally:
             shutil.rmtree(drawn, ignore_errors=True)
         stage.show_time()
-
-
-def interface_at(spec: RunSpec, topology: Topology, one: Sent, place: CapturePoint) -> Port:
-    """Return the interface at which a traffic is captured: it sees both directions.
-
-    What leaves the bottleneck has passed its queue: a packet that the queue drops is in the sender's capture alone.
-    """
-    if place == "bottleneck":
-        return bottleneck(spec, one.sender, one.receiver)
-    way = route(spec, one.sender, one.receiver)
-    return way[0] if place == "sender" else topology.far_end(way[-1])

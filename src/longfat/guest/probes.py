@@ -14,12 +14,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from longfat.guest import arrivals, closings, netlink, qdisc, queues, sampler, sockets
 from longfat.guest.ccas import parameter_names
-from longfat.guest.network import Network
 from longfat.guest.timeline import Timeline
+
+if TYPE_CHECKING:  # there is no Mininet where rows are tested
+    from longfat.guest.network import Network
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from longfat.guest import cca_state, netlink
 
@@ -40,10 +40,13 @@ COLUMNS = (
 )
 STATE_COLUMNS = "t_us,flow,stream,name,value"
 CCA_TEXT = "cc:"
+# struct tcp_info (linux/tcp.h): 8 bytes, of which the first two and the last are taken, 24 words, pacing rate
+# and its limit, bytes acknowledged and received, six numbers up to data segments out; delivery rate, three times,
+# delivered segments and marked ones, bytes sent; bytes sent again, and four numbers up to the window that is offered.
+INFO = struct.Struct("=BB5xB24I4Q6I4Q2IQQ4I")
 
 
-@dataclass(frozen=True)
-class TcpInfo:
+class TcpInfo(NamedTuple):
     """The fields of tcp_info that are recorded. Counts in segments, times in microseconds.
 
     Rates are in bit/s; ``pacing_bps`` is None without pacing. ``app_limited`` is 1 where the last sample of the
@@ -151,27 +154,26 @@ def _tcp_info(
     state: cca_state.State,
     info: bytes,
 ) -> TcpInfo:
-    """Unpack struct tcp_info: 8 bytes, 24 words of 32 bits, then the counters of later kernels."""
-    words = struct.unpack_from("=24I", info, 8)
-    unacked, sacked, lost, retrans = words[4:8]
-    bytes_acked, bytes_received = struct.unpack_from("=2Q", info, 120)
-    notsent, min_rtt = struct.unpack_from("=2I", info, 144)
-    (pacing,) = struct.unpack_from("=Q", info, 104)
-    delivery, busy, rwnd_limited, sndbuf_limited, delivered, delivered_ce = struct.unpack_from("=4Q2I", info, 160)
-    retrans_bytes, _dsacks, reordering, _out_of_order, snd_wnd = struct.unpack_from("=Q4I", info, 208)
+    """Unpack struct tcp_info."""
+    words = INFO.unpack_from(info)
+    state_number, ca_state, rates = words[:3]
+    unacked, sacked, lost, retrans = words[7:11]
+    pacing, _most, bytes_acked, bytes_received, _out, _in, notsent, min_rtt, _data_in, _data_out = words[27:37]
+    delivery, busy, rwnd_limited, sndbuf_limited, delivered, delivered_ce, _sent = words[37:44]
+    retrans_bytes, _dsacks, reordering, _out_of_order, snd_wnd = words[44:]
     return TcpInfo(
         inode=inode,
         source_port=source_port,
         destination_port=destination_port,
         cca=cca,
-        state=info[0],
-        ca_state=info[1],
-        cwnd=words[18],
-        ssthresh=words[17],
+        state=state_number,
+        ca_state=ca_state,
+        cwnd=words[21],
+        ssthresh=words[20],
         inflight=unacked - sacked - lost + retrans,
-        srtt=words[15],
+        srtt=words[18],
         min_rtt=min_rtt,
-        retrans_total=words[23],
+        retrans_total=words[26],
         lost=lost,
         bytes_acked=bytes_acked,
         bytes_received=bytes_received,
@@ -179,7 +181,7 @@ def _tcp_info(
         last_ack_ms=words[12],
         pacing_bps=None if pacing == NO_PACING else 8 * pacing,
         delivery_bps=8 * delivery,
-        app_limited=info[7] & 1,
+        app_limited=rates & 1,
         busy_us=busy,
         rwnd_limited_us=rwnd_limited,
         sndbuf_limited_us=sndbuf_limited,

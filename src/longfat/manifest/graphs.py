@@ -74,8 +74,8 @@ class Policer(Closed):
         elif not told.passes(frame.value):
             least = -(-frame.value * 10**9 // (told.byte_rate * told.TICK_NS)) * told.TICK_NS * told.byte_rate
             message = (
-                f"{self.burst} is less than {frame} where the kernel keeps it, as a time in ticks of "
-                f"{told.TICK_NS} ns at {self.rate}: no full frame would pass"
+                f"{self.burst} at {self.rate}, which the kernel keeps as a time in ticks of {told.TICK_NS} ns, is less "
+                f"than a full frame, {frame}, of which none would pass"
             )
             yield Finding(("burst",), message, f"allowed: at least {Size(-(-least // 10**9))}")
 

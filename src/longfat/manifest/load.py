@@ -331,14 +331,14 @@ def _points(
     excluded: list[ExcludedPoint] = []
     findings: dict[Finding, None] = {}
 
-    def check(cell: Cell) -> Experiment | None:
+    def check(cell: Cell) -> tuple[Experiment | None, Mapping[Path, Path]]:
         at = concrete(placed, sweep, formulas, cell, around.surroundings)
         experiment, found = _validated(Experiment, at.data, around.context(at.data))
         if experiment:
             found = experiment_findings(experiment, around.algorithms, around.hosts)
         waiting = (at.placed(finding) for finding in found)
         findings.update(dict.fromkeys([*at.findings, *(finding for finding in waiting if finding)]))
-        return experiment
+        return experiment, at.places
 
     if cells != [{}]:
         check({})
@@ -348,8 +348,8 @@ def _points(
         if exclusion:
             excluded.append(ExcludedPoint(factors, exclusion.reason))
             continue
-        experiment = check(cell)
+        experiment, places = check(cell)
         if experiment:
             labels = {name: str(level.given) for name, level in cell.items()}
-            points.append(Point(factors, labels, experiment))
+            points.append(Point(factors, labels, experiment, places))
     return points, excluded, list(findings)

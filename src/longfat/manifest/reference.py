@@ -31,10 +31,11 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m longfat.manifest.reference > docs/manifest.md -->
 
-A study is one `study.yaml`. Every key is listed below; any other key is an error. All errors of a file are
-reported at once, each with line, key, the given value and the allowed values. YAML is used without aliases,
-tags and merge keys. `longfat check` also warns of settings that are allowed but probably not intended: the
-queue of a switch that cannot fill, because the hosts before it send no faster and have the longer queue.
+A study is one `study.yaml`. Every key is listed below; any other key is an error, and so is a key that
+changes no run of the study. All errors of a file are reported at once, each with line, key, the given value
+and the allowed values. YAML is used without aliases, tags and merge keys. `longfat check` also warns of
+settings that are allowed but probably not intended: the queue of a switch that cannot fill, because the
+hosts before it send no faster and have the longer queue.
 
 `longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
@@ -130,8 +131,11 @@ Every setting is read back from the kernel, and a run whose queue has another on
 from the run's seed: repetitions differ, and each is the same on every machine.
 [Decision 9](decisions/009-queues-and-impairments.md) says where they are and how they are checked.
 
+**Single hosts.** `hosts: {per_host: {client2: {sysctls: {net.ipv4.tcp_ecn: 1}}}}` turns ECN on at one sender alone. A
+host's own settings count before those of all hosts, and the experiment's before the study's.
+
 **Hosts that take time.** They take none, unless `hosts` has an `interrupt_moderation` or a `packet_time`, for packets
-that arrive. Then a node `card1`, `card2`, ... stands before each host ([decision 12](decisions/012-cards.md)).
+that arrive. Then a node `card1`, `card2`, ... stands before each such host ([decision 12](decisions/012-cards.md)).
 The sender's wire draws a `processing_time` for each packet ([decision 13](decisions/013-clocks-and-phases.md)).
 
 ## Paths that change, and networks of any form

@@ -13,6 +13,7 @@ from longfat.catalog.kernels import OwnKernel
 from longfat.catalog.stacks import kernel_of_stack
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
+from longfat.manifest.names import Path
 from longfat.runspec import Card, Scalar
 from longfat.units import Duration, Size
 
@@ -29,11 +30,15 @@ _RECOVERY = {
 
 @dataclass(frozen=True)
 class Point:
-    """One scenario: factor values in base units and as the manifest words them, and the experiment there."""
+    """One scenario: factor values in base units and as the manifest words them, and the experiment there.
+
+    ``places`` has the places of the experiment's parts in the file.
+    """
 
     factors: dict[str, Scalar]
     labels: dict[str, str]
     experiment: Experiment
+    places: Mapping[Path, Path] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class Study:
 
 def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
     points = tuple(
-        Point({**point.factors, BACKEND: name}, {**point.labels, BACKEND: name}, point.experiment)
+        replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
         for point in experiment.points
         for name in names
     )

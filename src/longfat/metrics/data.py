@@ -109,6 +109,11 @@ class Port:
     sent_bytes: Array
     capacity_bits: Array
 
+    @property
+    def rate_bps(self) -> float:
+        """Mean rate of the wire up to the last sample."""
+        return float(1e6 * self.capacity_bits[-1] / self.t_us[-1])
+
 
 @dataclass(frozen=True)
 class Arrivals:
@@ -212,7 +217,9 @@ class RunData:
             own = table["interface"] == name
             series = (table[column][own].astype(np.float64) for column in ("t_us", "sent_bytes", "capacity_bits"))
             ports.append(Port(table["node"][own][0], *series))
-        return slowest(ports, {row[end] for row in self.flows for end in ("sender", "receiver")})
+        ends = {row[end] for row in self.flows for end in ("sender", "receiver")}
+        nodes = [row["node"] for row in self.dataset.achieved.get(self.run.run_id, ())]
+        return slowest(ports, ends | {node for node in nodes if nodes.count(node) == 1})
 
     def arrivals(self, flow: str | None = None) -> list[Arrivals]:
         """Arrivals at the receivers of one flow, or of all. Raises NoValue where they are not that flow's alone."""

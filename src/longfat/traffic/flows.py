@@ -26,7 +26,11 @@ LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7)
 class Flow(TcpEntry):
     """TCP traffic from one host to another for a given time, or several such flows."""
 
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends (default: auto-tuning)")
+    window: f.Window | None = Field(
+        default=None,
+        description="socket buffer of both ends; limits of the hosts follow it unless `sysctls` has them (default: "
+        "auto-tuning)",
+    )
     send_window: f.Window | None = Field(
         default=None, description="socket buffer of the sending end alone (default: that of `window`)"
     )

@@ -34,7 +34,7 @@ from longfat.studies import StudyFolder
 from longfat.verbs.canary import combinations, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.say import print_json, say
+from longfat.verbs.say import WARNING, print_json, say
 from longfat.verbs.study import every_study, find_study, kernel_settings
 
 FORMAT = 1
@@ -57,7 +57,7 @@ def add(
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "study": folder.name, "epoch": epoch.name, "gained": gained})
     return True
@@ -72,14 +72,20 @@ def write_page(folder: StudyFolder) -> None:
         write_section(found, evidence_of(folder, epochs, stack=TODAY) if found.stack != TODAY else None)
 
 
-def write_findings() -> None:
-    """Write the table over all studies in docs/findings.md anew, where there is such a page."""
+def write_findings(console: Console) -> None:
+    """Write the table over all studies in docs/findings.md again, if there is such a page; name those with faults."""
     page = repository_root() / FINDINGS
     if not page.exists():
         return
     epochs = read_epochs(repository_root() / FOLDER)
-    found = (evidence_of(study, epochs) for study in every_study() if study.header.paper and study.name[0] != "_")
-    write_overview(page, [one for one in found if one is not None])
+    found = []
+    for study in every_study():
+        try:
+            if study.header.paper and study.name[0] != "_" and (one := evidence_of(study, epochs)):
+                found.append(one)
+        except StudyError as error:
+            say(console, f"{study.name} is left out of {FINDINGS}: {error}", WARNING)
+    write_overview(page, found)
 
 
 def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
@@ -163,7 +169,7 @@ def merge(given: Sequence[Path], console: Console, *, as_json: bool = False) -> 
             files = len(write_rows(folder.path, study, rows))
             say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "gained": {folder.name: gained for folder, _, rows, gained in merged if rows}})
     return True

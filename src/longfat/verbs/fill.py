@@ -89,7 +89,7 @@ def fill(studies: Sequence[str], wanted: Wanted, console: Console, *, new_epoch:
         new_epoch = False
         complete &= fill_study(folder, wanted, backend, epoch, console, begun=begun)
         write_page(folder)
-    write_findings()
+    write_findings(console)
     return complete
 
 

@@ -64,7 +64,7 @@ def identify(
         complete &= fill_study(here, wanted, backend, epoch, console, begun=begun, only=only)
         tried.append(_show(f"{unknown} = {value}", value, chosen, here, ground_of(here, epoch, wanted), console))
     write_page(folder)
-    write_findings()
+    write_findings(console)
     _conclude(unknown, one, claims, tried, console)
     if as_json:
         outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in claims}

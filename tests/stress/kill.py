@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills processes of ``reproduce`` at any moment and gives the command again: nothing is lost, nothing differs.
+
+A round starts the command, strikes one of its processes or all, and starts it again, up to three times, then leaves it
+alone. The results must be byte-identical to those of an undisturbed start; a record that was there must stay the same
+file; nothing may be left of what was in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from stress.commands import Answer, await_gone, below, ended, lives, start
+
+STUDY = """\
+format: 2
+study: struck
+title: Four runs
+algorithms: {reno: {cca: reno}, cubic: {cca: cubic}}
+hosts: {mtu: 1500 B}
+experiments:
+  - id: delay
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f, from: client1, to: server, algorithm: "${algorithm}", window: 64 KiB, duration: 1 s}]
+    probes: {capture: [f]}
+    sweep: {product: {algorithm: [reno, cubic]}}
+    repetitions: 2
+"""
+CLAIMS = """\
+format: 2
+study: struck
+claims:
+  - id: fills
+    artifact: fig-1
+    statement: A window above what the path holds fills it.
+    paper: {value: 9 Mbit/s, where: rate over frames}
+    relation: goodput[delay] > 9 for algorithm
+"""
+FIGURES = """\
+format: 2
+study: struck
+figures:
+  - {bars: fig-1, title: goodput, of: "goodput[delay]", x: algorithm, hypothesis: the rate}
+"""
+BACKENDS = ("fake", "fake", "fake", "virtual")
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+KILLS = 3
+ENDS_S = 300.0
+LOCKS = (".in-use", ".superseded")
+
+
+def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], str]:
+    """Write the study; return the round."""
+    study = work / "struck"
+    study.mkdir()
+    for name, text in (("study", STUDY), ("claims", CLAIMS), ("figures", FIGURES)):
+        (study / f"{name}.yaml").write_text(text, encoding="utf-8")
+    undisturbed: dict[str, tuple[Mapping[str, bytes], set[str], float]] = {}
+
+    def play(chance: random.Random) -> str:
+        backend, folder = chance.choice(BACKENDS), work / "round"
+        command = ("reproduce", str(study), "--backend", backend, "--jobs", "2", "--results", f"{folder}/results")
+        if backend not in undisturbed:
+            folder.mkdir()
+            began = time.monotonic()
+            assert left_alone(command, folder).status == 0
+            undisturbed[backend] = made(folder / "results"), left_over(folder), time.monotonic() - began
+            shutil.rmtree(folder)
+        folder.mkdir()
+        try:
+            return _round(command, folder, chance, *undisturbed[backend])
+        finally:
+            shutil.rmtree(folder)
+
+    return play
+
+
+def _round(
+    command: tuple[str, ...],
+    folder: Path,
+    chance: random.Random,
+    expected: Mapping[str, bytes],
+    remains: set[str],
+    seconds: float,
+) -> str:
+    kills, orphans = [], list[psutil.Process]()
+    for _ in range(chance.randint(1, KILLS)):
+        before = records(folder)
+        process = start(command, folder / "output", folder)
+        former = events(folder)
+        while events(folder) == former and process.poll() is None:  # before, a signal would strike Python's own start
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, seconds))
+        by, tree = chance.choice(SIGNALS), below(process.pid)
+        aim = chance.choice(["command", "one", "all"])
+        for one in {"command": tree[:1], "one": chance.sample(tree, min(1, len(tree))), "all": tree}[aim]:
+            with suppress(psutil.NoSuchProcess):
+                one.send_signal(by)
+        kills.append(f"{aim} by {by.name}")
+        ended(process, folder / "output", ENDS_S)
+        orphans += await_gone(tree, folder)
+        assert before.items() <= records(folder).items(), f"records were lost or made again: {kills}"
+    before = records(folder)
+    answer = left_alone(command, folder)
+    assert answer.status == 0, f"{kills}: the same command ends with {answer.status}: {answer.output[-1000:]}"
+    assert not any(map(lives, orphans)), f"{kills}: the next start left stopped processes"
+    assert before.items() <= records(folder).items(), f"records were lost or made again: {kills}"
+    now = made(folder / "results")
+    differing = sorted(name for name in {*now, *expected} if now.get(name) != expected.get(name))
+    assert not differing, f"{kills}: not as undisturbed: {differing}"
+    assert left_over(folder) <= remains, f"{kills}: left over: {left_over(folder) - remains}"
+    return f"{len(kills)} kills"
+
+
+def left_alone(command: tuple[str, ...], folder: Path) -> Answer:
+    """Start the command and wait for its end."""
+    return ended(start(command, folder / "output", folder), folder / "output", ENDS_S)
+
+
+def events(folder: Path) -> int:
+    """Return how many events the command has written."""
+    path = folder / "results/events.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def left_over(folder: Path) -> set[str]:
+    """Return the names of temporary files and of drafts."""
+    drafts = {path.name for path in (folder / "results").glob("**/.*")} - {*LOCKS}
+    return {path.name for path in (folder / "tmp").iterdir()} | drafts
+
+
+def records(folder: Path) -> dict[str, int]:
+    """Return the inode of each committed record of a valid run, by name."""
+    found = {}
+    for path in (folder / "results/raw").glob("[!.]*/run.json"):
+        if json.loads(path.read_text(encoding="utf-8"))["status"] == "ok":
+            found[path.parent.name] = path.stat().st_ino
+    return found
+
+
+def made(results: Path) -> dict[str, bytes]:
+    """Return the content that equal runs have equal: tables, figures, the report without its date, and verdicts."""
+    files = [*results.glob("dataset/*"), *results.glob("figures/*"), results / "report.html", results / "lock.json"]
+    found = {str(path.relative_to(results)): path.read_bytes() for path in files if path.is_file()}
+    verdicts = json.loads((results / "verdicts.json").read_text(encoding="ascii"))["verdicts"]
+    if "report.html" in found:
+        found["report.html"] = re.sub(rb"claims kept [0-9T:+-]+", b"", found["report.html"])
+    return {**found, "verdicts.json": json.dumps(verdicts, sort_keys=True).encode()}
