@@ -35,8 +35,7 @@ def tmp_path(tmp_path: Path) -> Path:
 
 
 def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
-    path = folder / "idle" / "study.yaml"
-    path.parent.mkdir()
+    path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
     return StudyFolder(path.parent).warnings
 
