@@ -267,12 +267,10 @@ def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
     text = STUDY.replace(STUDY.split("topology: ")[1].split("\n")[0], LOT)
     text = text.replace("server1", "server").replace("server2", "sink1").replace("client2", "cross1")
     text += "    clock_tolerance: 0 ppm\n" + NO_TIME
-    (warning,) = folder(tmp_path, text).warnings
-    assert warning.key == "experiments[0].clock_tolerance"
-    assert not folder(
-        tmp_path,
-        text.replace("host_rate: 20 Mbit/s", "host_rate: 30 Mbit/s").replace("bottlenecks: 2", "bottlenecks: 1"),
-    ).warnings
+    faster = text.replace("host_rate: 20 Mbit/s", "host_rate: 30 Mbit/s").replace("bottlenecks: 2", "bottlenecks: 1")
+    key = "experiments[0].clock_tolerance"
+    assert key in {one.key for one in folder(tmp_path, text).warnings}
+    assert key not in {one.key for one in folder(tmp_path, faster).warnings}
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_
     ids=["jitter", "once", "clocks", "phases", "processing", "web", "capture-loss", "red", "bbr"],
 )
 def test_repetitions_in_which_something_is_drawn_are_not(tmp_path: Path, before: str, after: str) -> None:
-    assert warnings(tmp_path, IDLE.replace(before, after)) == ()
+    keys = {warning.key for warning in warnings(tmp_path, IDLE.replace(before, after))}
+    assert "experiments[0].repetitions" not in keys
 
 
 def test_points_of_a_sweep_that_draw_nothing_are_counted(tmp_path: Path) -> None:
