@@ -162,8 +162,8 @@ class VirtualBackend:
                 found = crash.explained(error, text, kernel.path, own, hung=hung)
                 raise (own_files.explained(error, spec) if hung and found is error else found) from error
             if not (task / "raw" / "outcome.json").is_file():
-                error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
-                raise _with_memory(error, spec.memory_bytes, task / "console.log")
+                absent = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+                raise _with_memory(absent, spec.memory_bytes, task / "console.log")
             collect(task / "raw", folder)
             (folder / "console.log").write_text(console_text(task / "console.log"))
 
