@@ -496,7 +496,7 @@ def reordering_wait(sockets: SocketRows) -> float:
 
     A third duplicate ends the wait early: times below a quarter of the least RTT are left out.
     """
-    least_ms = float(sockets["min_rtt_us"].max()) / 4000
+    least_ms = float(np.median(sockets["min_rtt_us"])) / 4000
     return float(np.median([wait for wait in waits_ms(sockets, (DISORDER,)) if wait >= least_ms]))
 
 

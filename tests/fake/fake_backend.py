@@ -26,8 +26,7 @@ from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import MODULES, Say, refused_features
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS, OwnKernel
-from longfat.catalog.stacks import STACK_KERNELS
+from longfat.catalog.kernels import KERNELS, STACK_KERNELS, OwnKernel
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas

@@ -17,7 +17,7 @@ from longfat import canary
 from longfat.builds.kernel_recipe import Recipe
 from longfat.canary import Reference, Verdict
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.errors import RigError
@@ -110,6 +110,10 @@ def test_every_switch_of_the_project_has_one_on_each_side(specs: dict[str, RunSp
     assert {name for name, found in values.items() if len(found) < 2} == by_the_testbed
     limit = "net.ipv4.tcp_payload_limit"
     assert all(values[name] == ({"65536"} if name == limit else {"1"}) for name in by_the_testbed)
+
+
+def test_every_stack_has_a_kernel_whose_canaries_are_run() -> None:
+    assert {stack.kernel for stack in STACKS.values()} == {*STACK_KERNELS}
 
 
 def test_the_stack_of_the_era_runs_as_a_whole(specs: dict[str, RunSpec]) -> None:

@@ -34,8 +34,7 @@ from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
-from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
-from longfat.catalog.stacks import STACK_KERNELS
+from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, OwnKernel
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas

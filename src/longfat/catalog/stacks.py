@@ -149,9 +149,6 @@ STACKS: Mapping[str, Stack] = {
     )
 }
 
-STACK_KERNELS = tuple(dict.fromkeys(stack.kernel for stack in STACKS.values()))
-"""Kernels of all stacks, each once."""
-
 
 def kernel_of_stack(name: str) -> str:
     """Return the kernel of runs under a stack whose study names no kernel; of an unknown stack, the default."""

@@ -61,7 +61,10 @@ def _kernels(plan: Plan, kernels: Path) -> Iterator[Item]:
     """The recipes of the kernels that runs pin: patch series, configuration and pinned source."""
     versions = {source.version for source in plan.kernels.values()}
     for path in sorted(kernels.glob("*/source.toml")):
-        series = tomllib.loads(path.read_text(encoding="utf-8"))["series"]
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "base" in settings:
+            settings = tomllib.loads((kernels / settings["base"] / path.name).read_text(encoding="utf-8"))
+        series = settings["series"]
         if any(version == series or version.startswith(f"{series}.") for version in versions):
             what = f"Linux {series}: patch series, configuration and pinned source"
             yield Item(f"kernels/{path.parent.name}", what, path.parent)

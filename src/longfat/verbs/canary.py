@@ -10,7 +10,7 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.canary import COMMAND, REFERENCE, Digests, Reference, keep, read_reference, write_reference
-from longfat.catalog.stacks import STACK_KERNELS
+from longfat.catalog.kernels import STACK_KERNELS
 from longfat.errors import RigError
 from longfat.evidence.epochs import Combination
 from longfat.execute.results import open_results
