@@ -105,6 +105,16 @@ def test_a_machine_that_is_set_up_hands_every_argument_to_just(machine: Machine)
     assert machine.calls() == []
 
 
+def test_the_version_is_that_of_longfat_too(machine: Machine) -> None:
+    machine.set_up()
+    for name in ("longfat", "just"):
+        (machine.checkout / ".venv/bin" / name).write_text(f'#!/bin/sh\necho "{name} $*"\n')
+        (machine.checkout / ".venv/bin" / name).chmod(0o755)
+    done = machine.start("--version")
+    assert done.stdout.splitlines()[0] == "longfat --version"
+    assert done.stdout.splitlines()[1].startswith("just ")
+
+
 def test_a_second_start_takes_less_than_half_a_second(machine: Machine) -> None:
     machine.set_up()
     before = os.times()
