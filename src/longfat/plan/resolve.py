@@ -42,17 +42,16 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         name: tuple(section.record(one, around) for _, one in experiment.entries(name))
         for name, section in SECTIONS.items()
     }
-    if traits.kernel == "own":
-        limits = _buffer_limits(experiment, hosts)
-        hosts = dataclasses.replace(hosts, sysctls=limits | hosts.sysctls)
+    limits = _buffer_limits(experiment, hosts) if traits.kernel == "own" else {}
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
-    each = {
+    settings = {
         name: host_settings(study.header.hosts, experiment.hosts, name)
         for name, role in named.items()
         if role != "router"
     }
+    each = {name: dataclasses.replace(own, sysctls=limits | own.sysctls) for name, own in settings.items()}
     links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
     named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
     scenario = RunSpec(
