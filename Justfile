@@ -5,7 +5,9 @@
 
 set positional-arguments
 set no-exit-message
+set no-cd # what a command is given is relative to the folder of the user
 
+export LONGFAT_ROOT := env("LONGFAT_ROOT", justfile_directory())
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 
 [private]
@@ -14,6 +16,7 @@ default:
 
 # Add the tools of developers to .venv, unless they are there: what the recipes that name this one need besides
 [private]
+[working-directory('.')]
 development:
     @sha256sum --check --status .venv/development 2>/dev/null || { \
         echo "./just: adding the tools of developers to .venv (about a minute)" >&2 && \
@@ -142,12 +145,14 @@ longfat *ARGUMENTS:
 
 # Open JupyterLab with the notebooks of all studies; its own packages are laid over .venv (docs/data.md)
 [group('study')]
+[working-directory('.')]
 notebook *OPTIONS: development
     @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
         jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
 # Run the tests: unit tests, contract tests, and tests that boot guests; on all cores, a single file on one
 [group('check')]
+[working-directory('.')]
 test *OPTIONS: development
     @pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
 
@@ -158,6 +163,7 @@ check *STUDY:
 
 # Run every linter, the type checker and the tests of the house rules
 [group('check')]
+[working-directory('.')]
 lint: development
     ruff format --check .
     ruff check .
@@ -172,27 +178,31 @@ lint: development
 # Validate a package against the profile Workflow Run RO-Crate; the validator is laid over .venv (docs/citing.md)
 [group('check')]
 package-check FILE: development
-    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements tests/requirements.lock \
-        python tests/validate_crate.py "$@"
+    @VIRTUAL_ENV='{{ justfile_directory() }}/.venv' uv run --quiet --active --no-project \
+        --with-requirements '{{ justfile_directory() }}/tests/requirements.lock' \
+        python '{{ justfile_directory() }}/tests/validate_crate.py' "$@"
 
 # Build the documentation as a site, and end at a broken link; needs no network
 [group('build')]
-docs FOLDER="results/documentation": development
-    @python docs/site/build.py "$1" && echo "documentation: $1/index.html"
+docs FOLDER=(justfile_directory() / "results/documentation"): development
+    @python '{{ justfile_directory() }}/docs/site/build.py' "$1" && echo "documentation: $1/index.html"
 
 # Check infra/: format, validity and tests of every Terraform module, and a security scan; needs terraform or tofu, and go
 [group('check')]
+[working-directory('.')]
 infra-check *OPTIONS: development
     infra/scan/run
     LONGFAT_REQUIRE=terraform pytest tests/infra "$@"
 
 # Run the linters of infra/ansible in production's profile, and let Ansible read every play (needs no network once set up)
 [group('check')]
+[working-directory('.')]
 ansible-check:
     infra/ansible/check
 
 # Format the Python code and fix what ruff can fix
 [group('check')]
+[working-directory('.')]
 fmt: development
     ruff check --fix .
     ruff format .
@@ -219,11 +229,13 @@ bench *OPTIONS:
 
 # Stress the program with what a seed draws: kill, damage, fuzz or extreme (--minutes --seed --only; docs/reliability.md)
 [group('check')]
+[working-directory('.')]
 stress KIND *OPTIONS: development
     @PYTHONPATH=tests:tests/unit:tests/fake python -m stress "$@"
 
 # Make a lab of emulated machines, prepare it, run the smoke study on it and destroy it; as root, with terraform or tofu
 [group('check')]
+[working-directory('.')]
 lab-test: development
     longfat build kernel --target x86-64
     LONGFAT_REQUIRE=infra pytest -m infra tests/integration/test_lab_end_to_end.py
@@ -255,6 +267,7 @@ oci:
 
 # Resolve the newest versions of all dependencies into requirements.lock, and of developers' tools beside it
 [group('build')]
+[working-directory('.')]
 lock: development
     uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
@@ -276,6 +289,7 @@ lock: development
 
 # Remove what the tools leave in the checkout; results, .venv and the cache folder stay
 [group('build')]
+[working-directory('.')]
 clean:
     rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
     find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

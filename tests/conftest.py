@@ -78,7 +78,7 @@ def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1
             Link(Interface("delay", forward), Interface("server", shaped), 9000),
         ),
         flows=(Flow("stream1", "client1", "server", cca, 1_000_000, window_bytes),),
-        probes=Probes(capture_flows=("stream1",)),
+        probes=Probes(capture=("stream1",)),
         seed=seed,
         pins=FakeBackend().pins(),
     )
@@ -91,7 +91,7 @@ def cable_spec(seed: int = 1) -> RunSpec:
         nodes=(Node("client1", "sender", {"net.ipv4.tcp_sack": "1"}), Node("server", "receiver")),
         links=(Link(Interface("client1", shaped), Interface("server")),),
         flows=(Flow("stream1", "client1", "server", "reno", 3_000_000),),
-        probes=Probes(capture_flows=("stream1",)),
+        probes=Probes(capture=("stream1",)),
         seed=seed,
     )
 

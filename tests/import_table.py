@@ -224,6 +224,7 @@ PARTS: dict[str, Part] = {
     "scratch": _leaf("temporary folders, removed even after a kill", "locks", "processes"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
     "processes": _leaf("whether a process still runs, and the end of those that killed ones left"),
+    "tools": _leaf("the environment of programs that are started: no variable of a user's decides for them; git"),
     "interrupts": _leaf("signals that stop a process: none is lost, and none is heard after the first"),
     "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),

@@ -6,13 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from longfat.metrics.data import Connection, Connections, FlowRows, NoValue, WholeRun
+from longfat.metrics.goodput import goodput_mbps
 from longfat.metrics.registry import metric
 
 
-@metric("Mb/s", "goodput of all flows")
+@metric("Mb/s", "goodput of all flows", bounds=(0, np.inf))
 def goodput_of_all(flows: FlowRows) -> float:
-    """Goodput of all flows together, as the receivers report it."""
-    return float(sum(row["goodput_bps"] for row in flows)) / 1e6
+    """Goodput of all flows together: their bytes over the union of their receiving times."""
+    return goodput_mbps(flows)
 
 
 @metric("segments", "mean window of all flows")

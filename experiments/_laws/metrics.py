@@ -7,14 +7,27 @@ does one below ssthresh, which is slow start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowRows, NoValue, Point, Points, Samples
+from longfat.dataset.load import Columns
+from longfat.metrics.data import (
+    Array,
+    Connection,
+    Connections,
+    EachFlow,
+    FlowRows,
+    NoValue,
+    Point,
+    Points,
+    Samples,
+    Source,
+)
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
     BIC_S_MAX,
@@ -26,6 +39,10 @@ from longfat.relations.formulas import (
     scalable_halving_rtts,
 )
 
+CA_STATES = tuple(range(5))  # all of enum tcp_ca_state (linux/tcp.h)
+DISORDER = 1
+FIRST = "flow1"
+SocketRows = Annotated[Columns, Source(lambda data, flow: data.dataset.sockets(data.run.run_id, FIRST))]
 OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduction is under way
 BIC_KERNEL_BETA = 819 / 1024  # net/ipv4/tcp_bic.c
 CUBIC_KERNEL_BETA = 717 / 1024  # net/ipv4/tcp_cubic.c
@@ -452,3 +469,41 @@ def tuned_by_loss_window(
     """What Compound TCP has queued at each decrease of its delay part, where the loss part's backlog tunes gamma."""
     share = 1 - samples.dwnd / np.maximum(samples.cwnd, 1)
     return tuned(samples, on_path_segments, gamma_segments, queue_segments * share)
+
+
+def waits_ms(sockets: SocketRows, states: Collection[int]) -> list[float]:
+    """List the times in ms from the last delivery to each retransmission out of one of the states of recovery."""
+    found, delivered_us = [], 0
+    for before, at in pairwise(range(len(sockets["t_us"]))):
+        if sockets["retrans_total"][at] > sockets["retrans_total"][before] and sockets["ca_state"][before] in states:
+            found.append((int(sockets["t_us"][at]) - delivered_us) / 1000)
+        if sockets["delivered_segments"][at] > sockets["delivered_segments"][before]:
+            delivered_us = int(sockets["t_us"][at])
+    if not found:
+        raise NoValue("nothing was retransmitted out of these states")
+    return found
+
+
+@metric("ms", "time without a delivery before a retransmission")
+def retransmission_wait(sockets: SocketRows) -> float:
+    """Time from the last delivery to the first retransmission, to a sample."""
+    return waits_ms(sockets, CA_STATES)[0]
+
+
+@metric("ms", "time that a reordered segment is waited for")
+def reordering_wait(sockets: SocketRows) -> float:
+    """Median time from the last delivery to a retransmission after fewer than three duplicate ACKs.
+
+    A third duplicate ends the wait early: times below a quarter of the least RTT are left out.
+    """
+    least_ms = float(np.median(sockets["min_rtt_us"])) / 4000
+    return float(np.median([wait for wait in waits_ms(sockets, (DISORDER,)) if wait >= least_ms]))
+
+
+@metric("ms", "time from an immediate to a delayed ACK")
+def acknowledgment_delay(samples: Connection) -> float:
+    """Time between the first two ACKs of data that was sent at one time, to a sample."""
+    moments = samples.t_us[1:][(np.diff(samples.acked) > 0) & (samples.acked[1:] > 1)]  # the first byte is the SYN
+    if len(moments) < 2:
+        raise NoValue("fewer than two ACKs were seen")
+    return float(moments[1] - moments[0]) / 1000

@@ -87,7 +87,9 @@ def destroy(lab: Lab, terraform: str) -> bool:
     made_from = lab.folder / "lab.tfvars.json"
     if made_from.exists():
         command.append(f"-var-file={made_from}")
-    variables = {**os.environ, "TF_DATA_DIR": str(lab.folder / ".terraform")}
+    own = ("TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_LOG", "TF_LOG_PATH")  # no other decides what is swept
+    kept = {name: value for name, value in os.environ.items() if name in own or not name.startswith("TF_")}
+    variables = {**kept, "TF_DATA_DIR": str(lab.folder / ".terraform")}
     for step in (init, command):
         if subprocess.run(step, env=variables, check=False).returncode != 0:
             print(f"{lab.folder.name}: not destroyed. State kept. Try again: {' '.join(step)}", file=sys.stderr)

@@ -54,6 +54,7 @@ from longfat.cli_options import (
     UsedLab,
     chosen,
     finish,
+    guard_output,
     ids,
     outcome,
     settle,
@@ -400,12 +401,14 @@ def canary(
     reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check in a minute whether the kernel behaves like the kernel of the references."""
+    """Check in a minute whether the kernels of the stacks behave like the kernels of the references."""
     with outcome(as_json=as_json) as console:
         from longfat.backends.registry import open_backend
+        from longfat.catalog.stacks import STACKS
         from longfat.verbs.canary import canary, renew
+        from longfat.verbs.study import kernel_settings
 
-        backend = open_backend(DEFAULT_BACKEND, {}, say=console.print)
+        backend = open_backend(DEFAULT_BACKEND, kernel_settings(DEFAULT_BACKEND, *STACKS), say=console.print)
         if reference:
             renew(backend, jobs, console)
         else:
@@ -437,7 +440,12 @@ def main() -> None:
     if COMPLETE in os.environ:
         completion_init()
     try:
-        app(prog_name=NAME)
+        guard_output()
+        try:
+            app(prog_name=NAME)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except KeyboardInterrupt:  # before a command has begun
         sys.stderr.write("interrupted; nothing was begun\n")
         sys.exit(INTERRUPTED)

@@ -6,12 +6,13 @@ Owns messages of errors and the exit status.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,6 +47,38 @@ HEADINGS = (STUDIES, RUNS, EVIDENCE, MACHINES, TESTBED, PROGRAM)
 Given = TypeVar("Given")
 
 
+class _Output(io.FileIO):
+    """Standard output or standard error, whose failure ends the program with a status of its own.
+
+    A reader that has gone, as in `longfat plan STUDY | head`, gives 141; a full disk a sentence and 3.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # what is still buffered goes nowhere
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(CLOSED_PIPE) from None
+            with suppress(OSError):
+                os.write(2, f"error: the output cannot be written: {error.strerror}\n".encode())
+            raise SystemExit(RigError.exit_status) from None
+
+
+def guard_output() -> None:
+    """Let a failure to write to standard output or standard error end the program, without a traceback."""
+    for name in ("stdout", "stderr"):
+        former = getattr(sys, name)
+        try:
+            raw = _Output(former.fileno(), "w", closefd=False)
+        except (AttributeError, OSError):  # it was closed before the start, or is no file
+            continue
+        lines = name == "stderr" or former.isatty()
+        buffer = io.BufferedWriter(raw)
+        text = io.TextIOWrapper(buffer, former.encoding, former.errors, line_buffering=lines)
+        setattr(sys, name, text)
+
+
 @contextmanager
 def errors_told() -> Iterator[None]:
     """Turn an error or an interrupt into its message and exit status."""
@@ -58,9 +91,6 @@ def errors_told() -> Iterator[None]:
         raise _interrupted() from error
     except (typer.Exit, typer.Abort):
         raise
-    except BrokenPipeError as error:  # as in `longfat show RUN | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(CLOSED_PIPE) from error
     except OSError as error:
         refused = RigError(f"the machine refuses: {error.strerror or error}", where=_file_of(error))
         sys.stderr.write(f"error: {refused}\n")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from longfat.cli_options import RUNS, Json, outcome, shown
+from longfat.runspec import CapturePoint
 from longfat.verbs.places import study_names
 
 runs = typer.Typer()
@@ -55,16 +56,17 @@ def again(run: RunName, results: InResults = None, as_json: Json = False) -> Non
 def pcap(
     run: RunName,
     results: InResults = None,
+    at: Annotated[CapturePoint, typer.Option(help="where to capture")] = "sender",
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="open the captures in Wireshark, if it is there")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Run one run again with a capture of every flow, and open it in Wireshark where there is one."""
+    """Run one run again with a capture of all its traffic, and open the captures in Wireshark if it is there."""
     with outcome(as_json=as_json) as console:
         from longfat.verbs.again import pcap
 
-        shown(pcap(run, results, console, opened=open_, as_json=as_json))
+        shown(pcap(run, results, console, at=at, opened=open_, as_json=as_json))
 
 
 @runs.command(rich_help_panel=RUNS)

@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from math import ceil, inf
 from typing import Any
 
 from longfat.network import (
     IP_AND_TCP_HEADER_BYTES,
     Port,
+    Step,
     base_rtt_us,
+    buffers_bytes,
     capacity_bits,
+    has_timestamps,
     impairment_seed,
     ports,
     route,
@@ -31,6 +35,9 @@ from longfat.runspec import Flow, RunSpec
 # when it starts, and real-time backends wake up late. Less than the declared delay is never right.
 RTT_TOLERANCE = 0.05
 RTT_ALLOWANCE_US = 1000
+# After a loss the sample of an RTT comes from timestamps, whose clock has whole milliseconds (RFC 7323,
+# tcp_rtt_tsopt_us in net/ipv4/tcp_input.c).
+TIMESTAMP_US = 1000
 # iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
 GOODPUT_TOLERANCE = 0.01
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
@@ -106,18 +113,23 @@ def mtu_holds(evidence: Evidence) -> Iterator[str]:
             yield f"MTU of {port.name} is {found['mtu_bytes']} B, declared {port.mtu_bytes} B"
 
 
-READ_BACK_SLACK = {"rate_bps": 0, "delay_us": 1}
+READ_BACK_SLACK = {"rate_bps": 0, "delay_ns": 0, "delay_us": 1, "processing_ns": 0}
 """tc shows a delay in ticks of 64 ns cut to whole microseconds: 100 us set exactly read back as 99."""
 
 
 def rate_and_delay_hold(evidence: Evidence) -> Iterator[str]:
-    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none."""
+    """Shaper rate and delay of each interface read back equal but for the reading's slack; None and 0 mean none.
+
+    A wire of the guest returns its delay in nanoseconds, and must have exactly the drawn one.
+    """
     for port, found in evidence.present_ports():
         ways = steps(port.egress, evidence.spec.end_us)
-        rate_bps, delay_us = (ways[-1].rate_bps, ways[-1].delay_us) if ways else (None, port.egress.delay_us)
+        rate_bps, delay_ns = (ways[-1].rate_bps, ways[-1].delay_ns) if ways else (None, port.egress.wire_delay_ns)
+        exact = "delay_ns" in found
         for key, unit, declared in (
-            ("rate_bps", "bit/s", rate_bps or port.egress.rate_bps),
-            ("delay_us", "us", delay_us),
+            ("rate_bps", "bit/s", rate_bps or port.egress.wire_bps),
+            ("delay_ns", "ns", delay_ns) if exact else ("delay_us", "us", delay_ns // 1000),
+            *((("processing_ns", "ns", port.egress.processing_ns),) if exact else ()),
         ):
             if abs((found[key] or 0) - (declared or 0)) > READ_BACK_SLACK[key]:
                 yield f"{key} of {port.name} is {found[key] or 0} {unit}, declared {declared or 0} {unit}"
@@ -135,7 +147,7 @@ def busy_wires_carry_their_rate(evidence: Evidence) -> Iterator[str]:
     nanoseconds as there can have been frames.
     """
     for port, found in evidence.present_ports():
-        rate_bps = port.egress.rate_bps
+        rate_bps = port.egress.wire_bps
         if rate_bps is None or "busy_ns" not in found or steps(port.egress, evidence.spec.end_us):
             continue
         needed_ns = found["sent_bytes"] * 8e9 / rate_bps
@@ -249,16 +261,19 @@ def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
         there = route(evidence.spec, flow.sender, flow.receiver)
         back = route(evidence.spec, flow.receiver, flow.sender)
         declared = base_rtt_us(evidence.spec, flow)
-        shortest = sum(_shortest_delay_us(port, evidence.spec) for port in (*there, *back))
+        shortest = sum(_shortest_delay_ns(port, evidence.spec) for port in (*there, *back)) // 1000
         longer = sum(_longest_delay_us(port, evidence.spec) for port in (*there, *back)) - declared
         sending = sum(_serialization_us(port) for port in (*there, *back))
         standing = sum(_queue_us(port) for port in (*there, *back) if _used_before(evidence.spec, flow, port))
         varied = sum(port.egress.impairment.jitter_us for port in (*there, *back) if port.egress.impairment)
         cards = [port.egress.card for port in (*there, *back) if port.egress.card]
-        handled = sum(card.moderation_us + card.packet_us for card in cards)
+        processed = sum(port.egress.processing_ns for port in (*there, *back)) / 1000
+        handled = processed + sum(card.moderation_us + card.packet_us for card in cards)
         spared = sum(port.egress.delay_us for port in (*there, *back) if _overtakes(port))
         longest = declared * (1 + RTT_TOLERANCE) + longer + varied + handled + sending + standing + RTT_ALLOWANCE_US
         found = evidence.flows[flow.name]["base_rtt_us"]
+        if found is not None and found % TIMESTAMP_US == 0 and has_timestamps(evidence.spec, flow.sender):
+            shortest -= TIMESTAMP_US
         if found is None:
             yield f"no round trip of {flow.name} was seen while its sockets were sampled: it never got through"
         elif not shortest - varied - spared <= found <= longest:
@@ -278,6 +293,20 @@ def algorithm_holds(evidence: Evidence) -> Iterator[str]:
             value = found["cca_parameters"].get(name)
             if str(value) != declared:
                 yield f"{name} of {flow.cca} is {value} on the sockets of {flow.name}, declared {declared}"
+
+
+def windows_hold(evidence: Evidence) -> Iterator[str]:
+    """Yield socket buffers that are not those of the declared window: a kernel cuts what is above its limits."""
+    receiving = evidence.achieved.get("receive_buffers", {})
+    for flow in evidence.spec.flows:
+        if flow.name not in evidence.flows:
+            continue
+        found = evidence.flows[flow.name].get("send_buffer_bytes"), receiving.get(flow.name)
+        declared = buffers_bytes(evidence.spec, flow)
+        for what, has, asked in zip(("send", "receive"), found, declared, strict=True):
+            if asked is not None and has != asked:
+                achieved = "was not read back" if has is None else f"is {has} B"
+                yield f"{what} buffer of {flow.name} {achieved}, declared {asked} B"
 
 
 def drops_only_where_declared(evidence: Evidence) -> Iterator[str]:
@@ -314,13 +343,13 @@ def cpu_sufficed(evidence: Evidence) -> Iterator[str]:
 
 
 def captures_are_complete(evidence: Evidence) -> Iterator[str]:
-    """Each flow to be captured was, and the capture lost no packet."""
-    for flow in evidence.spec.probes.capture_flows:
-        found = evidence.achieved["capture"].get(flow)
+    """Each declared capture was taken, and lost no packet."""
+    for file, (name, place) in evidence.spec.probes.captures.items():
+        found = evidence.achieved["capture"].get(file)
         if found is None:
-            yield f"flow {flow} was not captured, declared captured"
+            yield f"{name} was not captured at its {place}, declared captured"
         elif found["dropped"]:
-            yield f"the capture of {flow} lost {found['dropped']} packets, allowed 0"
+            yield f"the capture of {name} at its {place} lost {found['dropped']} packets, allowed 0"
 
 
 def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
@@ -341,9 +370,10 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
             continue
         told = [reports[flow.name] for flow in crossing]
         until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
-        span_us = until_us - min(report["start_us"] for report in told)
-        found = sum(report["bytes_received"] for report in told) * 8e6 / max(span_us, 1)
-        limit = _payload_bps(port, evidence.spec.end_us)
+        since_us = min(report["start_us"] for report in told)
+        span_us = max(until_us - since_us, 1)
+        found = sum(report["bytes_received"] for report in told) * 8e6 / span_us
+        limit = _payload_bits(port, since_us, ceil(until_us)) * 1e6 / span_us
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"
 
@@ -369,6 +399,7 @@ GATES: tuple[Gate, ...] = (
     cards_hold,
     base_rtt_holds,
     algorithm_holds,
+    windows_hold,
     drops_only_where_declared,
     memory_suffices,
     cpu_sufficed,
@@ -396,17 +427,17 @@ def _overtakes(port: Port) -> bool:
     return bool(port.egress.impairment and port.egress.impairment.overtaking_ppm)
 
 
-def _shortest_delay_us(port: Port, spec: RunSpec) -> int:
-    return min((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+def _shortest_delay_ns(port: Port, spec: RunSpec) -> int:
+    return min((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
 
 
-def _longest_delay_us(port: Port, spec: RunSpec) -> int:
+def _longest_delay_us(port: Port, spec: RunSpec) -> float:
     """The longest delay of a port; bits may leave slower than at the rate that it began with, or wait for that."""
     ways = steps(port.egress, spec.end_us)
     slowest = min((step.rate_bps for step in ways if step.rate_bps), default=0)
     held_us = max((then.at_us - step.at_us for step, then in pairwise(ways) if step.held), default=0)
     slower = port.frame_bytes * 8e6 / slowest if slowest else 0.0
-    return round(max((step.delay_us for step in ways), default=port.egress.delay_us) + held_us + slower)
+    return max((step.delay_ns for step in ways), default=port.egress.wire_delay_ns) / 1000 + held_us + slower
 
 
 def _queue_us(port: Port) -> float:
@@ -428,7 +459,9 @@ def _used_before(spec: RunSpec, flow: Flow, port: Port) -> bool:
     )
 
 
-def _payload_bps(port: Port, end_us: int) -> float:
-    """The most payload a shaped interface can carry: full segments without TCP options, which would only lower it."""
-    fastest = max((step.rate_bps for step in steps(port.egress, end_us)), default=port.egress.rate_bps or 0)
-    return fastest * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes
+def _payload_bits(port: Port, since_us: int, until_us: int) -> float:
+    """Return the most payload that a shaped interface can carry in a time: full segments without TCP options."""
+    ways = steps(port.egress, until_us) or (Step(0, port.egress.rate_bps or 0, 0),)
+    if not all(way.rate_bps for way in ways):
+        return inf  # from some time on packets leave in no time
+    return capacity_bits(ways, until_us, since_us) * (port.mtu_bytes - IP_AND_TCP_HEADER_BYTES) / port.frame_bytes

@@ -21,19 +21,21 @@ WORDS = ("kind", "type_comment", "type_ignores")
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The release that a kernel was built from, and whether it is the pinned one, that of the references.
+    """The release that a kernel was built from, and whether it is the pinned release, that of the references.
 
     ``patches`` has those of the project's series, in their order, and ``own`` the files that the study adds, each with
-    its SHA-256 (hex).
+    its SHA-256 (hex). ``name`` is the kernel's name in ``kernels/``.
     """
 
     version: str
     pinned: bool
     own: Mapping[str, str] = field(default_factory=dict)
     patches: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
 
     def __str__(self) -> str:
         release = f"Linux {self.version}, {'the pinned release' if self.pinned else 'not the pinned release'}"
+        release = f"{self.name}: {release}" if self.name else release
         own = ", ".join(f"{name} ({digest[:12]})" for name, digest in self.own.items())
         return f"{release}, with {own} of the study" if own else release
 

@@ -6,10 +6,24 @@ Lengths of time are microseconds, sizes bytes, rates bits per second, as the fie
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from longfat.plain import LATER, Scalar
+
+MARKING: Mapping[str, tuple[str, ...]] = {
+    "red": ("ecn",),
+    "codel": ("ecn", "ce_threshold"),
+    "fq_codel": ("ecn", "ce_threshold"),
+    "pie": ("ecn",),
+    "fq_pie": ("ecn",),
+    "cake": (),
+    "dualpi2": (),
+}
+"""Kinds of queue that can mark packets by ECN (RFC 3168, RFC 9331), each with the settings that make it mark; a kind
+without such a setting always marks. CoDel marks above ``ce_threshold`` without ``ecn`` too (include/net/codel_impl.h).
+"""
 
 
 @dataclass(frozen=True)
@@ -27,8 +41,9 @@ class Queue:
 
     @property
     def marks(self) -> bool:
-        """Whether it marks packets by ECN (RFC 3168) instead of dropping them."""
-        return bool(self.parameters.get("ecn")) or self.kind == "cake"
+        """Whether the queue marks packets by ECN, according to ``MARKING``."""
+        switches = MARKING.get(self.kind)
+        return switches is not None and (not switches or any(self.parameters.get(name) for name in switches))
 
     @property
     def red_weight_log(self) -> int:
@@ -48,9 +63,10 @@ class Queue:
 
 @dataclass(frozen=True)
 class DeliberateDrop:
-    """Drop exactly one data packet that leaves the interface: the first after ``at_us`` plus a fixed count."""
+    """Drop exactly one packet that leaves the interface: number ``packet`` of those after ``at_us``, from 1."""
 
     at_us: int
+    packet: int = 100
 
 
 @dataclass(frozen=True)
@@ -67,8 +83,25 @@ class Change:
 class Policer:
     """A token bucket in front of a queue: what finds too few tokens is dropped. It counts frames without framing."""
 
+    TICK_NS: ClassVar[int] = 64  # include/net/pkt_sched.h
+    MOST_TICKS: ClassVar[int] = 2**32 - 1  # struct tc_police in linux/pkt_cls.h
+
     rate_bps: int
     burst_bytes: int
+
+    @property
+    def byte_rate(self) -> int:
+        """The rate in bytes per second, as the kernel takes it."""
+        return self.rate_bps // 8
+
+    @property
+    def burst_ticks(self) -> int:
+        """The time in which the rate fills the bucket, in whole ticks, as the kernel keeps it; the rate is not 0."""
+        return self.burst_bytes * 10**9 // self.byte_rate // self.TICK_NS
+
+    def passes(self, frame_bytes: int) -> bool:
+        """Return whether a full bucket has the tokens of a frame, in whole ticks."""
+        return self.burst_ticks * self.TICK_NS * self.byte_rate >= frame_bytes * 10**9
 
 
 @dataclass(frozen=True)
@@ -187,8 +220,12 @@ class Egress:
     24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
     A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
     Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
-    start of the measurement to its end ``changes``, in the order of their time, take the place of rate and delay, and
-    a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+    start of the measurement until all traffic has ended ``changes``, in the order of their time, take the place of rate
+    and delay, and a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+
+    The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), which a ``trace`` is exempt
+    from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both. Each frame
+    is delayed by a further time, drawn uniformly from 0 to ``processing_ns``; frames keep their order.
     """
 
     rate_bps: int | None = None
@@ -201,6 +238,24 @@ class Egress:
     trace: Trace | None = field(default=None, metadata=LATER)
     policer: Policer | None = field(default=None, metadata=LATER)
     card: Card | None = field(default=None, metadata=LATER)
+    clock_ppb: int = field(default=0, metadata=LATER)
+    distance_ns: int = field(default=0, metadata=LATER)
+    processing_ns: int = field(default=0, metadata=LATER)
+
+    @property
+    def wire_bps(self) -> int | None:
+        """Rate of the wire in bit/s by the interface's own clock; None where it is unshaped."""
+        return None if self.rate_bps is None else self.by_clock(self.rate_bps)
+
+    @property
+    def wire_delay_ns(self) -> int:
+        """Delay of the wire in nanoseconds, the distance included."""
+        return 1000 * self.delay_us + self.distance_ns
+
+    def by_clock(self, rate_bps: int) -> int:
+        """Return a nominal rate by the interface's own clock, to the nearest bit/s and at least 1 bit/s if not 0."""
+        deviation = (2 * rate_bps * self.clock_ppb + 10**9) // (2 * 10**9)
+        return max(rate_bps + deviation, min(rate_bps, 1))
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,18 @@ import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import chain, groupby, takewhile
 
-from longfat.runspec import Egress, Flow, RunSpec, Trace
+from longfat.runspec import CapturePoint, Change, Egress, Flow, Ping, RunSpec, Sent, Trace
 
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
+OFFLOADED_BYTES = 1 << 16  # of the largest segment that TCP hands to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
+SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES = 2304, 4608  # SOCK_MIN_* in include/net/sock.h
+MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
 TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
 
 
@@ -55,7 +60,7 @@ class Step:
 
     at_us: int
     rate_bps: int
-    delay_us: int
+    delay_ns: int
     held: bool = False
 
 
@@ -94,10 +99,15 @@ def frame_bytes(mtu_bytes: int, egress: Egress) -> int:
 
 def mss_bytes(spec: RunSpec, flow: Flow) -> int:
     """Payload of a full segment of the flow: the smallest MTU of its route, less headers and timestamps."""
-    (sender,) = (node for node in spec.nodes if node.name == flow.sender)
-    options = 0 if sender.sysctls.get("net.ipv4.tcp_timestamps") == "0" else TIMESTAMP_OPTION_BYTES
+    options = TIMESTAMP_OPTION_BYTES if has_timestamps(spec, flow.sender) else 0
     smallest = min(port.mtu_bytes for port in route(spec, flow.sender, flow.receiver))
     return smallest - IP_AND_TCP_HEADER_BYTES - options
+
+
+def has_timestamps(spec: RunSpec, host: str) -> bool:
+    """Return whether the packets of a host have timestamps (RFC 7323)."""
+    (sysctls,) = (node.sysctls for node in spec.nodes if node.name == host)
+    return sysctls.get("net.ipv4.tcp_timestamps") != "0"
 
 
 def smallest_mtu_bytes(spec: RunSpec) -> int:
@@ -133,59 +143,119 @@ def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
     return _ways_from(start, ports(spec)).get(end, ())
 
 
-def base_rtt_us(spec: RunSpec, flow: Flow) -> int:
-    """Sum of the declared delays from the flow's sender to its receiver and back, in microseconds."""
-    there, back = route(spec, flow.sender, flow.receiver), route(spec, flow.receiver, flow.sender)
-    return sum(port.egress.delay_us for port in (*there, *back))
+def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
+    """Return the slowest interface on the way from one host to another: of a router if one is shaped, the first one."""
+    way, routers = route(spec, sender, receiver), {node.name for node in spec.nodes if node.role == "router"}
+    shaped = [port for port in way if port.egress.rate_bps]
+    chosen = [port for port in shaped if port.node in routers] or shaped or way
+    return min(chosen, key=lambda port: port.egress.rate_bps or 0)
+
+
+def capture_port(spec: RunSpec, one: Sent, place: CapturePoint) -> Port:
+    """Return the interface at which a traffic is captured; it sees both directions.
+
+    What leaves the bottleneck has passed its queue: a packet that the queue drops is in the sender's capture alone.
+    """
+    if place == "bottleneck":
+        return bottleneck(spec, one.sender, one.receiver)
+    way = route(spec, one.sender, one.receiver)
+    return way[0] if place == "sender" else lay_out(spec).far_end(way[-1])
+
+
+def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
+    """Return the socket buffers of a flow's sender and receiver that its windows make; None is auto-tuning.
+
+    The kernel doubles what is asked for, after it has cut it to the limit of the host (socket(7)), and grants a
+    smallest buffer in any case.
+    """
+    hosts = {node.name: node.sysctls for node in spec.nodes}
+
+    def made(asked: int | None, host: str, limit: str, smallest: int) -> int | None:
+        most = hosts[host].get(f"net.core.{limit}")
+        return asked and max(smallest, 2 * min(asked, int(most) if most else asked))
+
+    sending = flow.send_window_bytes or flow.window_bytes
+    return (
+        made(sending, flow.sender, "wmem_max", SMALLEST_SEND_BUFFER_BYTES),
+        made(flow.window_bytes, flow.receiver, "rmem_max", SMALLEST_RECEIVE_BUFFER_BYTES),
+    )
+
+
+def base_rtt_us(spec: RunSpec, sent: Flow | Ping) -> int:
+    """Sum the delays from the sender of a flow or ping to its receiver and back, with distances, in microseconds."""
+    there, back = route(spec, sent.sender, sent.receiver), route(spec, sent.receiver, sent.sender)
+    return sum(port.egress.wire_delay_ns for port in (*there, *back)) // 1000
 
 
 def longest_rtt_us(spec: RunSpec) -> int:
     """The longest base RTT of all traffic, in microseconds, whatever changes while the run lasts."""
-    delay_us = {
-        port.name: max((step.delay_us for step in steps(port.egress, spec.end_us)), default=port.egress.delay_us)
+    delay_ns = {
+        port.name: max((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
         for port in ports(spec)
     }
-    ends = {(one.sender, one.receiver) for one in spec.sent}
+    ends = {(one.sender, one.receiver) for one in spec.sent} | {(one.sender, one.receiver) for one in spec.pings}
     ways = ((*route(spec, sender, receiver), *route(spec, receiver, sender)) for sender, receiver in ends)
-    return max(sum(delay_us[port.name] for port in way) for way in ways)
+    return max(sum(delay_ns[port.name] for port in way) for way in ways) // 1000
 
 
 def impairment_seed(spec: RunSpec, port: Port) -> int:
-    """The seed, 64 bits, of what is drawn for the packets that leave an interface."""
-    return int.from_bytes(hashlib.sha256(f"{spec.seed} impairment {port.name}".encode()).digest()[:8], "big")
+    """Return the seed, 64 bits, of the losses and delays of the packets that leave an interface."""
+    return _seed(f"{spec.seed} impairment {port.name}")
+
+
+def processing_seed(spec: RunSpec, port: Port) -> int:
+    """Return the seed, 64 bits, of the processing times of the packets that leave an interface."""
+    return _seed(f"{spec.seed} processing {port.name}")
+
+
+def _seed(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
-    """What the wire of an interface is, and when, from 0 to before ``end_us``; empty for one that never changes."""
+    """Return what the wire of an interface is, and when, from 0 to before ``end_us``; empty if it never changes."""
+    return tuple(takewhile(lambda step: step.at_us < end_us, each_step(egress)))
+
+
+def each_step(egress: Egress) -> Iterator[Step]:
+    """Yield what the wire of an interface is, and when, from 0 on: without an end for one that follows a trace."""
     if not egress.changes and not egress.trace:
-        return ()
-    traced = {} if egress.trace is None else dict(_traced(egress.trace, end_us))
-    changed = {change.at_us: change for change in egress.changes if change.at_us < end_us}
-    now, held, paused = Step(0, egress.rate_bps or 0, egress.delay_us), False, False
-    found: list[Step] = []
-    for at_us in sorted({0, *traced, *changed}):
-        rate_bps, delay_us = now.rate_bps, now.delay_us
-        if at_us in traced:
-            paused = not traced[at_us]
-            rate_bps = traced[at_us] or rate_bps
-        if change := changed.get(at_us):
-            rate_bps = rate_bps if change.rate_bps is None else change.rate_bps
-            delay_us = delay_us if change.delay_us is None else change.delay_us
-            held = held if change.held is None else change.held
-        now = Step(at_us, rate_bps, delay_us, held or paused)
-        if not found or replace(now, at_us=found[-1].at_us) != found[-1]:
-            found.append(now)
-    return tuple(found)
+        return
+    traced: Iterable[_Event] = _traced(egress.trace) if egress.trace else ()
+    changed: Iterable[_Event] = ((change.at_us, None, change) for change in egress.changes)
+    begin: _Event = (0, None, None)
+    now, held, paused = Step(0, egress.wire_bps or 0, egress.wire_delay_ns), False, False
+    last: Step | None = None
+    for at_us, together in groupby(chain((begin,), merge(traced, changed, key=_time_of)), key=_time_of):
+        rate_bps, delay_ns = now.rate_bps, now.delay_ns
+        for _, packets_bps, change in together:
+            if packets_bps is not None:
+                paused = not packets_bps
+                rate_bps = packets_bps or rate_bps
+            if change:
+                rate_bps = rate_bps if change.rate_bps is None else egress.by_clock(change.rate_bps)
+                delay_ns = delay_ns if change.delay_us is None else 1000 * change.delay_us + egress.distance_ns
+                held = held if change.held is None else change.held
+        now = Step(at_us, rate_bps, delay_ns, held or paused)
+        if last is None or replace(now, at_us=last.at_us) != last:
+            last = now
+            yield now
 
 
-def _traced(trace: Trace, end_us: int) -> Iterator[tuple[int, int]]:
-    """When the rate of a trace changes, in microseconds, and what it is then, in bit/s."""
-    at_us = 0
-    while True:
-        for count, times in trace.milliseconds():
-            if at_us >= end_us:
-                return
-            yield at_us, 1000 * count * TRACED_BITS
+_Event = tuple[int, int | None, Change | None]
+"""A time in microseconds, the rate in bit/s that a trace has from then on, a change."""
+
+
+def _time_of(event: _Event) -> int:
+    return event[0]
+
+
+def _traced(trace: Trace) -> Iterator[_Event]:
+    """Yield when the rate of a trace changes: once for one that is always the same, else without an end."""
+    at_us, words = 0, tuple(trace.milliseconds())
+    while at_us == 0 or len({count for count, _ in words}) > 1:
+        for count, times in words:
+            yield at_us, 1000 * count * TRACED_BITS, None
             at_us += 1000 * times
 
 
@@ -198,6 +268,43 @@ def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> in
     return sum(span * step.rate_bps for span, step in spans if not step.held) // 1_000_000
 
 
+def course(egress: Egress, end_us: int) -> tuple[Step, ...]:
+    """Return the steps of a wire, one for a wire that never changes."""
+    return steps(egress, end_us) or (Step(0, egress.wire_bps or 0, egress.wire_delay_ns),)
+
+
+def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
+    """Return a lower bound of the time in which a new TCP connection delivers so many bytes that its receiver asks for.
+
+    Connection and request take a round trip each, at the least delay that each interface ever has. Then the slowest
+    link passes every frame once, at the highest rate that it ever has; with segmentation offload headers come once for
+    each 64 KiB.
+    """
+    there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
+    round_trip_us = sum(_least_delay_ns(port.egress, spec.end_us) for port in (*there, *back)) // 1000
+    rates = [(max(step.rate_bps for step in course(port.egress, spec.end_us)), port) for port in there]
+    shaped = [(rate_bps, port) for rate_bps, port in rates if rate_bps]
+    if not shaped:
+        return 2 * round_trip_us
+    rate_bps, slowest = min(shaped, key=lambda item: item[0])
+    ends = [node for node in spec.nodes if node.name in (one.sender, one.receiver)]
+    stamped = all(node.sysctls.get("net.ipv4.tcp_timestamps") != "0" for node in ends)
+    headers_bytes = IP_AND_TCP_HEADER_BYTES + (TIMESTAMP_OPTION_BYTES if stamped else 0)
+    offloaded = any({"tso", "gso"} & set(node.offloads) for node in ends if node.name == one.sender)
+    segment_bytes = OFFLOADED_BYTES if offloaded else min(port.mtu_bytes for port in there) - headers_bytes
+    on_wire = size_bytes + -(-size_bytes // segment_bytes) * (headers_bytes + frame_bytes(0, slowest.egress))
+    return 2 * round_trip_us + 8_000_000 * on_wire // rate_bps
+
+
+def _least_delay_ns(egress: Egress, end_us: int) -> int:
+    """The least delay that any packet may have at an interface."""
+    drawn = egress.impairment
+    if drawn and drawn.overtaking_ppm:
+        return 0
+    least = min(step.delay_ns for step in course(egress, end_us))
+    return max(0, least - 1000 * drawn.jitter_us) if drawn else least
+
+
 def lay_out(spec: RunSpec) -> Topology:
     """Every node's ports, and its routes to every link by the fewest hops."""
     every = ports(spec)
@@ -206,7 +313,10 @@ def lay_out(spec: RunSpec) -> Topology:
 
 
 def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]:
-    """Breadth-first search: the ports left on the way to each node that can be reached, the nearest node first."""
+    """Return the ports left on the way to each node that can be reached, the nearest node first.
+
+    The search is breadth-first; of ways with as many links the one by the link listed first is taken.
+    """
     leaving: dict[str, list[Port]] = {}
     for port in every:
         leaving.setdefault(port.node, []).append(port)
@@ -214,11 +324,21 @@ def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]
     reached = deque([start])
     while reached:
         node = reached.popleft()
-        for port in leaving.get(node, ()):
-            if port.peer not in ways:
-                ways[port.peer] = (*ways[node], port)
-                reached.append(port.peer)
+        for first in leaving.get(node, ()):
+            way, port = ways[node], first
+            while port.peer not in ways:
+                way = (*way, port)
+                ways[port.peer] = way
+                if not _in_the_middle(port.peer):
+                    reached.append(port.peer)
+                    break
+                port = next(other for other in leaving[port.peer] if other.link != port.link)
     return ways
+
+
+def _in_the_middle(node: str) -> bool:
+    """Return whether a node delays in the middle of a graph's link: its two halves count as one link."""
+    return node.startswith(MIDDLE) and node != MIDDLE
 
 
 def _routes_from(start: str, every: Iterable[Port], own: dict[str, tuple[Port, ...]]) -> tuple[Route, ...]:

@@ -34,6 +34,7 @@ __all__ = [
     "KINDS",
     "Bursts",
     "Called",
+    "CapturePoint",
     "Card",
     "Change",
     "DeliberateDrop",
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 Role = Literal["sender", "receiver", "router"]
+CapturePoint = Literal["sender", "bottleneck", "receiver"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ class Flow:
 
     ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
     None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. With ``transfer_bytes`` a
-    connection carries so much and another follows it, until the duration is over; each of the streams does so.
+    connection carries so much and another follows it, until the duration is over; each of the streams does so. With
+    ``rate_bps`` the sending application has so much to send, all streams together, and only for ``on_us`` of each
+    ``on_us + off_us`` where these are given; its program is the project's own.
     """
 
     what: ClassVar[str] = "flows"
@@ -135,6 +139,16 @@ class Flow:
     start_us: int = 0
     streams: int = 1
     transfer_bytes: int | None = field(default=None, metadata=LATER)
+    rate_bps: int | None = field(default=None, metadata=LATER)
+    on_us: int | None = field(default=None, metadata=LATER)
+    off_us: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def mean_rate_bps(self) -> float | None:
+        """Rate of what its application has to send, on and off times together; None if that is without limit."""
+        if self.rate_bps is None or not self.on_us or not self.off_us:
+            return self.rate_bps
+        return self.rate_bps * self.on_us / (self.on_us + self.off_us)
 
 
 @dataclass(frozen=True)
@@ -162,7 +176,7 @@ class Web:
 class Udp:
     """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
 
-    Rates count whole IPv4 packets; ``t`` counts from ``start_us``.
+    Rates count whole IPv4 packets; ``t`` counts from ``start_us``. Without a swing the rate is constant.
     """
 
     what: ClassVar[str] = "UDP traffic"
@@ -171,9 +185,9 @@ class Udp:
     sender: str
     receiver: str
     mean_bps: int
-    swing_bps: int
-    period_us: int
     duration_us: int
+    swing_bps: int = 0
+    period_us: int | None = None
     start_us: int = 0
 
 
@@ -274,10 +288,12 @@ class Program:
     """Programs of the user's: one that sends, at one node, and one that receives, at another.
 
     ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
-    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. What the sender sends to ``port`` is counted.
+    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names the files that they leave
+    in it for the raw run. What the sender sends to ``port`` is counted.
     """
 
     what: ClassVar[str] = "programs"
+    most_kept_bytes: ClassVar[int] = 16 << 20  # of a file to keep
 
     name: str
     sender: str
@@ -288,6 +304,7 @@ class Program:
     port: int = 4433
     files: dict[str, str] = field(default_factory=dict)
     start_us: int = 0
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -318,17 +335,24 @@ KINDS: dict[str, type[Called]] = {
 
 @dataclass(frozen=True)
 class Probes:
-    """What is observed while the flows run: sampling intervals, and flows captured at their sender.
+    """What is observed while the traffic runs: sampling intervals, and the traffic whose headers are captured.
 
-    Pings go from the first sender to the first receiver.
-    ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are taken out before it is read.
+    Each traffic of ``capture`` is captured at each place of ``capture_at``. Pings go from the first sender to the first
+    receiver. ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are removed from it.
     """
 
     socket_interval_us: int | None = 100_000
     queue_interval_us: int | None = 100_000
-    capture_flows: tuple[str, ...] = ()
+    capture: tuple[str, ...] = ()
+    capture_at: tuple[CapturePoint, ...] = ("sender",)
     capture_loss_percent: float = 0.0
     ping_interval_us: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def captures(self) -> dict[str, tuple[str, CapturePoint]]:
+        """Every capture by the name of its file: the traffic and the place."""
+        pairs = ((name, place) for name in self.capture for place in self.capture_at)
+        return {name if place == "sender" else f"{name}@{place}": (name, place) for name, place in pairs}
 
 
 @dataclass(frozen=True)
@@ -336,7 +360,8 @@ class RunSpec:
     """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
 
     All that is random in it is drawn from ``seed`` and the name of what it is drawn for; in a guest the kernel's random
-    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn.
+    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn. It lasts ``duration_us``, or
+    as long as its traffic if that is longer.
     """
 
     nodes: tuple[Node, ...]
@@ -354,6 +379,7 @@ class RunSpec:
     video: tuple[Video, ...] = field(default=(), metadata=LATER)
     incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
+    duration_us: int | None = field(default=None, metadata=LATER)
 
     @property
     def run_id(self) -> str:
@@ -377,14 +403,19 @@ class RunSpec:
         return tuple(one for kind in kinds for one in getattr(self, kind))
 
     @property
+    def traced(self) -> tuple[Flow, ...]:
+        """The flows that are captured at their sender: tcptrace reads these captures."""
+        return tuple(flow for flow in self.flows if flow.name in self.probes.captures)
+
+    @property
     def traffic(self) -> tuple[SentOverTcp, ...]:
         """All traffic that a congestion control governs, kind by kind."""
         return tuple(one for one in self.sent if isinstance(one, SentOverTcp))
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the last traffic stops: nothing is sent or asked for any more."""
-        return max(one.start_us + one.duration_us for one in self.sent)
+        """Time in microseconds at which the measurement ends: with the last traffic, or later if the run says so."""
+        return max((self.duration_us or 0, *(one.start_us + one.duration_us for one in self.sent)))
 
     @property
     def marks(self) -> bool:

@@ -92,9 +92,12 @@ def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        reason, place = error.strerror, error.filename
+        if isinstance(error, shutil.Error):  # of a copied tree, which lists a source, a target and a reason for each
+            _, place, reason = error.args[0][0]
         raise RigError(
-            f"{what} cannot be written: {error.strerror}",
-            where=str(error.filename or target),
+            f"{what} cannot be written: {reason}",
+            where=str(place or target),
             hint=f"it needs {size} of disk space in a folder that you own; LONGFAT_CACHE names another folder",
         ) from error
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import header_of, study_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import unknown
+from longfat.manifest.names import Finding, unknown
 from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
@@ -69,10 +69,24 @@ class StudyFolder:
         """The study."""
         return study_of(self._source(MANIFEST), self.given, self.only)
 
+    def problem(self, finding: Finding) -> Problem:
+        """Return a finding about the manifest with file and line."""
+        return self._source(MANIFEST).problem(finding)
+
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is allowed in the manifest and yet is hardly meant."""
-        return study_warnings(self._source(MANIFEST), self.study)
+        """What is allowed in the manifest and claims and yet is hardly meant."""
+        from longfat.relations.gates import few_repetitions
+
+        source = self._source(MANIFEST)
+        found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
+        return (*(source.problem(finding) for finding in found), *study_warnings(source, self.study))
+
+    def _other_name(self) -> Iterator[Finding]:
+        """A name in the manifest that is not the folder's, by which results and evidence go."""
+        if self.study.name != self.name:
+            message = f"{self.study.name!r} is not the name of the folder, {self.name!r}"
+            yield Finding(("study",), message, "commands, results and evidence go by the folder's; give both one name")
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:

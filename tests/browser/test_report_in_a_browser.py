@@ -179,7 +179,7 @@ def test_the_explorer_draws_zooms_and_keeps_its_view_in_the_address(report: Page
     expect(report).to_have_url(re.compile(r"&t=0\.\d+-0\.\d+"))
     report.get_by_label("retransmitted (segments)").check()
     view = report.url
-    assert "show=cwnd,rtt,retrans,goodput,queue" in view
+    assert "show=cwnd,rtt,retrans,acked,queue" in view
     report.goto("about:blank")
     report.goto(view)
     report.locator("#explorer[data-ready=yes]").wait_for()

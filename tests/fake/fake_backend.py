@@ -16,7 +16,7 @@ import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,17 +26,27 @@ from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import MODULES, Say, refused_features
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS, OwnKernel
+from longfat.catalog.kernels import KERNELS, STACK_KERNELS, OwnKernel
 from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
+from longfat.guest.udp import due_bytes
 from longfat.identity import KernelSource, code_identity
-from longfat.network import ETHERNET_HEADER_BYTES, base_rtt_us, mss_bytes, ports, route, smallest_mtu_bytes
+from longfat.network import (
+    ETHERNET_HEADER_BYTES,
+    base_rtt_us,
+    buffers_bytes,
+    mss_bytes,
+    ports,
+    route,
+    smallest_mtu_bytes,
+)
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
-TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS | TRAFFIC)}
+NOT_DRAWN = {Feature.CLOCKS, Feature.PROCESSING}
+TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS - NOT_DRAWN | TRAFFIC)}
 FOLDER = Path(__file__).parent
 SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
@@ -72,7 +82,7 @@ class FakeBackend:
     def capabilities(self) -> Capabilities:
         """Everything, everywhere: a named kernel is no more than its name."""
         sources = {"none": self.kernel} if self.kernel else {}
-        kernels = {name: name for name in KERNELS}
+        kernels = {name: "none" if name in STACK_KERNELS else name for name in KERNELS}
         return Capabilities(frozenset(CCAS), kernels=kernels, sources=sources, repeats=self.repeats)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
@@ -110,6 +120,8 @@ class FakeBackend:
             "sockets.csv": _sockets(spec),
             "queues.csv": _queues(spec),
         }
+        if spec.udp:
+            files["udp.json"] = canonical_json([_udp_report(spec, one) for one in spec.udp])
         if spec.udp and spec.probes.queue_interval_us:
             files["datagrams.csv"] = _datagrams(spec, spec.probes.queue_interval_us)
         if spec.probes.ping_interval_us:
@@ -122,13 +134,13 @@ class FakeBackend:
             rate = truth.goodput_bps(spec, flow)
             files[f"iperf/{flow.name}.client.txt"] = f"fake iperf2 client of {flow.name}\n"
             files[f"iperf/{flow.name}.server.txt"] = f"fake iperf2 server of {flow.name}: {rate:.0f} bits/sec\n"
-            if flow.name in spec.probes.capture_flows:
+            if flow in spec.traced:
                 files[f"outstanding/{flow.name}.csv"] = _outstanding(spec, flow)
                 files[f"throughput/{flow.name}.csv"] = _throughput(spec, flow)
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
-        for name in spec.probes.capture_flows:
+        for name in spec.probes.captures:
             (folder / "captures").mkdir(exist_ok=True)
             (folder / "captures" / f"{name}.pcap").write_bytes(PCAP_HEADER)
 
@@ -152,12 +164,13 @@ class FakeBackend:
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
                 "base_rtt_us": base_rtt_us(spec, flow),
+                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
             }
             for flow in spec.flows
         ]
         interfaces = []
         for port in ports(spec):
-            rate = port.egress.rate_bps
+            rate = port.egress.wire_bps
             queue = port.egress.queue
             interfaces.append(
                 {
@@ -167,7 +180,7 @@ class FakeBackend:
                     "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
                     "queue_kind": queue.kind,
                     "limit_packets": queue.limit_packets,
-                    "delay_us": port.egress.delay_us,
+                    "delay_us": port.egress.wire_delay_ns // 1000,
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
@@ -176,17 +189,16 @@ class FakeBackend:
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
-        udp = {"udp": [{"udp": one.name, "received_packets": 1} for one in spec.udp]} if spec.udp else {}
-        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.capture_flows}
+        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
         return {
             "nodes": nodes,
             "interfaces": interfaces,
             "flows": flows,
+            "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
             "capture": captured,
             "cpu_pressure_us": None,
             "memory_pressure": 0,
             **web,
-            **udp,
         }
 
 
@@ -205,6 +217,7 @@ def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
         **complete,
+        **({} if flow.rate_bps is None else {"bytes_due": amount, "blocked_us": 0}),
     }
 
 
@@ -290,6 +303,20 @@ def _arrivals(spec: RunSpec, step_us: int) -> str:
     return "t_us,node,packets,marked_packets\n" + "".join(rows)
 
 
+def _udp_report(spec: RunSpec, one: Udp) -> dict[str, object]:
+    size = smallest_mtu_bytes(spec)
+    count = round(due_bytes(asdict(one), one.duration_us / 1e6) / size)
+    return {
+        "udp": one.name,
+        "sender": one.sender,
+        "receiver": one.receiver,
+        "start_us": one.start_us,
+        "end_us": one.start_us + one.duration_us,
+        "packet_bytes": size,
+        **dict.fromkeys(("due_packets", "sent_packets", "received_packets", "arrived_packets"), count),
+    }
+
+
 def _datagrams(spec: RunSpec, step_us: int) -> str:
     """Every packet of the mean rate arrives at once; the rate does not swing here."""
     size = smallest_mtu_bytes(spec)
@@ -304,7 +331,7 @@ def _datagrams(spec: RunSpec, step_us: int) -> str:
 
 def _pings(spec: RunSpec, step_us: int) -> str:
     """The truth has no queue: each ping takes the base RTT."""
-    rtt_us = base_rtt_us(spec, spec.flows[0])
+    rtt_us = base_rtt_us(spec, spec.pings[0])
     return "t_us,rtt_us\n" + "".join(f"{t_us},{rtt_us}\n" for t_us in range(0, spec.end_us, step_us))
 
 

@@ -6,9 +6,11 @@ Pure functions of the RunSpec. The model is simple enough to work out any number
 - A flow takes the route with the fewest links; its base RTT is the sum of the egress delays there and back.
 - A shaped egress carries ``rate * mss / (mtu + 14 + framing)`` bit/s of payload; mss is the MTU less 40
   bytes of headers, and less 12 more unless the sender's ``net.ipv4.tcp_timestamps`` is 0. Its payload rate
-  is shared equally among all TCP connections that ever use that egress, whenever they start.
+  is shared equally among all TCP connections that ever use that egress, whenever they start. A rate that
+  changes counts with its mean while the flow lasts.
 - The window of a connection is twice ``window_bytes``: Linux doubles the size that iperf2 requests (socket(7)).
-- goodput = min(share of the rate on each egress, streams * window / base RTT), rounded down to whole bytes.
+- goodput = min(share of the rate on each egress, streams * window / base RTT, mean rate of the application), rounded
+  down to whole bytes.
 - Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
   of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
   next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
@@ -21,7 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from longfat.network import Port, base_rtt_us, mss_bytes, route
+from longfat.network import Port, base_rtt_us, capacity_bits, mss_bytes, route, steps
 from longfat.runspec import Flow, RunSpec, Web
 
 INITIAL_SEGMENTS = 10  # RFC 6928
@@ -34,12 +36,23 @@ def goodput_limit_bps(spec: RunSpec, flow: Flow) -> float | None:
     limits = []
     for hop in route(spec, flow.sender, flow.receiver):
         if hop.egress.rate_bps is not None:
-            payload_bps = hop.egress.rate_bps * mss_bytes(spec, flow) / hop.frame_bytes
+            payload_bps = _mean_bps(hop, flow) * mss_bytes(spec, flow) / hop.frame_bytes
             limits.append(payload_bps * flow.streams / _connections(spec, hop))
     rtt_us = base_rtt_us(spec, flow)
     if flow.window_bytes is not None and rtt_us > 0:
         limits.append(flow.streams * 2 * flow.window_bytes * 8e6 / rtt_us)
+    if flow.mean_rate_bps is not None:
+        limits.append(flow.mean_rate_bps)
     return min(limits, default=None)
+
+
+def _mean_bps(hop: Port, flow: Flow) -> float:
+    """Return the mean rate of a shaped egress while a flow lasts."""
+    end_us = flow.start_us + flow.duration_us
+    ways = steps(hop.egress, end_us)
+    if not ways:
+        return float(hop.egress.rate_bps or 0)
+    return capacity_bits(ways, end_us, flow.start_us) * 1e6 / flow.duration_us
 
 
 def received_bytes(spec: RunSpec, flow: Flow, until_us: int) -> int:

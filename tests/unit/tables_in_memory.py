@@ -29,8 +29,15 @@ class TablesInMemory(Dataset):
         found = {
             name: np.array([row[place] for row in rows], dtype=kinds[name]) for place, name in enumerate(SOCKET_COLUMNS)
         }
-        unknown = ("srtt_us", "min_rtt_us", "dwnd_segments", "delivered_segments")
+        unknown = ("state", "srtt_us", "min_rtt_us", "dwnd_segments", "delivered_segments")
         return {**found, **{name: np.zeros(len(rows)) for name in unknown}}
+
+
+def flow_row(flow: str, mbps: float, since_s: float = 0.0, until_s: float = 10.0) -> dict[str, Any]:
+    """A row of ``flows`` with its goodput and its receiving time."""
+    times = {"start_us": 1e6 * since_s, "first_byte_us": 1e6 * since_s, "end_us": 1e6 * until_s}
+    amount = round(mbps * (until_s - since_s) * 1e6 / 8)
+    return {"flow": flow, "goodput_bps": mbps * 1e6, "bytes_received": amount, "last_byte_us": 1e6 * until_s} | times
 
 
 def run(run_id: str, repetition: int = 1, status: str = "ok", **factors: Scalar) -> Run:
@@ -46,7 +53,7 @@ def tables(
     """The dataset of these runs, with goodput by run_id and flow in Mb/s."""
     dataset = TablesInMemory(Path(), samples or {})
     flows = {
-        run_id: tuple({"flow": flow, "goodput_bps": value * 1e6} for flow, value in of_run.items())
+        run_id: tuple(flow_row(flow, value) for flow, value in of_run.items())
         for run_id, of_run in (goodput_mbps or {}).items()
     }
     # What the dataset would read from its files once.

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,6 +103,16 @@ def test_a_machine_that_is_set_up_hands_every_argument_to_just(machine: Machine)
     ]
     assert done.stderr == ""
     assert machine.calls() == []
+
+
+def test_the_version_is_that_of_longfat_too(machine: Machine) -> None:
+    machine.set_up()
+    for name in ("longfat", "just"):
+        (machine.checkout / ".venv/bin" / name).write_text(f'#!/bin/sh\necho "{name} $*"\n')
+        (machine.checkout / ".venv/bin" / name).chmod(0o755)
+    done = machine.start("--version")
+    assert done.stdout.splitlines()[0] == "longfat --version"
+    assert done.stdout.splitlines()[1].startswith("just ")
 
 
 def test_a_second_start_takes_less_than_half_a_second(machine: Machine) -> None:
@@ -245,6 +257,64 @@ def test_an_environment_uses_the_package_from_the_checkout(machine: Machine) -> 
     )
     assert done.stdout == "longfat got ['a b', 'c']\n"
     assert (machine.checkout / ".venv/stamp").exists()
+
+
+def test_no_file_of_the_current_folder_is_executed(machine: Machine, tmp_path: Path) -> None:
+    source = machine.checkout / "src/longfat"
+    source.mkdir(parents=True)
+    (source / "__init__.py").write_text("")
+    (source / "__main__.py").write_text("import json, random, sys\nprint(random.__file__)\n")
+    machine.start()
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("random", "json", "longfat"):
+        (here / f"{name}.py").write_text("raise SystemExit('code of the current folder')\n")
+    program = machine.checkout / ".venv/bin/longfat"
+    done = subprocess.run([program], cwd=here, env={}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert str(here) not in done.stdout
+
+
+def test_a_recipe_reads_paths_as_the_user_gives_them_and_finds_the_checkout(machine: Machine, tmp_path: Path) -> None:
+    just = shutil.which("just")
+    assert just is not None
+    shutil.copy(ROOT / "Justfile", machine.checkout)
+    here = tmp_path / "a b"
+    here.mkdir()
+    program = machine.checkout / ".venv/bin/longfat"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "$(pwd -P)|$LONGFAT_ROOT|$*"\n')
+    program.chmod(0o755)
+    command = [just, "--justfile", machine.checkout / "Justfile", "check", "./mine", "--results", "here"]
+    done = subprocess.run(command, cwd=here, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    assert done.stdout == f"{here}|{machine.checkout}|check ./mine --results here\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("mode", "said"), [(0o700, "skipped: "), (0o755, "started")])
+def test_the_step_of_a_normal_user_is_skipped_where_others_may_not_enter(mode: int, said: str) -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(mode)
+        (folder / "checkout/.venv/bin").mkdir(parents=True)
+        (folder / "scratch/cache").mkdir(parents=True)
+        for name in ("just", ".venv/bin/just"):
+            (folder / "checkout" / name).write_text("#!/bin/sh\necho started\n")
+            (folder / "checkout" / name).chmod(0o755)
+        step = re.search(r"^as_normal_user\(\) \{\n.*?^\}\n", (ROOT / ".ci/run").read_text(), re.M | re.S)
+        assert step is not None
+        environment = {**os.environ, "scratch": f"{folder}/scratch", "LONGFAT_CACHE": f"{folder}/scratch/cache"}
+        done = subprocess.run(
+            ["bash", "-euc", f"{step[0]}\nas_normal_user"],
+            cwd=folder / "checkout",
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(said)
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_the_tools_of_developers_come_with_the_first_recipe_that_needs_them(machine: Machine) -> None:

@@ -17,7 +17,7 @@ from longfat import canary
 from longfat.builds.kernel_recipe import Recipe
 from longfat.canary import Reference, Verdict
 from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.errors import RigError
@@ -112,6 +112,10 @@ def test_every_switch_of_the_project_has_one_on_each_side(specs: dict[str, RunSp
     assert all(values[name] == ({"65536"} if name == limit else {"1"}) for name in by_the_testbed)
 
 
+def test_every_stack_has_a_kernel_whose_canaries_are_run() -> None:
+    assert {stack.kernel for stack in STACKS.values()} == {*STACK_KERNELS}
+
+
 def test_the_stack_of_the_era_runs_as_a_whole(specs: dict[str, RunSpec]) -> None:
     era = [spec for name, spec in specs.items() if name.startswith("era.")]
     assert len(era) == 4
@@ -132,7 +136,7 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
     assert any(spec.web for spec in every)
     assert any(spec.udp for spec in every)
     assert any(end.egress.drops for spec in every for link in spec.links for end in (link.a, link.b))
-    assert any(spec.probes.capture_flows and spec.probes.capture_loss_percent for spec in every)
+    assert any(spec.probes.capture and spec.probes.capture_loss_percent for spec in every)
     assert any(spec.probes.ping_interval_us for spec in every)
     assert any(flow.streams > 1 for spec in every for flow in spec.flows)
     assert any(flow.transfer_bytes for spec in every for flow in spec.flows)
@@ -174,7 +178,7 @@ def test_every_start_runs_all_canaries_anew(root: Path) -> None:
 
 
 def test_only_a_kernel_of_the_pinned_release_makes_a_reference(root: Path) -> None:
-    with pytest.raises(RigError, match=r"made with a kernel of the pinned release, and this one is 6\.12\.999"):
+    with pytest.raises(RigError, match=r"made with kernels of the pinned release, and linux-6\.12 is 6\.12\.999"):
         renew(FakeBackend(kernel=NEWER))
     with pytest.raises(RigError, match="there is no reference to compare with"):
         told(FakeBackend(kernel=NEWER))

@@ -172,7 +172,7 @@ experiments:
     with pytest.raises(StudyError) as caught:
         load_study(tmp_path / "study.yaml")
     (found,) = caught.value.problems
-    assert "125 hosts with cards have more than 250 links" in found.message
+    assert "125 hosts, 125 of them with cards, have more than 250 links" in found.message
 
 
 @pytest.mark.parametrize("backend", ["ns2", "ns3", "hosts", "mininet", "containernet"])

@@ -19,7 +19,7 @@ from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.network import TRACED_BITS, Port, Step, capacity_bits, lay_out, steps
 from longfat.plan import build_plan
-from longfat.runspec import Change, Egress, RunSpec, Trace
+from longfat.runspec import Change, Egress, Interface, RunSpec, Trace
 from longfat.traffic import misses
 
 MBPS = 1_000_000
@@ -53,6 +53,11 @@ def test_a_change_of_the_round_trip_time_is_shared_by_both_ways(tmp_path: Path) 
     assert port_of(spec, "server", "switch").egress.changes == (Change(1_000_000, delay_us=20_000),)
 
 
+def exact(end: Interface) -> Interface:
+    """The interface with an exact clock, at no distance."""
+    return replace(end, egress=replace(end.egress, clock_ppb=0, distance_ns=0))
+
+
 def test_in_an_outage_nothing_leaves_either_way(tmp_path: Path) -> None:
     spec = planned(tmp_path, "changes: [{at: 1 s, outage: 200 ms}, {at: 1.2 s, rate: 1 Mbit/s}]")
     there = port_of(spec, "switch", "server").egress.changes
@@ -68,11 +73,11 @@ def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: 
     found = steps(egress, 7_000)
     packet_bps = 1000 * TRACED_BITS
     assert found == (
-        Step(0, 3 * packet_bps, 50_000),
-        Step(1_000, 3 * packet_bps, 50_000, held=True),
-        Step(4_000, packet_bps, 50_000),
-        Step(5_000, 3 * packet_bps, 50_000),
-        Step(6_000, 3 * packet_bps, 50_000, held=True),
+        Step(0, 3 * packet_bps, 50_000_000),
+        Step(1_000, 3 * packet_bps, 50_000_000, held=True),
+        Step(4_000, packet_bps, 50_000_000),
+        Step(5_000, 3 * packet_bps, 50_000_000),
+        Step(6_000, 3 * packet_bps, 50_000_000, held=True),
     )
     assert [capacity_bits(found, ms * 1000) // TRACED_BITS for ms in range(8)] == [0, 3, 3, 3, 3, 4, 7, 7]
 
@@ -81,10 +86,10 @@ def test_changes_and_a_trace_meet_on_one_wire() -> None:
     trace = Trace("", "1*2 0*2")
     egress = Egress(MBPS, changes=(Change(1_000, delay_us=7, held=True), Change(3_000, held=False)), trace=trace)
     found = steps(egress, 5_000)
-    assert [(step.at_us, step.delay_us, step.held) for step in found] == [
+    assert [(step.at_us, step.delay_ns, step.held) for step in found] == [
         (0, 0, False),
-        (1_000, 7, True),
-        (4_000, 7, False),
+        (1_000, 7000, True),
+        (4_000, 7000, False),
     ]
 
 
@@ -159,7 +164,8 @@ def test_only_virtual_time_has_wires_that_change(tmp_path: Path) -> None:
 def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(
     tmp_path: Path, read: dict[str, Any], words: str | None
 ) -> None:
-    spec = planned(tmp_path, "changes: [{at: 500 ms, rate: 50 Mbit/s}]")
+    drawn = planned(tmp_path, "changes: [{at: 500 ms, rate: 50 Mbit/s}]")
+    spec = replace(drawn, links=tuple(replace(link, a=exact(link.a), b=exact(link.b)) for link in drawn.links))
     folder = tmp_path / "raw"
     folder.mkdir()
     FakeBackend().run(spec, folder)

@@ -24,6 +24,26 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {"yaml", "numpy", "pyarrow", "longfat.plan"}
 
 
+@pytest.mark.parametrize("command", ["schema", "--help", "completion bash", "check sandia-2003", "plan nope"])
+@pytest.mark.parametrize(("output", "status"), [("pipe", 141), ("/dev/full", 3)])
+def test_output_that_goes_nowhere_ends_the_program_without_a_traceback(
+    command: str, output: str, status: int, tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as pipe, Path("/dev/full").open("wb") as full, (tmp_path / "errors").open("wb") as errors:
+        done = subprocess.run(
+            [sys.executable, "-m", "longfat", *command.split()],
+            stdout=pipe if output == "pipe" else full,
+            stderr=subprocess.STDOUT if command == "plan nope" else errors,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(ROOT)},
+        )
+    assert done.returncode == status
+    told = (tmp_path / "errors").read_text()
+    assert "Traceback" not in told
+    assert status == 141 or command == "plan nope" or "No space left on device" in told
+
+
 def test_every_command_that_a_recipe_starts_is_there() -> None:
     root: Any = typer.main.get_command(app)
     started = set(re.findall(r"^    @?longfat ([a-z]+)", (ROOT / "Justfile").read_text(), re.M))

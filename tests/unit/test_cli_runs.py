@@ -180,8 +180,14 @@ def test_pcap_leaves_a_capture_of_each_flow_and_says_where(root: Path, monkeypat
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["run"] == find_run(records(root)[0].name).spec.run_id
     spec = next((root / "results/pcap/raw").glob("*/spec.json"))
-    assert json.loads(spec.read_text())["probes"]["capture_flows"] == ["flow1"]
+    assert json.loads(spec.read_text())["probes"]["capture"] == ["flow1"]
     assert "not opened: no wireshark in PATH" in call("pcap", records(root)[0].name).output
+
+
+def test_pcap_captures_at_the_place_that_is_asked_for(root: Path) -> None:
+    result = call("pcap", records(root)[0].name, "--at", "bottleneck", "--json")
+    assert [Path(path).name for path in json.loads(result.stdout)["captures"]] == ["flow1@bottleneck.pcap"]
+    assert "'sender', 'bottleneck', 'receiver'" in call("pcap", records(root)[0].name, "--at", "middle").output
 
 
 @pytest.mark.parametrize(

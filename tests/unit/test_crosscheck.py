@@ -22,7 +22,7 @@ def plan(backend: str) -> Plan:
 
 def test_every_run_has_its_backend_among_its_factors() -> None:
     runs = plan("mininet").runs
-    assert len(runs) == 9
+    assert len(runs) == 24
     assert {run.factors["backend"] for run in runs} == {"mininet"}
     assert all(run.scenario.endswith(".backend-mininet") for run in runs)
 
@@ -46,4 +46,4 @@ def test_one_lock_has_the_runs_of_all_backends_with_the_pins_of_each(tmp_path: P
         ("virtual", "kernel of virtual"),
         ("mininet", "kernel of mininet"),
     }
-    assert len({run.run_id for run in both.runs}) == 18
+    assert len({run.run_id for run in both.runs}) == 48

@@ -23,6 +23,8 @@ from longfat.dataset import describe
 from longfat.dataset.build import build_dataset
 from longfat.dataset.columns import SCHEMAS
 from longfat.errors import StudyError
+from longfat.manifest.load import load_study
+from longfat.plan import build_plan, write_lock
 from longfat.plan.model import PlannedRun
 from longfat.studies import StudyFolder
 
@@ -72,6 +74,23 @@ def test_every_row_has_the_factors_of_its_run_and_only_those_of_the_experiment(s
     assert set(flows["factor_window"]) == {1 << 20, 8 << 20}
     assert not [name for name in study.frame("flows", "one-drop").columns if name.startswith("factor_")]
     assert study.frame("flows").height == flows.height + study.frame("flows", "one-drop").height
+
+
+def test_a_factor_of_runs_that_are_not_there_has_the_type_of_its_values(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    runs = build_plan(load_study(path / "study.yaml"), only=("one-drop",), pins={})
+    write_lock(runs, tmp_path / "lock.json")
+    build_dataset(tmp_path)
+    empty = OpenedStudy(tmp_path, StudyFolder(path)).frame("flows", "delay")
+    assert empty.height == 0
+    assert (empty.schema["factor_window"], empty.schema["factor_algorithm"]) == (pl.Int64, pl.String)
+    assert empty.select(pl.col("factor_window") / 2**20).height == 0
+
+
+def test_results_are_read_wherever_they_are(study: OpenedStudy, tmp_path: Path) -> None:
+    place = tmp_path / "r[1] {a,b} *?"
+    place.symlink_to(study.results, target_is_directory=True)
+    assert OpenedStudy(place, study.folder).frame("flows").equals(study.frame("flows"))
 
 
 def test_a_flow_whose_rtt_the_kernel_never_measured_has_none(study: OpenedStudy) -> None:

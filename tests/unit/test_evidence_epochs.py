@@ -123,15 +123,15 @@ def test_an_epoch_file_reads_in_any_order_and_a_damaged_one_is_an_error(root: Pa
 
 
 def test_a_canary_that_one_version_does_not_have_decides_nothing_but_some_must_be_common() -> None:
-    epoch = begin(HERE, {"a": "1", "b": "2"}, "2026-01-01")
+    epoch = begin([HERE], {"a": "1", "b": "2"}, "2026-01-01")
     assert epoch.compare({"b": "2", "c": "3"}).differing == ()
     assert epoch.compare({"b": "3"}).differing == ("b",)
     assert epoch.compare({"c": "3"}).differing
 
 
 def test_two_epochs_of_one_name_are_united_only_if_they_behave_alike() -> None:
-    epoch = begin(HERE, {"a": "1"}, "2026-01-01")
-    other = epoch.with_member(Combination("fake", "k", "i", "l"), "2026-01-02", "canaries")
+    epoch = begin([HERE], {"a": "1"}, "2026-01-01")
+    other = epoch.with_members([Combination("fake", "k", "i", "l")], "2026-01-02", "canaries")
     assert set(united(epoch, other).members) == set(other.members)
     with pytest.raises(StudyError, match="their canaries measure otherwise"):
         united(epoch, dataclasses.replace(other, canaries={"a": "2"}))

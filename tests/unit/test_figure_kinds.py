@@ -162,6 +162,7 @@ def scatter(run: PlannedRun, record: Path) -> None:
         for number, flow in enumerate(flows):
             part = hashlib.sha256(f"{run.scenario} {run.repetition} {number}".encode()).digest()[0] / 255
             flow["goodput_bps"] *= 1 - 0.12 * part
+            flow["bytes_received"] = round(flow["bytes_received"] * (1 - 0.12 * part))
 
     change_json(record / "flows.json", change)
 

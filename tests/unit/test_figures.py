@@ -8,24 +8,29 @@ import csv
 import dataclasses
 import json
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 from fabricated_results import FIGURES, bytes_of, judge_study, write_results, write_study
+from rich.console import Console
 
 from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.errors import RigError, StudyError
 from longfat.figures.bars import Bars
-from longfat.figures.drawing import draw
+from longfat.figures.drawing import draw, image
 from longfat.figures.parts import label_side
 from longfat.figures.style import look, order
 from longfat.figures.timeseries import TimeSeries, curve_data, envelope
 from longfat.report.notebook import run_notebook
 from longfat.studies import StudyFolder
+from longfat.verbs.conclude import conclude
 
 ROOT = Path(__file__).parents[2]
 
@@ -277,6 +282,29 @@ def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: Opene
     assert list((tmp_path / "results").iterdir()) == []
 
 
+def test_a_notebook_that_fails_costs_neither_figures_nor_report(
+    opened: OpenedStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(opened.results, results)
+    (tmp_path / "analysis" / "notebooks").mkdir(parents=True)
+    notebook(tmp_path / "analysis" / "notebooks", "raise ValueError('no such thing')")
+    shutil.rmtree(results / "figures", ignore_errors=True)
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    with pytest.raises(RigError, match="no such thing"):
+        conclude(opened.folder, results, Console())
+    assert (results / "figures" / "fig-1.svg").exists()
+    assert "small" in (results / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_a_figure_has_the_same_bytes_under_any_matplotlibrc(opened: OpenedStudy, kind: str) -> None:
+    own = {"font.family": ["serif"], "savefig.bbox": "tight", "axes.facecolor": "red", "svg.fonttype": "path"}
+    plain = image(opened.show("fig-1").figure, kind)
+    with matplotlib.rc_context({**own, "text.usetex": True, "savefig.transparent": True, "lines.linewidth": 9}):
+        assert image(opened.show("fig-1").figure, kind) == plain
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("in_a_loop", [False, True], ids=["from a command", "from a program of asyncio"])
 def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
@@ -304,6 +332,20 @@ def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), 0)
     assert list((tmp_path / "results").iterdir()) == []
+
+
+@pytest.mark.parametrize("letters", [69, 120])
+def test_a_long_path_of_temporary_files_is_no_fault(
+    opened: OpenedStudy, tmp_path: Path, letters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Path(f"/tmp/{'long' * 40}"[:letters])
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    try:
+        done = run_notebook(notebook(tmp_path, "1 + 1"), opened.results, opened.folder.path)
+        assert json.loads(done.read_text())["cells"][0]["outputs"]
+    finally:
+        shutil.rmtree(place)
 
 
 def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:

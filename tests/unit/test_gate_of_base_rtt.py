@@ -56,6 +56,15 @@ def test_more_than_the_full_queue_is_a_path_of_another_length() -> None:
     assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, DECLARED_US + QUEUE_US + 5000) == ["f2"]
 
 
+@pytest.mark.parametrize(("found_us", "right"), [(19_000, True), (18_000, False), (19_500, False), (20_000, True)])
+@pytest.mark.parametrize("timestamps", ["1", "0"])
+def test_whole_milliseconds_may_come_from_timestamps(found_us: int, right: bool, timestamps: str) -> None:
+    run = spec((0, 2_000_000))
+    nodes = (dataclasses.replace(node, sysctls={"net.ipv4.tcp_timestamps": timestamps}) for node in run.nodes)
+    found = missed(dataclasses.replace(run, nodes=tuple(nodes)), DECLARED_US + 1300, found_us)
+    assert found == ([] if right and (timestamps == "1" or found_us >= DECLARED_US) else ["f2"])
+
+
 def test_less_than_the_declared_delay_is_never_right() -> None:
     assert missed(spec((0, 2_000_000)), DECLARED_US + 1300, DECLARED_US - 1) == ["f2"]
 

@@ -35,7 +35,7 @@ SPEC = RunSpec(
         ),
     ),
     flows=(Flow("stream1", "client1", "server", "scalable", 1_000_000, 1 << 21),),
-    probes=Probes(capture_flows=("stream1",)),
+    probes=Probes(capture=("stream1",)),
     seed=1,
 )
 
@@ -141,6 +141,16 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         "b_ppm of scalable is None on the sockets of stream1, declared 125000",
     ),
     (
+        "window that a limit has cut",
+        lambda a: a["flows"][0].update(send_buffer_bytes=425_984),
+        "send buffer of stream1 is 425984 B, declared 4194304 B",
+    ),
+    (
+        "window that was not read back",
+        lambda a: a["receive_buffers"].clear(),
+        "receive buffer of stream1 was not read back, declared 4194304 B",
+    ),
+    (
         "drop outside a bottleneck",
         lambda a: a["interfaces"][2].update(drops=3),
         "delay-eth1 dropped 3 packets, declared without a bottleneck: 0",
@@ -163,9 +173,9 @@ BENT: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     (
         "capture loss",
         lambda a: a["capture"]["stream1"].update(dropped=7),
-        "the capture of stream1 lost 7 packets, allowed 0",
+        "the capture of stream1 at its sender lost 7 packets, allowed 0",
     ),
-    ("no capture", lambda a: a["capture"].clear(), "flow stream1 was not captured, declared captured"),
+    ("no capture", lambda a: a["capture"].clear(), "stream1 was not captured at its sender, declared captured"),
     ("no interface", lambda a: a["interfaces"].pop(), "interface server-eth0 was not read back"),
     ("no flow", lambda a: a["flows"].clear(), "flow stream1 was not reported"),
 ]
@@ -254,12 +264,21 @@ def test_a_route_takes_the_fewest_links_and_interfaces_are_counted_per_node() ->
 
 
 def test_udp_traffic_that_never_arrives_is_a_miss(truth: Truth) -> None:
-    wave = Udp("wave", "client1", "server", 8_000_000, 1_000_000, 1_000_000, 1_000_000)
+    wave = Udp("wave", "client1", "server", 8_000_000, 1_000_000)
     spec = dataclasses.replace(SPEC, udp=(wave,))
     achieved, reports = truth
-    found = [misses(Evidence(spec, {**achieved, "udp": [told]}, reports)) for told in _told(0, 5)]
+    found = [misses(Evidence(spec, achieved, reports, {"udp": [_told(666, count)]})) for count in (0, 5)]
     assert found == [("no packet of UDP traffic wave arrived",), ()]
 
 
-def _told(*counts: int) -> list[dict[str, Any]]:
-    return [{"udp": "wave", "received_packets": count} for count in counts]
+def test_udp_traffic_whose_host_cannot_send_its_rate_is_a_miss(truth: Truth) -> None:
+    spec = dataclasses.replace(SPEC, udp=(Udp("wave", "client1", "server", 8_000_000, 1_000_000),))
+    found = [misses(Evidence(spec, *truth, {"udp": [_told(count, count)]})) for count in (665, 600)]
+    (reason,) = found[1]
+    assert found[0] == ()
+    assert "wave sent 600 packets, its rate makes 667 due" in reason
+
+
+def _told(sent: int, arrived: int) -> dict[str, Any]:
+    counts = {"due_packets": 667, "sent_packets": sent, "received_packets": arrived, "arrived_packets": arrived}
+    return {"udp": "wave", "packet_bytes": 1500, **counts}

@@ -21,6 +21,8 @@ title: An example
 algorithms: {{standard: {{cca: reno}}}}
 experiments:
   - id: first
+    clock_tolerance: 0 ppm
+    phases: fixed
     topology: {topology}
     flows:
 {flows}
@@ -88,6 +90,51 @@ def test_a_graphs_links_have_rate_delay_queue_and_changes_of_their_own(tmp_path:
     assert (mast.a.egress.rate_bps, mast.a.egress.delay_us) == (20 * MBPS, 15_000)
     assert (mast.b.egress.rate_bps, mast.b.egress.queue) == (2 * MBPS, Queue("pfifo", 1000))
     assert (there["far", "core"].a.egress.rate_bps, there["far", "core"].a.egress.delay_us) == (None, 100_000)
+
+
+FORK = """
+      kind: graph
+      senders: [a]
+      receivers: [b]
+      routers: [west, upper, lower, east]
+      links:
+        - {between: [a, west], rate: 1 Gbit/s}
+        - {between: [west, lower], rate: 20 Mbit/s, rtt: 6 ms, queue: {limit: 1 bdp}}
+        - {between: [upper, east], rate: 20 Mbit/s, rtt: 70 ms}
+        - {between: [west, upper], rate: 20 Mbit/s, rtt: 50 ms}
+        - {between: [lower, east], rate: 20 Mbit/s, rtt: 8 ms}
+        - {between: [east, b], rate: 1 Gbit/s, rtt: 2 ms}"""
+
+
+@pytest.mark.parametrize("backend", ["virtual", "mininet"])
+@pytest.mark.parametrize("upper", ["", ", loss: 1 %"])
+def test_a_round_trip_is_the_way_there_and_the_way_back(tmp_path: Path, backend: str, upper: str) -> None:
+    topology = FORK.replace("rtt: 70 ms", f"rtt: 70 ms{upper}")
+    spec = planned(tmp_path, topology, ("one", "a", "b"), backend=backend)
+    nodes = [[port.peer for port in route(spec, *ends)] for ends in (("a", "b"), ("b", "a"))]
+    there, back = ([name for name in way if not name.startswith("delay")] for way in nodes)
+    assert (there, back) == (["west", "lower", "east", "b"], ["east", "upper", "west", "a"])
+    assert base_rtt_us(spec, spec.flows[0]) == 1000 * (3 + 4 + 1 + 1 + 35 + 25)
+    (queue,) = (
+        port.egress.queue
+        for port in lay_out(spec).all_ports()
+        if (port.node, port.link) == ("west", _link(spec, "lower"))
+    )
+    assert queue.limit_packets == 20_000_000 * 69 // 8000 // 1538
+
+
+def _link(spec: RunSpec, node: str) -> int:
+    """Return the first link that leads from the router in the west towards a node."""
+    way = route(spec, "west", node)
+    return way[0].link
+
+
+def test_each_router_sends_a_packet_on_as_its_sender_expects(tmp_path: Path) -> None:
+    spec = planned(tmp_path, FORK.replace("rtt: 8 ms", "rtt: 8 ms, jitter: 1 ms"), ("one", "a", "b"))
+    for ends in (("a", "b"), ("b", "a")):
+        way = route(spec, *ends)
+        for number, port in enumerate(way):
+            assert route(spec, port.node, ends[1]) == way[number:]
 
 
 def test_a_link_that_loses_packets_has_a_node_that_delays_in_its_middle(tmp_path: Path) -> None:

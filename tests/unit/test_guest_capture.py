@@ -12,7 +12,9 @@ import pytest
 
 from longfat.guest import capture
 from longfat.guest.capture import (
-    lose_packets,
+    Packets,
+    copy_headers,
+    header_bytes,
     outstanding_data,
     parse_tcpdump_counts,
     red_points,
@@ -26,12 +28,60 @@ DATA = Path(__file__).parents[1] / "data"
 OUTSTANDING = DATA / "tcptrace-6.6.7-outstanding.xpl"
 THROUGHPUT = DATA / "tcptrace-6.6.7-throughput.xpl"
 ORIGIN_US = 1_000_000_000_100_000
+HEADER = bytes(range(24))
 
 
-def test_both_directions_of_one_flow_are_captured_with_headers_only() -> None:
-    assert " ".join(tcpdump_command("client1-eth0", 5002, Path("f.pcap"))) == (
-        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap tcp port 5002"
+def test_both_directions_of_one_traffic_are_captured_with_headers_only() -> None:
+    command = tcpdump_command("client1-eth0", Packets(("10.0.0.1", "10.0.2.1"), 5002), Path("f.pcap"))
+    assert " ".join(command) == (
+        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap (host 10.0.0.1 or host 10.0.2.1) and port 5002"
     )
+
+
+def test_later_fragments_between_the_hosts_are_captured_where_datagrams_may_have_some() -> None:
+    assert Packets(("10.0.0.1", "10.0.2.1"), 4433, fragments=True).expression == (
+        "((host 10.0.0.1 or host 10.0.2.1) and port 4433) "
+        "or (host 10.0.0.1 and host 10.0.2.1 and ip[6:2] & 0x1fff != 0)"
+    )
+
+
+def frame(protocol: int, transport: bytes, options: bytes = b"", offset: int = 0) -> bytes:
+    """An Ethernet frame of IPv4 up to and with a transport header."""
+    ip = bytes([0x40 | (5 + len(options) // 4)]) + bytes(5) + offset.to_bytes(2, "big") + bytes([64, protocol])
+    return bytes(12) + b"\x08\x00" + ip.ljust(20, b"\1") + options + transport
+
+
+def tcp(words: int) -> bytes:
+    """A TCP header of so many 32-bit words."""
+    return bytes(12) + bytes([words << 4]) + bytes(4 * words - 13)
+
+
+HEADS = {
+    "TCP without options": frame(6, tcp(5)),
+    "TCP with all options": frame(6, tcp(15)),
+    "TCP behind IPv4 options": frame(6, tcp(8), options=bytes(8)),
+    "UDP": frame(17, bytes(8)),
+    "ICMP": frame(1, bytes(8)),
+    "a later fragment": frame(17, b"", offset=0x20B9),
+    "an unknown transport": frame(132, b""),
+    "no IPv4": bytes(12) + b"\x86\xdd",
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_no_byte_of_a_payload_reaches_the_file(what: str, tmp_path: Path) -> None:
+    head, payload = HEADS[what], b"\xa0\x31\x35\x9f" * 9
+    record = struct.pack("=IIII", 7, 9, len(head) + len(payload), 1514)
+    (tmp_path / "f.pcap").write_bytes(HEADER + record + head + payload)
+    assert copy_headers(tmp_path / "f.pcap", tmp_path / "copy.pcap", 0.0, Random(1)) == 0
+    kept = HEADER + struct.pack("=IIII", 7, 9, len(head), 1514) + head
+    assert (tmp_path / "copy.pcap").read_bytes() == kept
+
+
+@pytest.mark.parametrize("length", range(len(HEADS["TCP with all options"])))
+def test_a_frame_that_the_capture_cut_short_is_copied_as_far_as_it_goes(length: int) -> None:
+    cut = HEADS["TCP with all options"][:length]
+    assert header_bytes(cut) <= length
 
 
 def test_a_complete_capture_lost_nothing() -> None:
@@ -132,15 +182,10 @@ def test_a_capture_without_a_connection_is_an_error_that_names_it(
         trace(tmp_path / "f.pcap", tmp_path / "graphs")
 
 
-HEADER = bytes(range(24))
-
-
 def write_capture(path: Path, count: int) -> list[bytes]:
-    """A capture of ``count`` packets of different lengths; the records in it."""
-    records = [
-        struct.pack("=IIII", 1, number, 40 + number % 57, 9014) + bytes([number % 256]) * (40 + number % 57)
-        for number in range(count)
-    ]
+    """A capture of ``count`` packets with headers of different lengths and no payload; the records in it."""
+    heads = [frame(6, tcp(5 + number % 11)) for number in range(count)]
+    records = [struct.pack("=IIII", 1, number, len(head), 9014) + head for number, head in enumerate(heads)]
     path.write_bytes(HEADER + b"".join(records))
     return records
 
@@ -158,7 +203,7 @@ def left_in(path: Path, records: list[bytes]) -> list[int]:
 
 def test_a_lossy_capture_keeps_about_its_share_of_whole_packets(tmp_path: Path) -> None:
     records = write_capture(tmp_path / "f.pcap", 5000)
-    removed = lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random("1 f"))
+    removed = copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random("1 f"))
     assert len(left_in(tmp_path / "rest.pcap", records)) == 5000 - removed
     assert 900 < removed < 1100
     assert (tmp_path / "rest.pcap").read_bytes().startswith(HEADER)
@@ -168,7 +213,7 @@ def test_equal_seeds_lose_equal_packets_and_others_lose_others(tmp_path: Path) -
     records = write_capture(tmp_path / "f.pcap", 500)
     left = []
     for seed in ("1 f", "1 f", "2 f"):
-        lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 50, Random(seed))
+        copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 50, Random(seed))
         left.append(left_in(tmp_path / "rest.pcap", records))
     assert left[0] == left[1]
     assert left[0] != left[2]
@@ -176,7 +221,7 @@ def test_equal_seeds_lose_equal_packets_and_others_lose_others(tmp_path: Path) -
 
 def test_a_capture_without_loss_stays_as_it_is(tmp_path: Path) -> None:
     write_capture(tmp_path / "f.pcap", 50)
-    assert lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 0.0, Random(1)) == 0
+    assert copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 0.0, Random(1)) == 0
     assert (tmp_path / "rest.pcap").read_bytes() == (tmp_path / "f.pcap").read_bytes()
 
 
@@ -186,4 +231,4 @@ def test_a_capture_that_ends_within_a_packet_is_an_error_that_names_it(tmp_path:
     assert len(records[-1]) > 70
     (tmp_path / "f.pcap").write_bytes((tmp_path / "f.pcap").read_bytes()[:-missing])
     with pytest.raises(ValueError, match=r"f\.pcap ends within a packet"):
-        lose_packets(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random(1))
+        copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP traffic whose rate is a sine, the socket that counts it, and what ping prints."""
+"""UDP traffic whose rate is a sine and the socket that counts it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,10 @@ from typing import Any
 
 import pytest
 
-from longfat.guest import echo, udp
+from longfat.guest import udp
 from longfat.runspec import Probes, RunSpec, Udp
 
 ORDER: dict[str, Any] = {"mean_bps": 8_000_000, "swing_bps": 4_000_000, "period_us": 2_000_000}
-SAID = """PING 10.0.2.1 (10.0.2.1) 56(84) bytes of data.
-[1700000000.210250] 64 bytes from 10.0.2.1: icmp_seq=1 ttl=62 time=10.2 ms
-[1700000000.450000] 64 bytes from 10.0.2.1: icmp_seq=3 ttl=62 time=150 ms
-
---- 10.0.2.1 ping statistics ---
-3 packets transmitted, 2 received, 33.3333% packet loss, time 200ms
-"""
 
 
 def test_a_whole_period_carries_the_mean() -> None:
@@ -34,6 +27,11 @@ def test_the_first_half_of_a_period_carries_more_than_the_second() -> None:
 def test_the_rate_is_highest_after_a_quarter_and_lowest_after_three() -> None:
     rates = [8e3 * (udp.due_bytes(ORDER, at + 5e-4) - udp.due_bytes(ORDER, at - 5e-4)) for at in (0.5, 1.5)]
     assert rates == [pytest.approx(12e6, rel=1e-3), pytest.approx(4e6, rel=1e-3)]
+
+
+def test_a_rate_without_a_swing_makes_as_much_due_in_each_second() -> None:
+    constant = {"mean_bps": 4_000_000, "swing_bps": 0, "period_us": None}
+    assert [udp.due_bytes(constant, at) for at in (0.0, 0.5, 3.0)] == [0.0, 250_000.0, 1_500_000.0]
 
 
 def test_datagrams_are_counted_by_a_socket_that_nobody_reads() -> None:
@@ -59,21 +57,19 @@ def test_the_sending_program_is_python_s_own_and_isolated() -> None:
     assert '"mean_bps": 8000000' in order
 
 
-def test_pings_are_told_by_the_time_of_asking() -> None:
-    origin = 1_700_000_000_000_000
-    assert list(echo.parse_replies(SAID, origin)) == [(200_050, 10_200), (300_000, 150_000)]
-
-
-def test_ping_is_asked_for_arrival_times_and_no_names() -> None:
-    assert " ".join(echo.ping_command("10.0.2.1", 100_000)) == "ping -n -D -i 0.1 10.0.2.1"
-
-
 def test_a_run_without_udp_and_pings_has_the_text_that_it_had_before_there_were_any() -> None:
     text = RunSpec((), (), (), Probes(), 1).to_json()
     assert "udp" not in text
     assert "ping" not in text
 
 
+def test_a_run_lasts_longer_than_its_traffic_if_it_says_so() -> None:
+    wave = Udp("wave", "client1", "server", 8_000_000, 3_000_000)
+    assert [RunSpec((), (), (), Probes(), 1, udp=(wave,), duration_us=us).end_us for us in (None, 1, 4_000_000)] == [
+        *(3_000_000, 3_000_000, 4_000_000)
+    ]
+
+
 def test_a_run_lasts_as_long_as_its_udp_traffic() -> None:
-    wave = Udp("wave", "client1", "server", 8_000_000, 4_000_000, 2_000_000, duration_us=3_000_000, start_us=1)
+    wave = Udp("wave", "client1", "server", 8_000_000, 3_000_000, start_us=1)
     assert RunSpec((), (), (), Probes(), 1, udp=(wave,)).end_us == 3_000_001

@@ -11,7 +11,7 @@ import pytest
 
 from longfat.guest.qdisc import Hook, achieved_egress, egress_commands, looks_us, queue_commands
 from longfat.guest.wire import UsedWire, Wire
-from longfat.runspec import Egress, Interface, Link, Queue
+from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 NOTHING = {
@@ -80,17 +80,19 @@ def test_in_front_of_a_wire_stands_the_queue_alone() -> None:
 
 
 def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that_it_would_come_twice() -> None:
-    def looks(rate_bps: int, mtu_bytes: int) -> int:
-        return looks_us([Link(Interface("c", Egress(rate_bps)), Interface("r"), mtu_bytes)])
+    def looks(rate_bps: int, mtu_bytes: int, packet: int = 100) -> int:
+        egress = Egress(rate_bps, drops=(DeliberateDrop(0), DeliberateDrop(1, packet)))
+        return looks_us([Link(Interface("c", egress), Interface("r"), mtu_bytes)])
 
     assert looks(1_000_000_000, 1500) == looks(1_000_000_000, 9000) == 1000
-    assert looks(10_000_000_000, 1500) == 50
+    assert looks(10_000_000_000, 1500) == looks(1_000_000_000, 1500, packet=3) == 50
+    assert looks(1_000_000, 1500, packet=1) == 1000
 
 
 def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:
     hook = Hook("r", "r-eth1", "ingress")
-    assert hook.drop_filter().startswith("filter add dev r-eth1 ingress pref 1 protocol ip matchall ")
-    assert hook.drop_filter().endswith("action pass random determ drop 100")
+    assert hook.drop_filter(57).startswith("filter add dev r-eth1 ingress pref 1 protocol ip matchall ")
+    assert hook.drop_filter(57).endswith("action pass random determ drop 57")
     assert hook.removal() == "filter del dev r-eth1 ingress pref 1"
 
 
@@ -117,6 +119,7 @@ def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
         "queue_kind": "pfifo",
         "limit_packets": 100,
         "delay_us": 15_000,
+        "delay_ns": 15_000_000,
         "drops": 7,
         "sent_bytes": 1538,
         "busy_ns": 12_304,
@@ -127,6 +130,7 @@ def test_a_wire_that_only_delays_has_no_rate() -> None:
     assert achieved_egress([], "r-eth0", UsedWire(Wire(0, 15_000_000, 24), 1538, 0, 0)) == {
         **NOTHING,
         "delay_us": 15_000,
+        "delay_ns": 15_000_000,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from longfat.guest import netlink, rtnetlink, tc
+from longfat.guest import carriers, netlink, rtnetlink, tc
 from longfat.guest.netlink import Request
 from longfat.guest.qdisc import achieved_egress, queue_commands
 from longfat.guest.queues import QdiscState
@@ -101,6 +101,21 @@ def test_a_request_is_the_one_that_ip_sends(line: str) -> None:
 def test_a_queue_is_asked_for_as_tc_does(line: str) -> None:
     request = tc.request(line, INDICES)
     assert request and sent(request) == bytes.fromhex(TC[line])
+
+
+def link_state(index: int, state: int, carrier: int, kind: bytes = b"veth") -> bytes:
+    """Return what the kernel says of an interface; a card has no kind."""
+    body = rtnetlink.IFINFOMSG.pack(0, 0, index, 0, 0)
+    body += netlink.attribute(carriers.IFLA_OPERSTATE, bytes([state]))
+    body += netlink.attribute(carriers.IFLA_CARRIER, bytes([carrier]))
+    return body + (netlink.attribute(rtnetlink.IFLA_LINKINFO, kind) if kind else b"")
+
+
+def test_an_interface_is_up_when_the_kernel_has_seen_its_carrier() -> None:
+    unknown, down, up = carriers.IF_OPER_UNKNOWN, 2, carriers.IF_OPER_UP
+    messages = [link_state(1, unknown, 1), link_state(2, down, 1), link_state(3, up, 1)]
+    messages += [link_state(4, unknown, 1, b""), link_state(5, unknown, 0, b""), link_state(6, up, 1, b"")]
+    assert carriers.up_indices(messages) == {3, 4, 6}
 
 
 def test_both_ends_of_a_link_are_made_where_they_belong() -> None:

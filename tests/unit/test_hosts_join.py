@@ -71,6 +71,12 @@ def test_tables_are_in_the_order_of_time(parts: dict[str, Path], run_folder: Pat
     assert (run_folder / "sockets.csv").read_text().split() == ["t_us,flow", "100,a", "200,b", "300,c", "1000,d"]
 
 
+def test_the_pings_are_those_of_the_host_that_sent_them(parts: dict[str, Path], run_folder: Path) -> None:
+    (parts["sender"] / "pings.csv").write_text("t_us,rtt_us\n0,10.072\n100,\n")
+    join_parts(cable_spec(), parts, run_folder, {})
+    assert (run_folder / "pings.csv").read_text().split() == ["t_us,rtt_us", "0,10.072", "100,"]
+
+
 def test_a_flow_is_told_from_both_of_its_ends(parts: dict[str, Path], run_folder: Path) -> None:
     join_parts(cable_spec(), parts, run_folder, {})
     (flow,) = json.loads((run_folder / "flows.json").read_text())

@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         (folder / "study.yaml").write_text(text, encoding="utf-8")
         (folder / "claims.yaml").write_text(CLAIM, encoding="utf-8")
         combination = Combination.of(open_backend("fake", {}).pins())
-        write_epoch(begin(combination, {"a": "1"}, "2026-01-01"), root / FOLDER)
+        write_epoch(begin([combination], {"a": "1"}, "2026-01-01"), root / FOLDER)
         return root, run("fast")
 
 

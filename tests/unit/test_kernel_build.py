@@ -20,7 +20,7 @@ from longfat.builds.kernel import (
 )
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import find_source
-from longfat.catalog.kernels import KERNELS
+from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS
 from longfat.errors import RigError
 
 
@@ -276,13 +276,25 @@ def test_the_catalogue_names_every_folder_with_a_source() -> None:
     assert sorted(KERNELS) == sorted(path.parent.name for path in KERNELS_FOLDER.glob("*/source.toml"))
 
 
+def test_the_kernels_of_the_two_stacks_differ_in_nothing_but_the_tick() -> None:
+    today, era = ([path.read_text() for path in Recipe(name).fragments()] for name in (DEFAULT_KERNEL, ERA_KERNEL))
+    different = [(one, other) for one, other in zip(today, era, strict=True) if one != other]
+    assert [[line for line in text.splitlines() if line[0] != "#"] for text in different[0]] == [
+        ["CONFIG_HZ=1000"],
+        ["CONFIG_HZ=100"],
+    ]
+    assert len(different) == 1
+    assert Recipe(DEFAULT_KERNEL).patches() == Recipe(ERA_KERNEL).patches()
+    assert Recipe(DEFAULT_KERNEL).settings() == Recipe(ERA_KERNEL).settings()
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_series_names_every_patch_there_is(name: str) -> None:
     recipe = Recipe(name)
-    assert recipe.patches() == sorted((recipe.folder / "patches").glob("*.patch"))
+    assert recipe.patches() == sorted((recipe.base_folder / "patches").glob("*.patch"))
 
 
-PATCHES = [patch for name in KERNELS for patch in Recipe(name).patches()]
+PATCHES = list(dict.fromkeys(patch for name in KERNELS for patch in Recipe(name).patches()))
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda path: f"{path.parents[1].name}-{path.name[:4]}")

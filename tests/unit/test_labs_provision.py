@@ -78,3 +78,12 @@ def test_a_lab_that_is_not_up_cannot_be_prepared(labs: Labs) -> None:
 def test_settings_that_cannot_be_read_are_refused(prepared: Callable[[str], Path], text: str) -> None:
     (prepared("") / "settings.yml").write_text(text)
     assert "the lab's settings" in call("provision", "existing", status=2)
+
+
+def test_a_folder_of_labs_with_a_blank_is_refused_before_anything_is_made(
+    labs: Labs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_LABS", str(tmp_path / "my labs"))
+    labs.lab("existing")
+    assert "no path with a blank" in call("up", "existing", "--yes", status=2)
+    assert not list((tmp_path / "my labs").rglob("*.tfstate"))

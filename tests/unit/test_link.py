@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fabricated_results import judge_study, write_results
+from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
@@ -23,13 +24,27 @@ TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
 
 def port(bps: float, node: str = "switch") -> Port:
     """A port of 100 Mbit/s that sends nothing for a second and at ``bps`` then."""
-    return Port(node, 1e8, TENTHS, np.maximum(TENTHS - 1e6, 0) * bps / 8e6)
+    return Port(node, TENTHS, np.maximum(TENTHS - 1e6, 0) * bps / 8e6, TENTHS * 100)
 
 
 def test_a_busy_link_is_at_a_hundred_percent_after_its_start() -> None:
     assert bottleneck.utilisation_percent(port(1e8), 2e6) == pytest.approx(100)
     assert bottleneck.utilisation_percent(port(5e7), 2e6, 8e6) == pytest.approx(50)
     assert bottleneck.utilisation_percent(port(1e8), 0) == pytest.approx(100 * 9.0 / 9.9)
+
+
+def test_a_link_that_becomes_faster_is_used_by_its_rate_at_each_moment() -> None:
+    capacity = np.where(TENTHS <= 5e6, TENTHS * 5, 25e6 + (TENTHS - 5e6) * 20)
+    busy = Port("switch", TENTHS, capacity / 8, capacity)
+    assert bottleneck.utilisation_percent(busy, 0) == 100
+    assert bottleneck.utilisation_percent(busy, 6e6) == 100
+    assert bottleneck.utilisation_percent(Port("switch", TENTHS, capacity / 16, capacity), 6e6) == pytest.approx(50)
+
+
+def test_a_frame_on_its_way_out_is_no_excess_and_more_is_shown() -> None:
+    ahead = Port("switch", TENTHS, TENTHS * 100 / 8 + np.where(TENTHS > 5e6, 1538, 0), TENTHS * 100)
+    assert bottleneck.utilisation_percent(ahead, 0) == 100
+    assert bottleneck.utilisation_percent(port(4e8), 2e6) == pytest.approx(400)
 
 
 def test_a_window_without_samples_has_no_use() -> None:
@@ -58,7 +73,7 @@ def test_marks_are_a_share_of_packets_and_a_number_a_second() -> None:
 
 
 def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> None:
-    idle = Port("client3", 1e10, TENTHS, TENTHS)
+    idle = Port("client3", TENTHS, TENTHS, TENTHS * 1e4)
     assert slowest([idle, port(1e8), port(1e8, "client1")], {"client1"}).node == "switch"
     with pytest.raises(NoValue, match="2 ports of routers"):
         slowest([port(1e8), port(1e8, "switch2")], {"client1"})
@@ -66,8 +81,8 @@ def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> N
 
 def test_fairness_is_between_connections_not_between_groups() -> None:
     rows = [
-        {"flow": "fast", "goodput_bps": 60e6, "streams": 2},
-        {"flow": "slow", "goodput_bps": 30e6, "streams": 3},
+        {**flow_row("fast", 60), "streams": 2},
+        {**flow_row("slow", 30), "streams": 3},
     ]
     assert goodput.fairness(rows, "fast") == pytest.approx(3)
     assert goodput.fairness(rows, "slow") == pytest.approx(1 / 3)
@@ -76,7 +91,7 @@ def test_fairness_is_between_connections_not_between_groups() -> None:
 
 
 def test_goodput_of_a_connection_is_the_mean_over_connections() -> None:
-    rows = [{"flow": "seven", "goodput_bps": 70e6, "streams": 7}, {"flow": "one", "goodput_bps": 26e6, "streams": 1}]
+    rows = [{**flow_row("seven", 70), "streams": 7}, {**flow_row("one", 26), "streams": 1}]
     assert goodput.each_mbps(rows, "seven") == pytest.approx(10)
     assert goodput.each_mbps(rows) == pytest.approx(12)
     with pytest.raises(NoValue, match="no goodput was reported"):

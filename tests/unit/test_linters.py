@@ -142,7 +142,8 @@ def test_every_package_has_its_reason(name: str) -> None:
 
 
 def test_every_recipe_of_the_justfile_has_a_group_and_a_doc_line() -> None:
-    lines = (ROOT / "Justfile").read_text().splitlines()
+    text = (ROOT / "Justfile").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("[working-directory")]
     recipes = [number for number, line in enumerate(lines) if re.match(r"[a-z-]+( [A-Z*]+)*:$", line)]
     assert len(recipes) > 10
     bare = [

@@ -21,7 +21,17 @@ experiments:
     flows: [{name: f1, from: client1, to: server, algorithm: "${algorithm}", duration: 5 s}]
     sweep: {product: {algorithm: [reno]}}
     repetitions: 3
+    clock_tolerance: 0 ppm
+    phases: fixed
 """
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder with the study's name."""
+    folder = tmp_path / "idle"
+    folder.mkdir()
+    return folder
 
 
 def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
@@ -37,9 +47,9 @@ def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_
         "3 repetitions of experiment 'pair' repeat nothing: no draw of a seed differs between them, and runs that "
         "are equal to the byte count once"
     )
-    assert (
-        warning.hint
-        == "start_jitter of a flow, web traffic, capture_loss, queues such as red and bbr draw; or leave one"
+    assert warning.hint == (
+        "clock_tolerance, drawn phases, start_jitter of a flow, web traffic, capture_loss, queues such as red and "
+        "bbr draw; or leave one"
     )
 
 
@@ -48,15 +58,19 @@ def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_
     [
         ("duration: 5 s}", "duration: 5 s, start_jitter: 1 ms}"),
         ("repetitions: 3", "repetitions: 1"),
+        ("0 ppm", "1 ppm"),
+        ("phases: fixed", "phases: drawn"),
+        ("repetitions: 3", "repetitions: 3\n    hosts: {processing_time: {jitter: 10 us}}"),
         ("repetitions: 3", "web: [{name: w, from: client2, to: server, users: 1, algorithm: reno, duration: 5 s}]"),
         ("repetitions: 3", "repetitions: 3\n    probes: {capture: [f1], capture_loss: 1}"),
         ("{limit: 50}", "{kind: red, limit: 50, min: 5, max: 15, probability: 10 %, ecn: false}"),
         ("[reno]", "[bbr]"),
     ],
-    ids=["jitter", "once", "web", "capture-loss", "red", "bbr"],
+    ids=["jitter", "once", "clocks", "phases", "processing", "web", "capture-loss", "red", "bbr"],
 )
 def test_repetitions_in_which_something_is_drawn_are_not(tmp_path: Path, before: str, after: str) -> None:
-    assert warnings(tmp_path, IDLE.replace(before, after)) == ()
+    keys = {warning.key for warning in warnings(tmp_path, IDLE.replace(before, after))}
+    assert "experiments[0].repetitions" not in keys
 
 
 def test_points_of_a_sweep_that_draw_nothing_are_counted(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ CASES = [
     ("zip of unequal lengths", "      exclude:", "      zip: {p: [1, 2], q: [1]}\n      exclude:", 17,
      "experiments[0].sweep.zip", "lists of unequal length: p has 2, q has 1", None),
     ("capture of an unknown flow", "capture: [f1]", "capture: [f2]", 19, "experiments[0].probes.capture[0]",
-     "unknown flow 'f2'; allowed: f1", "did you mean 'f1'?"),
+     "unknown traffic 'f2'; allowed: f1", "did you mean 'f1'?"),
     ("capture that loses everything", "capture: [f1]", "capture: [f1], capture_loss: 100", 19,
      "experiments[0].probes.capture_loss", "100 is out of range; allowed: 0 to less than 100 percent", None),
     ("capture that gains packets", "capture: [f1]", "capture: [f1], capture_loss: -0.5", 19,

@@ -56,7 +56,11 @@ SLOW, LONG, SHORT, LAST = "10 Mbit/s", "rtt: 20 ms", "duration: 5 s", "duration:
         ([(LAST, LAST + "\n    drops: [{at: 2 s}, {at: 1950 ms}]")], "drops[0].at: 2 s is less than 123 ms after"),
         (
             [(SLOW, "5 Mbit/s"), (LAST, LAST + "\n    drops: [{at: 1 s}]")],
-            "drops: a drop takes one packet of 100, which",
+            "drops[0]: the drop takes packet 100, but so many need 246 ms",
+        ),
+        (
+            [(LAST, LAST + "\n    drops: [{at: 1 s}, {at: 3 s, packet: 170}]")],
+            "drops[1]: the drop takes packet 170, but",
         ),
     ],
 )
@@ -77,6 +81,7 @@ def test_what_always_fails_is_refused_with_the_reason(
         [(LONG, "rtt: 25 s"), (SHORT, "duration: 300 s")],
         [(SHORT, "duration: 50 ms, start: 160 ms")],
         [(SHORT, "duration: 5 s, streams: 100")],
+        [(SLOW, "1 Mbit/s"), (LAST, LAST + "\n    drops: [{at: 1 s, packet: 1}, {at: 1050 ms, packet: 10}]")],
         [(SLOW, "8 Mbit/s"), (LAST, LAST + "\n    drops: [{at: 1 s}, {at: 1300 ms}]")],
     ],
 )
@@ -87,7 +92,7 @@ def test_what_runs_is_not_refused(tmp_path: Path, changes: list[tuple[str, str]]
 def test_the_numbers_are_those_of_the_laboratory() -> None:
     assert possible.DRAIN_US == processes.DRAIN_S * 1e6
     assert possible.DRAIN_ROUNDS == processes.DRAIN_ROUNDS
-    assert possible.DROP_AFTER_PACKETS == qdisc.DROP_AFTER_PACKETS
+    assert possible.DROP_LOOK_US == qdisc.LONGEST_LOOK_US
     drops = Path(qdisc.__file__).with_name("drops.py").read_text(encoding="utf-8")  # imports Mininet
     assert f"DROP_WINDOW_US = {possible.DROP_WINDOW_US:_}" in drops
     assert possible.BLOCK_BYTES == traffic.BLOCK_BYTES
@@ -97,6 +102,6 @@ def test_the_numbers_are_those_of_the_laboratory() -> None:
 def test_a_sysctl_that_the_projects_kernel_lacks_is_doubted_with_the_nearest(tmp_path: Path) -> None:
     load(tmp_path, ("mtu: 1500 B", "mtu: 1500 B, sysctls: {net.ipv4.tcp_sak: 1, net.ipv4.conf.all.rp_filter: 0}"))
     path = tmp_path / "study.yaml"
-    (warning,) = StudyFolder(path.parent).warnings
+    (warning,) = (one for one in StudyFolder(path.parent).warnings if "sysctls" in one.key)
     assert str(warning).startswith(f"{path}:5: hosts.sysctls.net.ipv4.tcp_sak: the project's kernel has no such sysctl")
     assert warning.hint == "did you mean 'net.ipv4.tcp_sack'?"

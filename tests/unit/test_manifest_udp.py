@@ -54,7 +54,7 @@ def spec(study: Study, profile: str = "paper") -> RunSpec:
 
 def test_udp_traffic_and_pings_stand_in_the_run_spec(tmp_path: Path) -> None:
     found = spec(load(tmp_path))
-    assert found.udp == (Udp("wave", "client2", "server2", 40_000_000, 30_000_000, 30_000_000, 60_000_000),)
+    assert found.udp == (Udp("wave", "client2", "server2", 40_000_000, 60_000_000, 30_000_000, 30_000_000),)
     assert found.probes.ping_interval_us == 100_000
     assert RunSpec.from_json(found.to_json()) == found
 
@@ -75,6 +75,29 @@ def test_udp_traffic_costs_time(tmp_path: Path) -> None:
 def test_no_rate_swings_below_0(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, ("swing: 30 Mbit/s", "swing: 50 Mbit/s"))
     assert "50 Mbit/s is more than the mean of 40 Mbit/s" in problem
+
+
+SWEPT = ("    sweep: {product: {period: [30 s]}}\n", "")
+SINE = 'mean: 40 Mbit/s, swing: 30 Mbit/s, period: "${period}"'
+
+
+def test_udp_traffic_of_a_constant_rate_has_no_sine(tmp_path: Path) -> None:
+    found = spec(load(tmp_path, (SINE, "rate: 12 Mbit/s"), SWEPT))
+    assert found.udp == (Udp("wave", "client2", "server2", 12_000_000, 60_000_000),)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("rate: 1 Mbit/s, mean: 1 Mbit/s", "rate: cannot be combined with mean"),
+        ("rate: 1 Mbit/s, swing: 1 Mbit/s, period: 1 s", "rate: cannot be combined with swing and period"),
+        ("mean: 1 Mbit/s, swing: 1 Mbit/s", "period of a sine are missing"),
+        ("start: 1 s", "rate: is required here and missing"),
+    ],
+)
+def test_a_rate_is_constant_or_a_whole_sine(tmp_path: Path, keys: str, words: str) -> None:
+    (problem,) = problems(tmp_path, (SINE, keys), SWEPT)
+    assert words in problem
 
 
 def test_udp_traffic_has_a_name_of_its_own_and_goes_elsewhere(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ def test_two_servers_of_a_host_have_one_algorithm(tmp_path: Path) -> None:
 def test_an_experiment_without_any_traffic_is_refused(tmp_path: Path) -> None:
     text = MANIFEST[MANIFEST.index("    flows:") :]
     assert problems(tmp_path, (text, "")) == [
-        "experiments[0].flows: is required here and missing: an experiment needs flows, web, requests, short_flows, "
-        "video, incast or programs"
+        "experiments[0].flows: is required here and missing: an experiment needs traffic (flows, web, udp, requests, "
+        "short_flows, video, incast, programs) or `probes.ping`"
     ]
 
 

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from tables_in_memory import flow_row
 
 from longfat.dataset.load import Series
 from longfat.metrics import cuts, goodput, outstanding
@@ -14,8 +17,8 @@ from longfat.relations import formulas
 RTT = 30_000.0
 MSS = 8948
 FLOWS = [
-    {"flow": "a", "goodput_bps": 600e6, "retrans_segments": 7},
-    {"flow": "b", "goodput_bps": 200e6, "retrans_segments": 2},
+    {**flow_row("a", 600), "retrans_segments": 7},
+    {**flow_row("b", 200), "retrans_segments": 2},
 ]
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 STEP = 10_000.0
@@ -57,12 +60,40 @@ def sender(*amounts: float, since_us: float = 0.0) -> Samples:
     return Samples(since_us + 1e6 * np.arange(len(acked)), still, still, still, acked)
 
 
-def test_goodput_is_the_sum_of_all_flows_or_that_of_one() -> None:
-    assert goodput.goodput_mbps(FLOWS) == 800
+def test_goodput_of_all_is_the_sum_over_one_time_or_that_of_one_flow() -> None:
+    assert goodput.goodput_mbps(FLOWS) == pytest.approx(800)
     assert goodput.goodput_mbps(FLOWS, "b") == 200
     assert goodput.share_percent(FLOWS, "b") == 25
     with pytest.raises(NoValue, match="no goodput of flow 'c'"):
         goodput.goodput_mbps(FLOWS, "c")
+
+
+@pytest.mark.parametrize(
+    ("rows", "mbps"),
+    [
+        ([flow_row("a", 90, 0, 5), flow_row("b", 90, 6, 11)], 90),
+        ([flow_row("a", 90, 0, 5), flow_row("b", 45, 5, 15)], 60),
+        ([flow_row("a", 60, 0, 10), flow_row("b", 40, 5, 10)], 80),
+        ([flow_row("a", 50, 0, 10), flow_row("b", 50, 2, 4), flow_row("c", 50, 20, 30)], 55),
+    ],
+)
+def test_goodput_of_all_is_all_bytes_over_the_union_of_the_flows_times(rows: list[Any], mbps: float) -> None:
+    assert goodput.goodput_mbps(rows) == pytest.approx(mbps)
+
+
+def test_flows_one_after_the_other_have_no_shares() -> None:
+    rows = [flow_row("a", 90, 0, 5), flow_row("b", 90, 6, 11)]
+    for shared in (lambda: goodput.share_percent(rows, "a"), lambda: goodput.jain_index(rows)):
+        with pytest.raises(NoValue, match="one after the other"):
+            shared()
+
+
+def test_a_flow_lasts_until_its_last_byte() -> None:
+    rows = [{**flow_row("a", 80, 0, 4.5), "end_us": 3e6}]
+    assert goodput.lasts_s(rows) == 4.5
+    assert 8 * goodput.carried_gigabytes(rows) * 1e3 / goodput.lasts_s(rows) == pytest.approx(80)
+    with pytest.raises(NoValue, match="data of a arrived after the end"):
+        goodput.carried_gigabytes(rows, within_us=3e6)
 
 
 def test_a_run_reaches_a_level_when_its_goodput_is_at_least_that() -> None:
@@ -244,7 +275,10 @@ def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long
 
 
 def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long() -> None:
-    rows = [{"flow": name, "bytes_received": 2e9, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
+    times = [
+        (name, {"start_us": start, "end_us": start + 10e6, "last_byte_us": start + 10e6}) for name, start in SHIFTED
+    ]
+    rows = [{"flow": name, "bytes_received": 2e9, **of_flow} for name, of_flow in times]
     assert goodput.carried_gigabytes(rows, within_us=10e6) == 4
     with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
         goodput.carried_gigabytes(rows, within_us=1200e6)

@@ -12,7 +12,7 @@ from rich.console import Console
 from longfat.backends.ns2 import Ns2Backend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import Backend, Capabilities
-from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS, require_kernel
+from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
@@ -59,6 +59,26 @@ def test_a_study_that_names_no_kernel_has_the_default_one_and_so_has_one_that_na
 def test_a_run_pins_the_digest_of_its_studys_kernel(tmp_path: Path) -> None:
     (spec,) = specs(tmp_path, NAMED)
     assert spec.pins == {**PINS, "kernel": "k7"}
+
+
+def test_a_run_that_names_no_kernel_has_the_kernel_of_its_stack(tmp_path: Path) -> None:
+    era = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)
+    digests = {**DIGESTS, ERA_KERNEL: "k6-hz100"}
+    made = plan(tmp_path, era, kernels=digests)
+    assert made.pins["kernel"] == "k6-hz100"
+    assert [run.spec.pins["kernel"] for run in made.runs] == ["k6-hz100"]
+    named = plan(tmp_path, era + f"    kernel: {DEFAULT_KERNEL}\n", kernels=digests)
+    assert [run.spec.pins["kernel"] for run in named.runs] == ["k6"]
+
+
+def test_a_kernel_of_a_stack_that_is_not_there_is_never_replaced_by_another(tmp_path: Path) -> None:
+    made = plan(tmp_path, STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1))
+    assert [run.spec.pins["kernel"] for run in made.runs] == [ERA_KERNEL]
+
+
+def test_a_study_of_the_era_needs_no_other_kernel(tmp_path: Path) -> None:
+    era = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)
+    assert named_kernels(plan(tmp_path, era, {"backend": "virtual"}, {})) == (ERA_KERNEL,)
 
 
 def test_an_experiments_kernel_goes_before_its_studys(tmp_path: Path) -> None:
@@ -133,7 +153,7 @@ def test_a_study_over_kernels_is_run_with_each_under_its_own_pin(study: Path, tm
     machine = Machine("fake", jobs=1, results=tmp_path / "results")
     assert run(str(study), Choices("paper"), machine, Console(quiet=True))
     records = [json.loads(path.read_text()) for path in (tmp_path / "results/raw").glob("*/spec.json")]
-    assert sorted(spec["pins"]["kernel"] for spec in records) == sorted(KERNELS)
+    assert sorted(spec["pins"]["kernel"] for spec in records) == [NEWER, "none"]  # the fake backend's names of kernels
     assert read_lock(tmp_path / "results/lock.json").pins["kernel"] == "none"
 
 

@@ -31,8 +31,8 @@ def test_links_and_flows_name_their_nodes_by_number() -> None:
     lines = description(plain(delay_spec())).splitlines()
     assert lines[:2] == ["mtu 9000", "node 3"]
     assert [line.split()[:4] for line in lines if line.startswith("link")] == [
-        ["link", "0", "1", "7500"],
-        ["link", "1", "2", "7500"],
+        ["link", "0", "1", "7500000"],
+        ["link", "1", "2", "7500000"],
     ]
     assert next(line for line in lines if line.startswith("flow")).split()[:4] == ["flow", "0", "2", "TcpLinuxReno"]
 

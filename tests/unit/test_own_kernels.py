@@ -169,7 +169,11 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
         ("source: tcp_mine.c, ", "", "algorithms.mine.cca: is required here but missing"),
         ("one.patch", "three.patch", "kernels.patched.patches[0]: 'three.patch' cannot be read: No such file"),
         ("base: linux-6.12", "base: linux-5", "kernels.patched.base: unknown kernel 'linux-5'; allowed: linux-6.12"),
-        ("6.12, patched]", "6.12, patche]", "unknown kernel 'patche'; allowed: linux-6.12, linux-7.3, patched"),
+        (
+            "6.12, patched]",
+            "6.12, patche]",
+            "unknown kernel 'patche'; allowed: linux-6.12, linux-6.12-hz100, linux-7.3, patched",
+        ),
         ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel that there is"),
     ],
 )

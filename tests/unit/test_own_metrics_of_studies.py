@@ -88,7 +88,7 @@ def rtts(*srtt_us: float) -> Samples:
 
 
 def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_trip(vista: ModuleType) -> None:
-    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    port = Port("switch", np.array([1e6]), np.zeros(1), np.array([400e6]))
     full, delayed = 82_535.0, 90_000.0
     lasting = rtts(0, 71_000, full, full, delayed, full, 71_000)
     assert vista.derived_queue_packets(lasting, port, 1538) == pytest.approx(375, rel=1e-3)
@@ -96,7 +96,7 @@ def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_tr
 
 
 def test_a_queue_is_not_derived_from_less_than_a_round_trip(vista: ModuleType) -> None:
-    port = Port("switch", 400e6, np.zeros(0), np.zeros(0))
+    port = Port("switch", np.array([1e6]), np.zeros(1), np.array([400e6]))
     with pytest.raises(NoValue, match="no RTT was sampled"):
         vista.derived_queue_packets(rtts(0, 0), port, 1538)
     with pytest.raises(NoValue, match="less than a round trip"):

@@ -13,16 +13,21 @@ from test_guest_requests import shown
 from test_red import STUDY, problem, queue_of, study
 
 from longfat.catalog.qdiscs import QDISCS
+from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.links import MARKING
+from longfat.manifest.examples import QUEUES
 from longfat.manifest.load import load_study
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.queues import KINDS
+from longfat.queues.limit import Place
 from longfat.runspec import Egress, Queue, RunSpec
 from longfat.traffic import misses
+from longfat.units import Duration, Rate
 
 FRAME = 1500 + 14 + 24
 MADE_OF_OTHERS = {"step"}
@@ -136,7 +141,7 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
         ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is nothing; a queue holds one packet at least"),
         ("{kind: codel, target: 5}", "bottleneck_queue.target: 5 has no unit"),
         ("{kind: codel, target: 1 s}", "bottleneck_queue: target 1 s is not below interval 100 ms"),
-        ("{kind: pie, tupdate: 15 ms}", "bottleneck_queue: tupdate 15 ms is no multiple of 10 ms"),
+        ("{kind: pie, tupdate: 1500 us}", "bottleneck_queue: tupdate 1500 us is no multiple of 1 ms"),
         ("{kind: cake, flowmode: all}", "bottleneck_queue.flowmode:"),
         ("{kind: sfq, limit: 20000}", "bottleneck_queue.limit: 20000 packets are more than 127 flows of 127 packets"),
         ("{kind: sfq, limit: 5}", "bottleneck_queue.flows: 127 flows are more than 5 packets"),
@@ -145,6 +150,30 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
 )
 def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue: str, said: str) -> None:
     assert said in problem(tmp_path, queue)
+
+
+@pytest.mark.parametrize(
+    ("queue", "marks"),
+    [
+        ("{kind: dualpi2}", True),
+        ("{kind: cake}", True),
+        ("{kind: codel, ce_threshold: 1 ms}", True),
+        ("{kind: fq_codel, ecn: false, ce_threshold: 2 ms}", True),
+        ("{kind: fq_codel, ecn: false}", False),
+        ("{kind: fq_pie}", False),
+        ("{kind: pie, ecn: true}", True),
+        ("{kind: step, threshold: 20}", True),
+        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: true}", True),
+        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: false}", False),
+        ("{kind: sfq}", False),
+    ],
+)
+def test_a_queue_that_the_kernel_lets_mark_says_so(tmp_path: Path, queue: str, marks: bool) -> None:
+    assert told(tmp_path, queue).marks is marks
+
+
+def test_every_kind_whose_marks_are_counted_is_declared_as_one_that_can_mark() -> None:
+    assert {*MARKING} == {*MARKED, "cake"}
 
 
 def test_a_rate_of_the_way_back_needs_its_queue(tmp_path: Path) -> None:
@@ -194,3 +223,39 @@ def test_the_marks_of_cake_are_those_of_its_classes() -> None:
     tins = b"".join(attribute(number, attribute(8, struct.pack("=I", 20 + number))) for number in (1, 2))
     assert marked("cake", attribute(4, bytes(4)) + attribute(10, tins)) == 43
     assert marked("pfifo", b"") == 0
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_a_limit_in_packets_and_segments_of_64_kib_are_refused_together(tmp_path: Path, name: str) -> None:
+    manifest = f"""\
+format: 2
+study: s
+title: t
+algorithms: {{a: {{cca: reno}}}}
+experiments:
+  - id: one
+    topology: {{kind: dumbbell, rate: 5 Mbit/s, rtt: 4 ms, senders: 1, bottleneck_queue: {QUEUES[name]}}}
+    hosts: {{offloads: [gro]}}
+    flows: [{{name: f, from: client1, to: server, algorithm: a, duration: 1 s}}]
+"""
+    path = tmp_path / "study.yaml"
+    path.write_text(manifest)
+    load_study(path)
+    path.write_text(manifest.replace("[gro]", "[gro, gso]"))
+    if name in ("bfifo", "red", "cake"):
+        load_study(path)
+        return
+    with pytest.raises(StudyError) as caught:
+        load_study(path)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (8, "experiments[0].hosts.offloads")
+    assert f"the limit of queue {name} counts packets" in problem.message
+
+
+@pytest.mark.parametrize("limit", ["6 GB", "100 bdp", "4000 s"])
+def test_a_limit_beyond_the_kernels_numbers_is_refused_in_any_unit(tmp_path: Path, limit: str) -> None:
+    for kind in ("pfifo", "bfifo", "codel"):
+        queue = Place(Rate.parse("1 Tbit/s"), Duration.parse("600 s"), 1500)
+        faults = list(KINDS[kind].model_validate({"kind": kind, "limit": limit}).range_findings(queue))
+        assert [fault.path for fault in faults] == [("limit",)], kind
+        assert "allowed: up to" in faults[0].message

@@ -211,4 +211,4 @@ def test_a_run_that_marks_has_arrivals_and_the_rates_of_its_queues(tmp_path: Pat
     parsed = parse_run(folder, "id", spec)
     assert set(parsed.arrivals["node"].to_pylist()) == {"server"}
     rates = dict(zip(parsed.queues["interface"].to_pylist(), parsed.queues["rate_bps"].to_pylist(), strict=True))
-    assert (rates["switch-eth1"], rates["switch-eth0"]) == (100_000_000, None)
+    assert (rates["switch-eth1"], rates["switch-eth0"]) == (pytest.approx(100_000_000, rel=50e-6), None)

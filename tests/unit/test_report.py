@@ -113,7 +113,7 @@ def test_coverage_settings_exclusions_and_provenance_are_there(page: str) -> Non
     text = text_of(page)
     assert "2 of the paper's 40 figures and tables, 2 of its 90 claims" in text.replace("&#39;", "'")
     assert "client1-eth0 to server: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
-    assert "one packet dropped at 1.5 s" in text
+    assert "dropped: packet 100 after 1.5 s" in text
     assert "TCP came under memory pressure 3 times, allowed 0" in text
     assert re.search(r"lock [0-9a-f]{64}", text)
     assert re.search(r"dataset, flows [0-9a-f]{64}", text)

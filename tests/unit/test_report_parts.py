@@ -14,6 +14,7 @@ from fabricated_results import judge_study, write_results, write_study
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
@@ -132,9 +133,14 @@ def test_a_column_is_read_back_as_it_was_written() -> None:
     assert encoded(np.zeros(0, np.int64), np.zeros(0, np.int64)) == b""
 
 
+def with_state(_run: PlannedRun, folder: Path) -> None:
+    text = "t_us,flow,stream,name,value\n5000,stream1,0,alpha,0\n6000,stream1,0,alpha,0.25\n"
+    (folder / "cca_state.csv").write_text(text, encoding="utf-8")
+
+
 def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    write_results(study, tmp_path)
+    write_results(study, tmp_path, bend=with_state)
     build_dataset(tmp_path)
     judge_study(tmp_path, study)
     plan, dataset = read_lock(tmp_path / "lock.json"), load_dataset(tmp_path)
@@ -155,7 +161,11 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
         assert segments == table["cwnd_segments"][own].tolist()
         assert t_ms == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
     assert {run["experiment"] for run in told["runs"]} == {"delay", "one-drop"}
-    assert any("one packet dropped at 1.5 s" in line for line in told["texts"])
+    lengths = [count for *_, count in told["states"]]
+    assert all(name == "alpha" for _, _, _, name, *_ in told["states"]) and lengths
+    for (*_, power, _), values in zip(told["states"], decoded(columns["state_values"], lengths), strict=True):
+        assert [value * 10.0**power for value in values] == pytest.approx([0.0, 0.25])
+    assert any("dropped: packet 100 after 1.5 s" in line for line in told["texts"])
 
 
 def test_what_failed_stands_for_a_claim_before_what_is_open_or_has_no_data() -> None:

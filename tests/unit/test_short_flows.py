@@ -20,12 +20,12 @@ import pytest
 from longfat.backends import own_files
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
-from longfat.guest import wiretap
 from longfat.guest.kinds import incast, requests, short_flows, video
 from longfat.manifest.files import StudyFile
 from longfat.manifest.load import load_study
 from longfat.metrics import arrivals
 from longfat.metrics.data import NoValue
+from longfat.network import least_time_us
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -247,14 +247,6 @@ def test_a_server_that_keeps_connections_answers_again() -> None:
     server.close()
 
 
-def test_the_filter_of_a_wiretap_and_the_heads_it_takes_are_of_udp_and_tcp() -> None:
-    udp = bytes([0x45, 0, 0, 100, *bytes(5), 17, *bytes(10)]) + bytes(8)
-    tcp = bytes([0x45, 0, 5, 220, *bytes(5), 6, *bytes(10)]) + bytes(12) + bytes([0x80]) + bytes(7)
-    assert wiretap.payload_bytes(udp) == (100, 72)
-    assert wiretap.payload_bytes(tcp) == (1500, 1448)
-    assert len(wiretap.instructions("10.0.0.1", 4433)) % 8 == 0
-
-
 EVIDENCE = {
     "nodes": {name: {"sysctls": {}, "offloads_on": []} for name in ("client1", "server")},
     "interfaces": [],
@@ -294,8 +286,7 @@ def test_reports_have_a_row_for_each_piece(tmp_path: Path) -> None:
     short_flows.report(run, tmp_path)
     header, row = (tmp_path / "completions.csv").read_text().splitlines()
     assert header == short_flows.COLUMNS
-    bits = 8 * (1500 + 14 + 24)
-    assert row == f"30,mice,1448,90000,{2 * 40_000 + round(bits / 10)}"
+    assert row == f"30,mice,1448,90000,{least_time_us(run, run.short_flows[0], 1448)}"
 
 
 COMPLETIONS = {
@@ -321,10 +312,13 @@ def test_metrics_of_video_incast_and_programs_are_in_their_units() -> None:
     assert arrivals.rebuffer_time({"stalled_us": np.array([1_500_000])}) == 1.5
     assert arrivals.rate_switches({"switches": np.array([2, 4])}) == 3
     rounds = {"senders": np.array([4, 4]), "block_bytes": np.array([1000, 1000]), "completion_us": np.array([40, 120])}
+    rounds["t_us"] = np.array([0, 500])
     assert arrivals.incast_goodput(rounds) == 400
     assert arrivals.incast_time(rounds) == pytest.approx(0.08)
     programs = {"start_us": np.array([0]), "end_us": np.array([2_000_000]), "payload_bytes": np.array([500_000])}
     assert arrivals.program_goodput(programs) == 2
+    later = {"start_us": [0, 4_000_000], "end_us": [2_000_000, 6_000_000], "payload_bytes": [500_000, 500_000]}
+    assert arrivals.program_goodput({name: np.array(values) for name, values in later.items()}) == 2
 
 
 @pytest.mark.parametrize(

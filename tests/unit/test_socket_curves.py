@@ -34,12 +34,12 @@ format: 2
 study: small
 figures:
   - timeseries: rates
-    title: goodput of both flows
+    title: acknowledged rate of both flows
     runs: pairs, first=ctcp
-    what: goodput
+    what: acknowledged_rate
     interval: 100 ms
     flows: {stream1: CTCP, stream2: Standard TCP}
-    labels: {x: time (s), y: goodput (Mb/s)}
+    labels: {x: time (s), y: acknowledged rate (Mb/s)}
     paper: no number stated
   - timeseries: windows
     title: windows of one flow
@@ -73,7 +73,7 @@ def labels(drawing: Drawing) -> list[str]:
 
 def test_goodput_is_read_from_what_was_acknowledged(opened: OpenedStudy) -> None:
     drawing = opened.show("rates")
-    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "goodput_mbps")
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "acknowledged_mbps")
     times = [row[4] for row in drawing.data.rows if (row[1], row[3]) == (1, "stream1")]
     # The last of ten intervals is left out: the socket was not sampled up to its end.
     assert times == pytest.approx([0.05 + 0.1 * place for place in range(9)])
@@ -93,8 +93,8 @@ def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_on
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    what: goodput\n", "    what: cwnd\n", "figures[0].interval: belongs to goodput"),
-        ("    what: cwnd\n", "    what: goodput\n", "figures[1].also: belongs to cwnd"),
+        ("    what: acknowledged_rate\n", "    what: cwnd\n", "figures[0].interval: belongs to acknowledged_rate"),
+        ("    what: cwnd\n", "    what: acknowledged_rate\n", "figures[1].also: belongs to cwnd"),
         (", flow=stream1\n", "\n", "figures[1].runs: has to name a flow: flows of the experiment are stream1, stream2"),
     ],
 )

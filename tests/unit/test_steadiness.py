@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fabricated_results import write_results
+from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
@@ -44,7 +45,7 @@ format: 2
 study: waves
 figures:
   - timeseries: over-time
-    what: goodput
+    what: acknowledged_rate
     title: both
     runs: beside
     flows: {stream: TCP, wave: UDP}
@@ -60,7 +61,7 @@ figures:
 
 
 def rows(**mbps: float) -> list[dict[str, object]]:
-    return [{"flow": name, "goodput_bps": rate * 1e6} for name, rate in mbps.items()]
+    return [flow_row(name, rate) for name, rate in mbps.items()]
 
 
 def test_a_constant_rate_does_not_vary() -> None:
@@ -75,7 +76,7 @@ def test_two_intervals_have_no_deviation_worth_the_name() -> None:
 
 def test_what_a_port_carries_is_read_between_its_samples() -> None:
     seconds = np.arange(0, 8) * 1e6
-    port = Port("switch", 1e8, seconds, seconds * 10 / 8)
+    port = Port("switch", seconds, seconds * 10 / 8, seconds * 100)
     assert steadiness.port_rates_mbps(port, 2e6, 1e6) == pytest.approx([10, 10, 10])
 
 

@@ -113,7 +113,7 @@ def test_a_run_without_transfers_has_the_identity_it_always_had(tmp_path: Path) 
 def test_a_counted_flow_may_be_captured_by_its_own_name(tmp_path: Path) -> None:
     captured = MANIFEST.replace('"${flows}"', "2").replace("    sweep: {product: {flows: [1, 4]}}\n", "")
     (spec,) = specs(tmp_path, captured + "    probes: {capture: [bulk2]}\n")
-    assert spec.probes.capture_flows == ("bulk2",)
+    assert spec.probes.capture == ("bulk2",)
     with pytest.raises(StudyError, match=r"1 problem") as caught:
         specs(tmp_path, captured + "    probes: {capture: [bulk]}\n")
     assert "'bulk'" in caught.value.problems[0].message

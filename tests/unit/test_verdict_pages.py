@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,16 @@ def test_merging_writes_a_page_that_was_edited_anew(study: Path) -> None:
     (study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
     printed(lambda console: evidence.merge((), console))
     assert (study / PAGE).read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("text", ["title: [", "format: 2\nstudy: draft\ntitle: x\npaper: {}\n"])
+def test_a_draft_with_faults_is_named_and_the_rest_is_written(text: str, study: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs/findings.md"
+    shutil.copy(ROOT / "docs/findings.md", page)
+    draft = tmp_path / "experiments/draft"
+    draft.mkdir()
+    (draft / "study.yaml").write_text(text, encoding="utf-8")
+    said = printed(evidence.write_findings)
+    assert "draft is left out of docs/findings.md" in said
+    assert f"experiments/{study.name}/" in page.read_text()

@@ -126,7 +126,7 @@ def one_flow(
             Link(Interface("delay", delayed), Interface("server", shaped), mtu_bytes),
         ),
         flows=(Flow("flow1", "client1", "server", "reno", duration_us, 32 << 20),),
-        probes=Probes(capture_flows=("flow1",)),
+        probes=Probes(capture=("flow1",)),
         seed=seed,
         pins=virtual().pins(),
     )

@@ -16,7 +16,7 @@ SYN = 0x02
 
 @dataclass(frozen=True)
 class Packet:
-    """One TCP packet: its time (us of the epoch), the fields that TCP decides, and its length on the link."""
+    """One TCP packet: its time (us of the epoch), the fields that TCP decides, its length on the link, its payload."""
 
     time_us: int
     source_port: int
@@ -26,6 +26,7 @@ class Packet:
     flags: int
     window: int
     length: int
+    payload: int
 
 
 def read_packets(path: Path) -> list[Packet]:
@@ -33,9 +34,11 @@ def read_packets(path: Path) -> list[Packet]:
     data, offset, packets = path.read_bytes(), FILE_HEADER_BYTES, []
     while offset < len(data):
         seconds, micros, captured, length = RECORD.unpack_from(data, offset)
-        tcp = offset + RECORD.size + ETHERNET_BYTES + 4 * (data[offset + RECORD.size + ETHERNET_BYTES] & 15)
-        source, destination, sequence, acknowledgement, _data_offset, flags, window = TCP.unpack_from(data, tcp)
+        ip = offset + RECORD.size + ETHERNET_BYTES
+        tcp = ip + 4 * (data[ip] & 15)
+        source, destination, sequence, acknowledgement, data_offset, flags, window = TCP.unpack_from(data, tcp)
         time_us = seconds * 1_000_000 + micros
-        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length))
+        payload = int.from_bytes(data[ip + 2 : ip + 4], "big") - (tcp - ip) - 4 * (data_offset >> 4)
+        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length, payload))
         offset += RECORD.size + captured
     return packets

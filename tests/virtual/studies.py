@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,31 @@ from guests import run, virtual
 from longfat.dataset.parse import ParsedRun, parse_run
 from longfat.gates import Evidence
 from longfat.manifest.load import load_study
+from longfat.manifest.study import Study
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 from longfat.traffic import misses
+from longfat.units import Ratio
 
 
 def planned(path: Path, text: str) -> dict[str, RunSpec]:
-    """The runs of a study by experiment and factors (``queues codel``); its text goes into ``path``."""
+    """Return the runs of a study by experiment and factors (``queues codel``); its text goes into ``path``.
+
+    Clocks are exact and phases fixed, as laws need them.
+    """
     path.write_text(text, encoding="utf-8")
-    plan = build_plan(load_study(path), pins=virtual().pins())
+    plan = build_plan(_exact(load_study(path)), pins=virtual().pins())
     return {" ".join([entry.experiment, *map(str, entry.factors.values())]): entry.spec for entry in plan.runs}
+
+
+def _exact(study: Study) -> Study:
+    exact = {"clock_tolerance": Ratio(0), "phases": "fixed"}
+    experiments = (
+        replace(one, points=tuple(replace(at, experiment=at.experiment.model_copy(update=exact)) for at in one.points))
+        for one in study.experiments
+    )
+    return replace(study, experiments=tuple(experiments))
 
 
 def done(spec: RunSpec, folder: Path) -> ParsedRun:

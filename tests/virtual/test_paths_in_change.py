@@ -129,6 +129,14 @@ experiments:
         - {at: 4 s, rate: 20 Mbit/s, rtt: 80 ms}
     flows: [{name: flow, algorithm: standard}]
     probes: {queues: 20 ms}
+  - id: seldom
+    path: line
+    topology: {trace: seldom.trace}
+    flows: [{name: flow, algorithm: standard, duration: 2 s}]
+  - id: interrupted
+    path: line
+    topology: {changes: [{at: 1500 ms, outage: 2 s}]}
+    flows: [{name: flow, algorithm: standard, duration: 2 s}]
 """
 
 
@@ -138,6 +146,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
     # None to three packets in a millisecond, 1.4 of them on average, and a tenth of each second none at all.
     lines = [ms for ms in range(1, 1001) for _ in range((ms * 7919 + ms // 13) % 4) if not 500 <= ms < 600]
     (folder / "radio.trace").write_text("\n".join(map(str, lines)) + "\n")
+    (folder / "seldom.trace").write_text("4\n9\n")
     return {name.split()[0]: spec for name, spec in planned(folder / "study.yaml", STUDY).items()}
 
 
@@ -159,6 +168,24 @@ def test_a_trace_carries_what_it_lists(specs: dict[str, RunSpec], tmp_path: Path
         assert abs(size - capacity_bits(ways, until_us, since_us) / 8) <= port.frame_bytes, since_us
     run(spec, tmp_path / "again")
     assert (tmp_path / "run" / "queues.csv").read_bytes() == (tmp_path / "again" / "queues.csv").read_bytes()
+
+
+def test_after_the_measurement_nothing_leaves_faster_than_the_trace_lets_it(
+    specs: dict[str, RunSpec], tmp_path: Path
+) -> None:
+    parsed = done(specs["seldom"], tmp_path / "run")
+    assert parsed.end_us and parsed.end_us > 2_200_000  # the queue's packets take 0.9 s
+    most_bps = 2 * 1448 * 8 / 0.009
+    assert 0.9 * most_bps < parsed.reports[0]["goodput_bps"] < 1.005 * most_bps
+
+
+def test_an_outage_ends_when_it_is_declared_to_also_after_the_measurement(
+    specs: dict[str, RunSpec], tmp_path: Path
+) -> None:
+    parsed = done(specs["interrupted"], tmp_path / "run")
+    assert parsed.end_us and parsed.end_us > 3_500_000
+    received, goodput = (parsed.reports[0][key] for key in ("bytes_received", "goodput_bps"))
+    assert 8 * received / goodput > 3.4
 
 
 def test_steps_and_an_outage_are_what_the_path_carries(specs: dict[str, RunSpec], tmp_path: Path) -> None:

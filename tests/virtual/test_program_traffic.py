@@ -29,11 +29,13 @@ PAYLOAD_BYTES = 972  # and headers: 8 ms of the rate, with those of the link bes
 PACKETS = 100
 SEND = """
 import os, socket, sys, time
-address, port, packets = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+address, port, packets, size = sys.argv[1], *map(int, sys.argv[2:])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(packets):
-        sender.sendto(bytes(972), (address, port))
+        sender.sendto(bytes(size), (address, port))
         time.sleep(0.01)
+with open("counts.csv", "w") as counts:
+    print("sent", packets, sep=",", file=counts)
 print("user", os.getuid(), "groups", os.getgroups())
 """
 RECEIVE = """
@@ -41,7 +43,7 @@ import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
     receiver.bind(("", int(sys.argv[1])))
     while True:
-        receiver.recv(2000)
+        receiver.recv(65536)
 """
 SPIN = "while True: pass"
 
@@ -60,8 +62,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def own(files: dict[str, str]) -> Program:
     """A hundred datagrams."""
-    send = ("python3", "send.py", "{address}", "{port}", str(PACKETS))
-    return Program("own", "client1", "server", send, ("python3", "receive.py", "{port}"), 2_000_000, files=files)
+    send = ("python3", "send.py", "{address}", "{port}", str(PACKETS), str(PAYLOAD_BYTES))
+    receive = ("python3", "receive.py", "{port}")
+    return Program("own", "client1", "server", send, receive, 2_000_000, files=files, keep=("counts.csv",))
 
 
 def spec_of(one: Program) -> RunSpec:
@@ -78,7 +81,7 @@ def spec_of(one: Program) -> RunSpec:
             Link(Interface("delay", delayed), Interface("server", shaped)),
         ),
         flows=(),
-        probes=Probes(),
+        probes=Probes(capture=("own",), capture_at=("receiver",)),
         seed=1,
         pins=virtual().pins(),
         programs=(one,),
@@ -104,11 +107,29 @@ def test_every_packet_of_a_program_is_counted_on_the_wire(own: Program, folder: 
     assert told["received_bytes"] == PACKETS * (PAYLOAD_BYTES + HEADERS_BYTES)
 
 
+def test_a_datagram_longer_than_a_packet_counts_with_all_of_its_fragments(own: Program, tmp_path: Path) -> None:
+    datagrams, size = 5, 8000  # of which the path carries one in 70 ms
+    one = dataclasses.replace(own, send=(*own.send[:-2], str(datagrams), str(size)))
+    folder = run(spec_of(one), tmp_path / "run")
+    assert reasons(spec_of(one), folder) == ()
+    (told,) = json.loads((folder / "programs.json").read_text())
+    assert (told["received_packets"], told["payload_bytes"]) == (datagrams * 6, datagrams * size)
+
+
 def test_the_count_over_time_follows_what_the_program_sends(folder: Path) -> None:
     with (folder / "program_packets.csv").open(newline="") as lines:
         counted = {int(row["t_us"]): int(row["received_packets"]) for row in csv.DictReader(lines)}
     first, second = (next(count for t_us, count in counted.items() if t_us >= at) for at in (400_000, 900_000))
     assert second - first == pytest.approx(50, abs=2)  # of half a second, one each 10 ms
+
+
+def test_a_file_that_a_program_leaves_comes_back(folder: Path) -> None:
+    assert (folder / "programs/own/counts.csv").read_text() == f"sent,{PACKETS}\n"
+
+
+def test_every_packet_of_a_program_is_in_the_capture_at_its_receiver(folder: Path) -> None:
+    records = PACKETS * (16 + 42)  # Ethernet, IPv4 and UDP
+    assert (folder / "captures/own@receiver.pcap").stat().st_size == 24 + records
 
 
 def test_a_program_has_the_rights_of_nobody(folder: Path) -> None:
@@ -127,6 +148,7 @@ def test_a_program_that_fails_makes_its_run_invalid_in_its_own_words(own: Progra
     reason, *others = reasons(spec, run(spec, tmp_path / "run"))
     assert reason == "no packet of program own arrived for port 4433"
     assert any("status 2" in other and "absent.py" in other for other in others)
+    assert "file counts.csv of program own was not kept: it is not there" in others
 
 
 def test_a_receiver_without_a_socket_fails_the_run(own: Program, tmp_path: Path) -> None:

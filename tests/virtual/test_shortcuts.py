@@ -31,9 +31,9 @@ def moved(found: list[Packet]) -> list[tuple[int, bool, int, int, int]]:
 def test_observing_moves_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
     spec = one_flow(mtu_bytes=mtu_bytes, duration_us=300_000)
     nothing = dataclasses.replace(
-        spec, probes=Probes(socket_interval_us=None, queue_interval_us=None, capture_flows=("flow1",))
+        spec, probes=Probes(socket_interval_us=None, queue_interval_us=None, capture=("flow1",))
     )
-    everything = Probes(socket_interval_us=1000, queue_interval_us=1000, capture_flows=("flow1",))
+    everything = Probes(socket_interval_us=1000, queue_interval_us=1000, capture=("flow1",))
     observed = dataclasses.replace(spec, probes=everything)
     alone, watched = (moved(packets(*one)) for one in ((nothing, tmp_path / "alone"), (observed, tmp_path / "watched")))
     assert (tmp_path / "watched/sockets.csv").read_text().count("\n") > 290

@@ -35,7 +35,7 @@ from longfat.gates import (
 )
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
-from longfat.runspec import RunSpec
+from longfat.runspec import Ping, RunSpec
 from longfat.testbed.connect.clocks import Clock, drift_ns, read_clock
 from longfat.testbed.connect.code import agent_code, code_digest
 from longfat.testbed.connect.connection import Connections
@@ -47,7 +47,7 @@ from longfat.testbed.connect.placement import Placement, place
 TRAITS = {
     "hosts": Traits(
         clock="real",
-        can=frozenset({Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES}),
+        can=frozenset({Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES, Ping.what}),
         lab=True,
         setup_s=6.0,
     )

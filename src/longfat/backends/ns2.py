@@ -28,7 +28,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec
 from longfat.scratch import scratch_in
 
-TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED}) | BEYOND_KERNELS)}
+TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED, Feature.CLOCKS}) | BEYOND_KERNELS)}
 FOLDER = Path(__file__).parent
 MODEL = FOLDER / "ns2_model.tcl"
 CCAS = frozenset({"reno", "highspeed"})
@@ -151,13 +151,14 @@ def _last_hops(spec: RunSpec) -> dict[str, Port]:
 def _port(port: Port) -> str:
     """Rate in Mb/s, delay, queue, limit and RED's parameters; a full packet takes the time it takes on Ethernet."""
     egress = port.egress
-    if egress.rate_bps is None:
-        return f"{UNSHAPED_MBPS} {egress.delay_us} DropTail {UNSHAPED_PACKETS} {{}}"
-    mbps = egress.rate_bps * port.mtu_bytes / port.frame_bytes / 1e6
+    delay_us = f"{egress.wire_delay_ns / 1000:.12g}"
+    if egress.wire_bps is None:
+        return f"{UNSHAPED_MBPS} {delay_us} DropTail {UNSHAPED_PACKETS} {{}}"
+    mbps = egress.wire_bps * port.mtu_bytes / port.frame_bytes / 1e6
     if egress.queue.kind == "pfifo":
-        return f"{mbps:.9g} {egress.delay_us} DropTail {egress.queue.limit_packets} {{}}"
+        return f"{mbps:.9g} {delay_us} DropTail {egress.queue.limit_packets} {{}}"
     limit = _packets(egress.queue, egress.queue.limit_bytes or 0)
-    return f"{mbps:.9g} {egress.delay_us} RED {limit} {{{' '.join(_red(egress, port.mtu_bytes))}}}"
+    return f"{mbps:.9g} {delay_us} RED {limit} {{{' '.join(_red(egress, port.mtu_bytes))}}}"
 
 
 def _red(egress: Egress, mtu_bytes: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends import simulated
-from longfat.backends.protocol import Capabilities, Traits
+from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.cache import cache_folder
 from longfat.errors import RigError
@@ -27,7 +27,7 @@ from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, RunSpec
 from longfat.store import keep
 
-TRAITS = {"ns3": Traits(kernel="none", can=frozenset())}
+TRAITS = {"ns3": Traits(kernel="none", can=frozenset({Feature.CLOCKS}))}
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "ns3_model.cc"
 MODELS = {
@@ -95,9 +95,9 @@ def description(spec: RunSpec) -> str:
     lines = [f"mtu {mtu}", f"node {len(numbers)}"]
     for link in spec.links:
         # A channel has one delay: half of the sum of both directions keeps the round-trip time.
-        delay_us = (link.a.egress.delay_us + link.b.egress.delay_us) // 2
+        delay_ns = (link.a.egress.wire_delay_ns + link.b.egress.wire_delay_ns) // 2
         ends = " ".join(_end(end.egress, mtu) for end in (link.a, link.b))
-        lines.append(f"link {numbers[link.a.node]} {numbers[link.b.node]} {delay_us} {ends}")
+        lines.append(f"link {numbers[link.a.node]} {numbers[link.b.node]} {delay_ns} {ends}")
     for flow in spec.flows:
         ends_of = f"{numbers[flow.sender]} {numbers[flow.receiver]} {MODELS[flow.cca]}"
         lines.append(f"flow {ends_of} {flow.start_us} {flow.duration_us} {flow.streams} {_buffers(flow)}")
@@ -108,9 +108,9 @@ def description(spec: RunSpec) -> str:
 
 def _end(egress: Egress, mtu: int) -> str:
     """Rate and limit of one end; the rate such that a full packet takes the time it takes on Ethernet."""
-    if egress.rate_bps is None:
+    if egress.wire_bps is None:
         return f"{UNSHAPED_BPS} {UNSHAPED_PACKETS}"
-    return f"{egress.rate_bps * (mtu + PPP_HEADER_BYTES) // frame_bytes(mtu, egress)} {egress.queue.limit_packets}"
+    return f"{egress.wire_bps * (mtu + PPP_HEADER_BYTES) // frame_bytes(mtu, egress)} {egress.queue.limit_packets}"
 
 
 def _buffers(flow: Flow) -> str:

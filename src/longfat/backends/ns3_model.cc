@@ -155,13 +155,13 @@ main()
         else if (word == "link")
         {
             int a, b;
-            int64_t delayUs;
+            int64_t delayNs;
             uint64_t rate[2];
             uint32_t limit[2];
-            std::cin >> a >> b >> delayUs >> rate[0] >> limit[0] >> rate[1] >> limit[1];
+            std::cin >> a >> b >> delayNs >> rate[0] >> limit[0] >> rate[1] >> limit[1];
             PointToPointHelper helper;
             helper.SetDeviceAttribute("Mtu", UintegerValue(mtu));
-            helper.SetChannelAttribute("Delay", TimeValue(MicroSeconds(delayUs)));
+            helper.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delayNs)));
             NetDeviceContainer devices = helper.Install(nodes.Get(a), nodes.Get(b));
             for (int end = 0; end < 2; ++end)
             {

@@ -25,12 +25,15 @@ class Feature(StrEnum):
     """
 
     TRANSFERS = "transfers that follow each other"
+    RATES = "flows limited by their application"
     CAPTURE = "captures"
     DROPS = "deliberate drops"
     RED = "queues of kind red"
     QUEUES = "queues of kinds other than pfifo and red"
     IMPAIRMENTS = "random loss and jitter"
     CARDS = "interrupt moderation and time for each packet"
+    CLOCKS = "drawn clocks and distances"
+    PROCESSING = "a drawn processing time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
     GENTLE = "RED in gentle mode"
@@ -76,13 +79,19 @@ def needed(spec: RunSpec) -> dict[str, str]:
     }
     if any(flow.transfer_bytes is not None for flow in spec.flows):
         found[Feature.TRANSFERS] = "transfers that follow each other"
-    if spec.probes.capture_flows:
+    if any(flow.rate_bps is not None for flow in spec.flows):
+        found[Feature.RATES] = "flows limited by their application"
+    if spec.probes.capture:
         found[Feature.CAPTURE] = "captures"
     for end in (end.egress for link in spec.links for end in (link.a, link.b)):
         if end.impairment:
             found[Feature.IMPAIRMENTS] = "random loss and jitter"
         if end.card:
             found[Feature.CARDS] = "interrupt moderation and time for each packet"
+        if end.clock_ppb or end.distance_ns:
+            found[Feature.CLOCKS] = "drawn clocks and distances"
+        if end.processing_ns:
+            found[Feature.PROCESSING] = "a drawn processing time for each packet"
         if end.changes or end.trace:
             found[Feature.CHANGES] = "rates and delays that change"
         if end.policer:

@@ -28,7 +28,16 @@ from longfat.scratch import scratch_in
 
 # A study's programs would run on the machine's own kernel, with a user id alone between them and the machine. A busy
 # host is what each of its namespaces is already.
-_CANNOT = {Web.what, Program.what, Feature.IMAGES, Feature.KERNELS, Feature.CHANGES, Feature.CARDS}
+_CANNOT = {
+    Web.what,
+    Program.what,
+    Feature.IMAGES,
+    Feature.KERNELS,
+    Feature.CHANGES,
+    Feature.CARDS,
+    Feature.CLOCKS,
+    Feature.PROCESSING,
+}
 _CAN = FEATURES - BEYOND_KERNELS - _CANNOT
 TRAITS = {
     "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longfat.network import Port, base_rtt_us, impairment_seed, lay_out, steps
+from longfat.network import Port, base_rtt_us, buffers_bytes, impairment_seed, lay_out, steps
 from longfat.runspec import Queue, RunSpec
 
 SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
@@ -28,10 +28,10 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "node": port.node,
             "interface": port.name,
             "mtu_bytes": port.mtu_bytes,
-            "rate_bps": port.egress.rate_bps,
+            "rate_bps": port.egress.wire_bps,
             "queue_kind": queue.kind if queue else None,
             "limit_packets": queue.limit_packets if queue else None,
-            "delay_us": port.egress.delay_us,
+            "delay_us": port.egress.wire_delay_ns // 1000,
             "drops": 0,
             "deliberate_drops": len(port.egress.drops),
         }
@@ -47,9 +47,11 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
                 "cca": flow.cca,
                 "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
                 "base_rtt_us": base_rtt_us(spec, flow),
+                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
             }
             for flow in spec.flows
         ],
+        "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
         "capture": {},
         "cpu_pressure_us": None,
         "memory_pressure": 0,
@@ -73,7 +75,7 @@ def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
     policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
     if not ways:
         return policed
-    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_us}
+    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}
     return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from longfat.backends import landlock, own_files
+from longfat.backends import crash, landlock, own_files
 from longfat.backends.collect import collect, read_text
 from longfat.backends.cpus import one_cpu
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
@@ -34,7 +34,7 @@ from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
-from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
+from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, OwnKernel
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import RigError, SettledError
 from longfat.guest.ccas import refused_ccas
@@ -53,6 +53,7 @@ START_NS = 1_000_000_000_000_000_000  # 2001-09-09: the guest's clock at boot, t
 LOOK_S = 1.0  # how often it is looked whether a guest is alive
 STILL_CPU_S = 60.0  # a guest that computes for this long while its virtual clock stands still has hung
 STILL_WALL_S = 600.0  # the same for one that does not compute either
+LAST_WORDS_S = 5.0  # how long a guest that has hung may take to show where
 GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TAIL_LINES = 20
@@ -131,7 +132,7 @@ class VirtualBackend:
         )
 
     def _refused_sysctls(self, spec: RunSpec, kernel: GuestKernel) -> Iterator[str]:
-        if kernel is not self.kernels.get(DEFAULT_KERNEL):
+        if all(kernel is not self.kernels.get(name) for name in STACK_KERNELS):
             return  # features of other kernels are not listed
         for name in sorted({name for node in spec.nodes for name in node.sysctls} - PARAMETER_SYSCTLS):
             if any_interface(name) not in SYSCTLS:
@@ -153,11 +154,16 @@ class VirtualBackend:
                 kernel = confining(kernel)
             try:
                 self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=kernel)
-            except StoppedClock as stopped:
-                raise own_files.explained(stopped, spec) from stopped
+            except RigError as error:
+                text = console_text(task / "console.log")
+                (folder / "console.log").write_text(text)
+                hung = isinstance(error, StoppedClock)
+                own = kernel.source.own if kernel.source else {}
+                found = crash.explained(error, text, kernel.path, own, hung=hung)
+                raise (own_files.explained(error, spec) if hung and found is error else found) from error
             if not (task / "raw" / "outcome.json").is_file():
-                error = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
-                raise _with_memory(error, spec.memory_bytes, task / "console.log")
+                lost = RigError(f"the guest ended without an outcome\n{tail(task / 'console.log')}")
+                raise _with_memory(lost, spec.memory_bytes, task / "console.log")
             collect(task / "raw", folder)
             (folder / "console.log").write_text(console_text(task / "console.log"))
 
@@ -301,9 +307,13 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
         if mark != last_mark:
             last_mark, last_cpu, last_wall = mark, cpu, wall
         elif cpu - last_cpu > STILL_CPU_S or wall - last_wall > STILL_WALL_S:
+            last_lines = tail(console)
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGFPE)  # a kernel that loops shows where (0029 of the patches)
+            ended(process, LAST_WORDS_S)
             raise StoppedClock(
                 f"the guest's virtual clock stood still for {wall - last_wall:.0f} s ({cpu - last_cpu:.0f} s of CPU)"
-                f"\n{tail(console)}"
+                f"\n{last_lines}"
             )
 
 
@@ -437,7 +447,7 @@ def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
     pieces = {piece.name: piece.sha256 for piece in own.pieces}
     patches = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in recipe.patches()}
-    source = KernelSource(built.version, built.pinned, pieces, patches)
+    source = KernelSource(built.version, built.pinned, pieces, patches, own.base)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
     return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
 

@@ -26,6 +26,7 @@ WHOLE = ("vmlinux.o", "init/version-timestamp.o", "arch/um/kernel/vmlinux.lds", 
 LEFT_OUT = ("dt-bindings", "drm", "media", "sound")
 """Headers of drivers that no guest has, a third of all."""
 
+LINES = ("-g1",)  # line numbers for reports of crashes; the code stays the same
 MODEL = "tcp_cong"  # a file of TCP that every kernel has; others are compiled as it was
 # The first make starts another one, with the architecture's variables.
 _FLAGS = """
@@ -67,9 +68,8 @@ def link_kernel(kit: Path, sources: Sequence[Piece], work: Path, say: Callable[[
     Raises StudyError with all that the compiler and the linker find wrong, each with file and line, and RigError when
     there is no compiler.
     """
-    for program in ("gcc", "strip"):
-        if shutil.which(program) is None:
-            raise RigError(f"the program {program} is not installed", hint="apt-get install gcc binutils libc6-dev")
+    if shutil.which("gcc") is None:
+        raise RigError("the program gcc is not installed", hint="apt-get install gcc binutils libc6-dev")
     subprocess.run(["tar", "-xzf", str(kit), "-C", str(work)], check=True)
     problems: list[Problem] = []
     for source in sources:
@@ -79,7 +79,6 @@ def link_kernel(kit: Path, sources: Sequence[Piece], work: Path, say: Callable[[
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         raise StudyError(f"the study's own congestion control has {count}", problems=tuple(problems))
-    subprocess.run(["strip", "linux"], cwd=work, check=True)
     return work / "linux"
 
 
@@ -87,7 +86,8 @@ def _compile(work: Path, source: Piece, say: Callable[[str], None]) -> list[Prob
     """Compile one file; what is wrong with it."""
     name = source.path.stem
     shutil.copyfile(source.path, work / _FOLDER / source.path.name)
-    status, text = _run(work, shlex.split((work / "command").read_text().replace(MODEL, name)))
+    command = shlex.split((work / "command").read_text().replace(MODEL, name))
+    status, text = _run(work, [*command, *LINES, f"-fdebug-prefix-map={work}=."])
     problems = [
         Problem(str(source.path), int(line), "", message)
         for file, line, message in _MESSAGE.findall(text)

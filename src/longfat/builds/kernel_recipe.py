@@ -21,7 +21,11 @@ KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kernel by its name, below ``kernels_folder``, and the patches of a study that follow those of its series."""
+    """A kernel by its name, below ``kernels_folder``, and the patches of a study that follow those of its series.
+
+    A kernel whose ``source.toml`` names a ``base`` has the base's source, series, command line and fragments. A
+    fragment of its own replaces the base's fragment of the same name.
+    """
 
     name: str
     kernels_folder: Path = KERNELS_FOLDER
@@ -29,12 +33,20 @@ class Recipe:
 
     @property
     def folder(self) -> Path:
-        """Where source, series, patches and its own fragments are."""
+        """Folder of the kernel's own fragments."""
         return self.kernels_folder / self.name
 
-    def settings(self) -> dict[str, str]:
-        """The content of ``source.toml``: about the source, and about the guest's command line."""
+    @property
+    def base_folder(self) -> Path:
+        """Folder of source, series and patches."""
+        return self.kernels_folder / self._own_settings().get("base", self.name)
+
+    def _own_settings(self) -> dict[str, str]:
         return tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8"))
+
+    def settings(self) -> dict[str, str]:
+        """Settings of the source and of the guest's command line: ``source.toml`` of the base."""
+        return tomllib.loads((self.base_folder / "source.toml").read_text(encoding="utf-8"))
 
     def command_line(self) -> tuple[str, ...]:
         """The words that this kernel needs on a guest's command line, in addition to those of every kernel."""
@@ -42,22 +54,26 @@ class Recipe:
 
     def patches(self) -> list[Path]:
         """The patches in the order of the series file, then the further ones. Raises RigError when one is missing."""
-        names = (self.folder / "series").read_text(encoding="utf-8").split()
-        paths = [self.folder / "patches" / name for name in names]
+        folder = self.base_folder
+        names = (folder / "series").read_text(encoding="utf-8").split()
+        paths = [folder / "patches" / name for name in names]
         missing = [path.name for path in paths if not path.is_file()]
         if missing:
-            raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(self.folder))
+            raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(folder))
         return [*paths, *self.further]
 
     def fragments(self, target: Target = GUEST) -> list[Path]:
-        """The configuration fragments by name: the shared ones, and this kernel's own for the target.
+        """List the configuration fragments by name: those of all kernels, and the kernel's own for the target.
 
         Raises RigError when it has none for the target.
         """
-        own = sorted((self.folder / "config" / target.name).glob("*.config"))
+        own = [*(self.folder / "config" / target.name).glob("*.config")]
         if not own:
             raise RigError(f"the kernel {self.name} has no configuration for {target.name}", where=str(self.folder))
-        return sorted([*(self.kernels_folder / "config").glob("*.config"), *own], key=lambda path: path.name)
+        base = (self.base_folder / "config" / target.name).glob("*.config")
+        files = [*(self.kernels_folder / "config").glob("*.config"), *base, *own]
+        named = {path.name: path for path in files}
+        return [named[name] for name in sorted(named)]
 
     def digest(self, source: Source, target: Target = GUEST) -> str:
         """SHA-256 over source, patches, the target's configuration and command line: the kernel's identity."""

@@ -91,9 +91,17 @@ def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
         say(f"the composed root was damaged ({fault}) and is removed; the next start makes another: {folder}")
 
 
+def _link(source: str, target: str) -> None:
+    """Make a hard link, or a copy where the kernel refuses one, for example of a file of another user."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
 def _compose(new: Path, image: ImageBuild, add_code: Callable[[Path], None]) -> None:
     new.mkdir()
-    shutil.copytree(image.path, new / "root", symlinks=True, copy_function=os.link)
+    shutil.copytree(image.path, new / "root", symlinks=True, copy_function=_link)
     add_code(new / "root")
     facts = {"format": FORMAT, "code_sha256": tree_digest(new / "root" / CODE)}
     (new / "root.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")

@@ -14,9 +14,15 @@ from pathlib import Path
 from longfat.errors import StudyError
 
 DEFAULT_KERNEL = "linux-6.12"
-"""The kernel of every run that names none."""
+"""Kernel of today's stack: HZ=1000."""
 
-KERNELS: tuple[str, ...] = (DEFAULT_KERNEL, "linux-7.3")
+ERA_KERNEL = "linux-6.12-hz100"
+"""Kernel of the stack of Linux 2.4: the source and the patches of ``DEFAULT_KERNEL``, with HZ=100."""
+
+STACK_KERNELS = (DEFAULT_KERNEL, ERA_KERNEL)
+"""Kernels of the stacks."""
+
+KERNELS: tuple[str, ...] = (*STACK_KERNELS, "linux-7.3")
 
 
 @dataclass(frozen=True)

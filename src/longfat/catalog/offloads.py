@@ -14,3 +14,7 @@ OFFLOADS: Mapping[str, str] = {
     "gso": "segmentation in software, just before the driver",
     "gro": "coalescing of received packets before the protocol sees them",
 }
+
+SEGMENTING = frozenset({"tso", "gso"})
+"""Offloads with which a host sends segments of up to LONGEST_SEGMENT_BYTES, which stay whole on the way."""
+LONGEST_SEGMENT_BYTES = 1 << 16

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -22,10 +24,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Stack:
-    """A named set of settings for senders and receivers; an initial window of None is the kernel's own."""
+    """A named set of settings for senders and receivers; an initial window of None is the kernel's own.
+
+    ``kernel`` is the kernel of runs whose study names none.
+    """
 
     name: str
     summary: str
+    kernel: str = DEFAULT_KERNEL
     initial_cwnd_segments: int | None = None
     settings: tuple[Setting, ...] = ()
 
@@ -134,9 +140,17 @@ STACKS: Mapping[str, Stack] = {
         Stack(
             "linux-2.4",
             "the behaviour of Linux 2.4, as far as switches of a present kernel can express it",
+            # HZ was 100 on i386 (include/asm-i386/param.h of 2.4): delayed ACKs, RTO and probes wait for whole 10 ms.
+            kernel=ERA_KERNEL,
             # RFC 2581, 3.1: at most two segments.
             initial_cwnd_segments=2,
             settings=_LINUX_2_4,
         ),
     )
 }
+
+
+def kernel_of_stack(name: str) -> str:
+    """Return the kernel of runs under a stack whose study names no kernel; of an unknown stack, the default."""
+    stack = STACKS.get(name)
+    return stack.kernel if stack else DEFAULT_KERNEL

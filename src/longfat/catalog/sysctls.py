@@ -11,6 +11,11 @@ SYSCTLS = frozenset(
     line for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines() if line[0] != "#"
 )
 
+MACHINE_SYSCTLS = frozenset(
+    f"net.core.{limit}" for limit in ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "netdev_max_backlog")
+)
+"""Sysctls that the kernel has once for the whole machine, not for each network namespace (guest/sysctls.py)."""
+
 
 def any_interface(name: str) -> str:
     """The name with ``*`` in the place of an interface, as ``SYSCTLS`` has it."""

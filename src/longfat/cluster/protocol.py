@@ -6,10 +6,16 @@ Must not know runs. A task finds its number in its environment (``execute.shards
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+
+def checkout() -> str:
+    """Return the path of the checkout, where a task starts: ``$LONGFAT_ROOT``, else the current folder."""
+    return os.environ.get("LONGFAT_ROOT") or os.getcwd()
 
 
 @dataclass(frozen=True)

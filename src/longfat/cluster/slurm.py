@@ -15,10 +15,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from longfat.cluster.protocol import Standing, Work
+from longfat.cluster.protocol import Standing, Work, checkout
 from longfat.errors import RigError
 
-PROGRAM = (sys.executable, "-m", "longfat")
+PROGRAM = (sys.executable, "-P", "-m", "longfat")
 NOTICE_S = 60  # between the signal and the limit
 PASSED_ON = ("LONGFAT_ROOT", "LONGFAT_CACHE", "PYTHONPATH")
 _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
@@ -95,15 +95,15 @@ def script_of(work: Work) -> str:
         "requeue": None,
         "signal": f"B:TERM@{NOTICE_S}",
         "open-mode": "append",
-        "output": f"{str(work.folder).replace('%', '%%')}/task-%a.log",
+        "output": shlex.quote(f"{str(work.folder).replace('%', '%%')}/task-%a.log"),
         **({"exclude": ",".join(sorted(work.exclude))} if work.exclude else {}),
     }
     # Of a node's own setting and the one here, the node's counts.
     here = {name: shlex.quote(os.environ[name]) for name in PASSED_ON if name in os.environ}
     return _SCRIPT.format(
         options="\n".join(f"#SBATCH --{key}{'' if value is None else f'={value}'}" for key, value in options.items()),
-        exports="\n".join(f': "${{{name}={value}}}"; export {name}' for name, value in here.items()),
-        root=shlex.quote(os.getcwd()),
+        exports="\n".join(f"{name}=${{{name}-{value}}}; export {name}" for name, value in here.items()),
+        root=shlex.quote(checkout()),
         command=shlex.join((*PROGRAM, "task", str(work.results), *work.options)),
         folder=shlex.quote(str(work.folder)),
     )

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from longfat.cluster.protocol import Standing, Work
+from longfat.cluster.protocol import Standing, Work, checkout
 from longfat.errors import StudyError
 
 ALLOWED = "ssh:HOST[:CHECKOUT],... ; a checkout without a path is where this one is"
@@ -132,7 +132,7 @@ class Ssh:
         count = len(self._of(work))
         place = f'"$HOME"/{shlex.quote(f"{BESIDE}/{work.name}")}'
         shard = ["env", f"JOB_COMPLETION_INDEX={number - 1}", f"JOB_COMPLETIONS={count}", f"NODE_NAME={host.name}"]
-        line = shlex.join([*shard, ".venv/bin/python", "-m", "longfat", "task"])
+        line = shlex.join([*shard, ".venv/bin/python", "-P", "-m", "longfat", "task"])
         options = shlex.join(work.options)
         fresh = f"mkdir -p {place} && tar --extract --directory {place}"
         start = f'place={place}; cd {shlex.quote(host.checkout)} && exec {line} "$place" {options}'
@@ -159,4 +159,4 @@ def read_hosts(text: str) -> tuple[Host, ...]:
     names = [name for name, _, _ in parts]
     if not all(names) or len(set(names)) < len(names) or any(name.startswith("-") for name in names):
         raise StudyError(f"{text!r} does not name hosts, each once; allowed: {ALLOWED}", where="--on")
-    return tuple(Host(name, checkout or os.getcwd()) for name, _, checkout in parts)
+    return tuple(Host(name, path or checkout()) for name, _, path in parts)

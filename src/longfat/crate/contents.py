@@ -7,7 +7,6 @@ Owns the places in the archive. Raw records are left out: captures are gigabytes
 from __future__ import annotations
 
 import gzip
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from longfat.errors import RigError
 from longfat.plan.model import Plan
 from longfat.studies import StudyFolder
+from longfat.tools import git
 
 SOFTWARE = "software/longfat.tar.gz"
 _RESULTS = {
@@ -61,7 +61,10 @@ def _kernels(plan: Plan, kernels: Path) -> Iterator[Item]:
     """The recipes of the kernels that runs pin: patch series, configuration and pinned source."""
     versions = {source.version for source in plan.kernels.values()}
     for path in sorted(kernels.glob("*/source.toml")):
-        series = tomllib.loads(path.read_text(encoding="utf-8"))["series"]
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "base" in settings:
+            settings = tomllib.loads((kernels / settings["base"] / path.name).read_text(encoding="utf-8"))
+        series = settings["series"]
         if any(version == series or version.startswith(f"{series}.") for version in versions):
             what = f"Linux {series}: patch series, configuration and pinned source"
             yield Item(f"kernels/{path.parent.name}", what, path.parent)
@@ -75,9 +78,8 @@ def _kernels(plan: Plan, kernels: Path) -> Iterator[Item]:
 
 def software(repository: Path) -> bytes | None:
     """The commit's files as a compressed archive of equal bytes each time; None outside of a git repository."""
-    command = ["git", "-C", str(repository), "archive", "--format=tar", "--prefix=longfat/", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        done = git(repository, "archive", "--format=tar", "--prefix=longfat/", "HEAD")
     except FileNotFoundError:
         return None
     return gzip.compress(done.stdout, mtime=0) if done.returncode == 0 else None
@@ -86,8 +88,7 @@ def software(repository: Path) -> bytes | None:
 def commit(repository: Path) -> str:
     """The commit, with a note where files differ from it; "" outside of a git repository."""
     try:
-        command = ["git", "-C", str(repository), "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes"]
-        done = subprocess.run(command, capture_output=True, check=False, text=True)
+        done = git(repository, "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes")
     except FileNotFoundError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.stdout.decode().strip() if done.returncode == 0 else ""

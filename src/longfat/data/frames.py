@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from longfat.dataset import describe
-from longfat.dataset.columns import FACTOR_PREFIX, TABLES
+from longfat.dataset.columns import FACTOR_PREFIX, TABLES, runs_schema
 from longfat.errors import RigError, StudyError
 from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
@@ -60,7 +60,7 @@ def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -
     factors = [name for name in runs.columns if name.startswith(FACTOR_PREFIX)]
     if experiment is not None:
         own = [FACTOR_PREFIX + name for name in experiment.factors]
-        missing = [pl.lit(None, pl.String).alias(name) for name in own if name not in factors]
+        missing = [pl.lit(None, kind).alias(name) for name, kind in _types(experiment).items() if name not in factors]
         runs = runs.filter(pl.col("experiment") == experiment.id).drop(name for name in factors if name not in own)
         factors, runs = own, runs.with_columns(missing)
     if table == "runs":
@@ -112,12 +112,20 @@ def _told(name: str, table: str, study: Study) -> tuple[str, str]:
 def _read(folder: Path, table: str) -> pl.LazyFrame:
     path = folder / f"{table}.parquet"
     try:
-        found = pl.scan_parquet(path)
+        found = pl.scan_parquet(path, glob=False)
         found.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
         hint = "build it again with `longfat dataset STUDY`"
         raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
     return found
+
+
+def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
+    """The columns of an experiment's factors, with the types that the dataset gives their values."""
+    values = [{name: value} for name, values in experiment.factors.items() for value in values]
+    schema = runs_schema(values)
+    empty = pl.DataFrame(schema.empty_table())
+    return {name: kind for name, kind in empty.schema.items() if name.startswith(FACTOR_PREFIX)}
 
 
 def _clean(names: Sequence[str]) -> list[pl.Expr]:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,9 +63,10 @@ class _Outcome:
     measured: str | None = None
 
 
-def build_dataset(results: Path) -> DatasetSummary:
+def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyType({})) -> DatasetSummary:
     """Read ``lock.json`` and ``raw/`` under ``results`` and replace its dataset folder as a whole.
 
+    ``impossible`` has by run_id why a run is invalid although every gate holds.
     Raises StudyError or RecordError on a lock that cannot be read, RigError when nothing can be written.
     """
     plan = read_lock(results / "lock.json")
@@ -74,12 +76,13 @@ def build_dataset(results: Path) -> DatasetSummary:
     outcomes: dict[str, _Outcome] = {}
     for run in plan.runs:
         if run.run_id not in outcomes:
-            outcomes[run.run_id] = _outcome(run, records.get(run.run_id))
+            outcomes[run.run_id] = _outcome(run, records.get(run.run_id), impossible.get(run.run_id))
     tables = {"runs": _runs_table(plan, outcomes)}
     parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
     tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
     tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
     tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
+    tables["cca_state"] = join(columns.CCA_STATE, [run.cca_state for run in parsed])
     tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
     tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
     tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
@@ -107,7 +110,7 @@ def dataset_digests(results: Path) -> dict[str, str]:
     return digests
 
 
-def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
+def _outcome(run: PlannedRun, record: Record | None, impossible: str | None) -> _Outcome:
     if record is None:
         return _Outcome("missing", "not run yet, or its record was damaged")
     if record.status != "ok":
@@ -118,6 +121,7 @@ def _outcome(run: PlannedRun, record: Record | None) -> _Outcome:
         file = Path(error.where or "").name
         return _Outcome("invalid", f"{file}: {error.message}")
     reasons = misses(Evidence(run.spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us))
+    reasons += (impossible,) if impossible else ()
     status = "invalid" if reasons else "ok"
     return _Outcome(status, "; ".join(reasons) or None, parsed, measured_digest(record.folder))
 

@@ -47,6 +47,8 @@ FLOWS = pa.schema(
         ("end_us", pa.int64()),
         ("bytes_received", pa.int64()),
         ("goodput_bps", pa.float64()),
+        ("first_byte_us", pa.int64()),
+        ("last_byte_us", pa.int64()),
         ("transfers", pa.int64()),
         ("retrans_segments", pa.int64()),
         ("min_rtt_us", pa.int64()),
@@ -89,6 +91,31 @@ SOCKETS = pa.schema(
         ("bytes_acked", pa.int64()),
         ("delivered_segments", pa.int64()),
         ("dwnd_segments", pa.int64()),
+        ("pacing_bps", pa.int64()),
+        ("delivery_bps", pa.int64()),
+        ("app_limited", pa.int64()),
+        ("busy_us", pa.int64()),
+        ("rwnd_limited_us", pa.int64()),
+        ("sndbuf_limited_us", pa.int64()),
+        ("notsent_bytes", pa.int64()),
+        ("snd_wnd_bytes", pa.int64()),
+        ("retrans_bytes", pa.int64()),
+        ("delivered_ce_segments", pa.int64()),
+        ("reordering_total", pa.int64()),
+        ("app_limited_us", pa.int64()),
+    )
+)
+OF_KERNELS = tuple(SOCKETS.names[SOCKETS.get_field_index("pacing_bps") :])
+"""Columns of ``sockets`` that kernels have and simulators lack; the last is not sampled but follows from others."""
+
+CCA_STATE = pa.schema(
+    (
+        ("run_id", pa.string()),
+        ("t_us", pa.int64()),
+        ("flow", pa.string()),
+        ("stream", pa.int64()),
+        ("name", pa.string()),
+        ("value", pa.float64()),
     )
 )
 
@@ -106,6 +133,7 @@ QUEUES = pa.schema(
         ("sent_bytes", pa.int64()),
         ("marked_total", pa.int64()),
         ("rate_bps", pa.int64()),
+        ("capacity_bits", pa.int64()),
     )
 )
 
@@ -158,6 +186,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "runs": pa.schema(_RUNS),  # and the study's factors: `runs_schema`
     "flows": FLOWS,
     "sockets": SOCKETS,
+    "cca_state": CCA_STATE,
     "queues": QUEUES,
     "arrivals": ARRIVALS,
     "outstanding": OUTSTANDING,

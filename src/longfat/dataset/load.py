@@ -25,13 +25,13 @@ from longfat.runspec import Scalar
 from longfat.seals import check_seal
 
 SOCKET_COLUMNS = (
-    *("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
+    *("t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
     *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
     "dwnd_segments",
 )
 _SOCKET_KINDS: Mapping[str, type] = {"flow": object, "dwnd_segments": np.float64}
 
-PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "rate_bps")
+PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "capacity_bits")
 ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 
@@ -67,6 +67,8 @@ class Row(TypedDict, total=False):
     end_us: int
     bytes_received: int
     goodput_bps: float
+    first_byte_us: int
+    last_byte_us: int
     transfers: int | None
     retrans_segments: int | None
     min_rtt_us: int | None
@@ -124,6 +126,11 @@ class Dataset:
     @cached_property
     def computed(self) -> dict[Hashable, object]:
         """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
+        return {}
+
+    @cached_property
+    def impossible(self) -> dict[str, set[str]]:
+        """What was computed from these tables and cannot be, by run_id."""
         return {}
 
     @cached_property
@@ -201,7 +208,7 @@ class Dataset:
         return self._by_run("counters", Counter)
 
     def pings(self, run_id: str) -> Series:
-        """Round-trip times of the answered pings in microseconds, by the time of asking; empty without pings."""
+        """Return the round-trip times of the answered pings in microseconds, by the time of asking."""
         return self._series("pings", "rtt_us", run_id, None)
 
     def datagrams(self, run_id: str, udp: str) -> Series:
@@ -215,7 +222,7 @@ class Dataset:
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
-        rows = self._read(table, filters=_chosen(run_id, flow))
+        rows = self._read(table, filters=_chosen(run_id, flow)).drop_null()
         return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))
 
     def _read(self, table: str, *, columns: Sequence[str] | None = None, filters: Filters | None = None) -> pa.Table:

@@ -20,14 +20,16 @@ import pyarrow.csv
 from longfat.dataset import columns
 from longfat.dataset.describe import SENTINELS
 from longfat.errors import RecordError
-from longfat.network import ports
-from longfat.runspec import RunSpec
+from longfat.network import capacity_bits, course, ports, route
+from longfat.runspec import Flow, RunSpec
 from longfat.traffic import TABLES
 from longfat.traffic.kind import Table
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
-_SAMPLED = columns.QUEUES.remove(columns.QUEUES.get_field_index("rate_bps"))  # the columns of queues.csv itself
+_SAMPLED = pa.schema([one for one in columns.QUEUES if one.name not in ("rate_bps", "capacity_bits")])  # of queues.csv
+TICK_US = 10_000  # of the kernel's clock for acknowledgments, at the least HZ
+CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class ParsedRun:
     interfaces: pa.Table
     flows: pa.Table
     sockets: pa.Table
+    cca_state: pa.Table
     queues: pa.Table
     arrivals: pa.Table
     outstanding: pa.Table
@@ -58,8 +61,8 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     written = [table for table in TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
-    if spec.probes.socket_interval_us:
-        sockets = _read_csv(folder / "sockets.csv", columns.SOCKETS, run_id)
+    if spec.probes.socket_interval_us or (folder / "sockets.csv").exists():
+        sockets = _sockets(folder / "sockets.csv", run_id)
     if spec.probes.queue_interval_us:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
     return ParsedRun(
@@ -70,6 +73,9 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
         flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
         sockets=sockets,
+        cca_state=_read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
+        if (folder / "cca_state.csv").exists()  # simulators have none
+        else columns.CCA_STATE.empty_table(),
         queues=_with_rates(queues, spec),
         arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
         if spec.marks and spec.probes.queue_interval_us
@@ -90,10 +96,35 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row = {key: report.get(key) for key in columns.FLOWS.names}
             row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
+            row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
+
+
+def receiving_time(
+    report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
+) -> dict[str, int]:
+    """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
+
+    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
+    at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    """
+    took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
+    chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
+    closed_us, sending_us = pc.max(sockets.filter(chosen)["t_us"]).as_py(), report.get("sending_us")
+    first_us = row["start_us"]
+    if flow.transfer_bytes is None and closed_us is not None and sending_us is not None:
+        there_us = _way_us(spec, flow.sender, flow.receiver)
+        first_us += 2 * there_us + _way_us(spec, flow.receiver, flow.sender)
+        seen_us = closed_us - sending_us + there_us
+        first_us = seen_us if seen_us > first_us + TICK_US else first_us
+    return {"first_byte_us": round(first_us), "last_byte_us": round(first_us + took_us)}
+
+
+def _way_us(spec: RunSpec, start: str, end: str) -> float:
+    return sum(course(port.egress, spec.end_us)[0].delay_ns for port in route(spec, start, end)) / 1000
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
@@ -103,6 +134,38 @@ def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Tabl
         return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
+
+
+def _sockets(path: Path, run_id: str) -> pa.Table:
+    """The samples of sockets; null in the columns of kernels where a simulator wrote them."""
+    derived = columns.OF_KERNELS[-1]
+    sampled = pa.schema([field for field in columns.SOCKETS if field.name != derived])
+    if "pacing_bps" in _header(path):
+        table = _read_csv(path, sampled, run_id)
+        return table.append_column(columns.SOCKETS.field(derived), _app_limited_us(table))
+    table = _read_csv(path, pa.schema([one for one in sampled if one.name not in columns.OF_KERNELS]), run_id)
+    for name in columns.OF_KERNELS:
+        table = table.append_column(columns.SOCKETS.field(name), pa.nulls(table.num_rows, pa.int64()))
+    return table
+
+
+def _app_limited_us(sockets: pa.Table) -> pa.Array:
+    """Time since the first sample of each connection in which it had nothing to send or to be acknowledged."""
+    first: dict[tuple[str, int], int] = {}
+    rows = zip(*(sockets[name].to_pylist() for name in ("flow", "stream", "t_us", "busy_us")), strict=True)
+    idle = [
+        max(0, t_us - busy_us - first.setdefault((flow, stream), t_us - busy_us))
+        for flow, stream, t_us, busy_us in rows
+    ]
+    return pa.array(idle, pa.int64())
+
+
+def _header(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline().rstrip("\n").split(",")
+    except (OSError, ValueError) as error:
+        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
@@ -159,16 +222,22 @@ def _counters(path: Path, run_id: str) -> pa.Table:
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
-    """The samples of queues with the declared rate of each interface; null where it has none."""
-    rates = {port.name: port.egress.rate_bps for port in ports(spec)}
-    column = pa.array([rates.get(name) for name in queues["interface"].to_pylist()], pa.int64())
-    return queues.append_column(columns.QUEUES.field("rate_bps"), column)
+    """The samples of queues with the declared rate of each interface, and what it could have sent; null without one."""
+    shaped = {port.name: port.egress for port in ports(spec) if port.egress.rate_bps}
+    courses = {name: course(egress, spec.end_us) for name, egress in shaped.items()}
+    names, times = queues["interface"].to_pylist(), queues["t_us"].to_pylist()
+    rates = [shaped[name].wire_bps if name in shaped else None for name in names]
+    capacities = [
+        capacity_bits(courses[name], t_us) if name in shaped else None for name, t_us in zip(names, times, strict=True)
+    ]
+    queues = queues.append_column(columns.QUEUES.field("rate_bps"), pa.array(rates, pa.int64()))
+    return queues.append_column(columns.QUEUES.field("capacity_bits"), pa.array(capacities, pa.int64()))
 
 
 def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:
-    """The series of all captured flows, one file each."""
+    """Return the series of all flows that are captured at their sender, one file each."""
     parts = []
-    for flow in sorted(spec.probes.capture_flows):
+    for flow in sorted(flow.name for flow in spec.traced):
         table = _read_csv(folder / f"{flow}.csv", schema, run_id, flow)
         parts.append(table.sort_by("t_us"))
     return join(schema, parts)

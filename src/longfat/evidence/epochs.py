@@ -73,10 +73,10 @@ class Epoch:
             return Verdict(0, ("no canary of this version is among the epoch's",))
         return Verdict(len(names), tuple(name for name in names if found[name] != self.canaries[name]))
 
-    def with_member(self, combination: Combination, date: str, how: str) -> Epoch:
-        """The same with one combination more."""
-        members = {**self.members, combination.key: Member(combination, date, how)}
-        return Epoch(self.name, self.canaries, members)
+    def with_members(self, combinations: Iterable[Combination], date: str, how: str) -> Epoch:
+        """Return the epoch with further combinations; a known one stays as it is."""
+        new = {one.key: Member(one, date, how) for one in combinations}
+        return Epoch(self.name, self.canaries, {**new, **self.members})
 
     def text(self) -> str:
         """The text of its file: what it is, then its members by date and key."""
@@ -86,13 +86,15 @@ class Epoch:
         return "".join(canonical_json(line) + "\n" for line in (head, *lines))
 
 
-def begin(combination: Combination, canaries: Digests, when: str) -> Epoch:
+def begin(combinations: Iterable[Combination], canaries: Digests, when: str) -> Epoch:
     """A new epoch, named by when it began (ISO 8601, with hour and minute) and what its canaries measure.
+
+    The canaries run with the kernel of their stack, so ``combinations`` has one for each kernel of the stacks.
 
     Names are in the order of time, but for those of one minute.
     """
     name = f"{when}-{hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]}"
-    return Epoch(name, dict(canaries), {}).with_member(combination, when[:10], "began")
+    return Epoch(name, dict(canaries), {}).with_members(combinations, when[:10], "began")
 
 
 def read_epochs(folder: Path) -> list[Epoch]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib import colors
+from matplotlib import colors, rcParamsDefault
 
 # Okabe and Ito's palette: distinct for colour-blind readers and in grey.
 _BLUE, _ORANGE, _GREEN, _PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
@@ -47,6 +47,8 @@ PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "lin
 PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
 
 SETTINGS: Any = {
+    # A matplotlibrc of the user's, or in the current folder, changes nothing; the backend is the caller's.
+    **{name: value for name, value in dict.items(rcParamsDefault) if not name.startswith("backend")},
     "figure.dpi": 150,
     "font.size": 9,
     "axes.titlesize": 10,

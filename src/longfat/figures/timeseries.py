@@ -34,7 +34,7 @@ from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
-from longfat.metrics.together import rates_mbps, seen
+from longfat.metrics.together import rates_mbps
 from longfat.units import Duration
 
 CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
@@ -43,7 +43,7 @@ _COLUMNS = {
     ("cwnd", None): ("cwnd_segments", 1.0),
     ("ssthresh", None): ("ssthresh_segments", 1.0),
     ("dwnd", None): ("dwnd_segments", 1.0),
-    ("goodput", None): ("goodput_mbps", 1.0),
+    ("acknowledged_rate", None): ("acknowledged_mbps", 1.0),
     ("rtt", None): ("rtt_ms", 1e-3),
     ("throughput", None): ("throughput_bytes_per_s", 1.0),
     ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
@@ -54,14 +54,14 @@ _LABELS = {
     ("cwnd", None): "congestion window (segments)",
     ("ssthresh", None): "ssthresh (segments)",
     ("dwnd", None): "delay window (segments)",
-    ("goodput", None): "goodput (Mb/s)",
+    ("acknowledged_rate", None): "acknowledged rate (Mb/s)",
     ("rtt", None): "RTT (ms)",
     ("throughput", None): "throughput (bytes/s)",
     ("throughput", "bytes/s"): "throughput (bytes/s)",
     ("throughput", "Mb/s"): "throughput (Mb/s)",
 }
 # A rate is an average over time, not a sample: a pause is a low stretch, which a slanted line would hide.
-_STEPS = {"throughput": "steps-pre", "goodput": "steps-mid"}
+_STEPS = {"throughput": "steps-pre", "acknowledged_rate": "steps-mid"}
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SECOND_US = 1e6
@@ -71,17 +71,17 @@ class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
     Outstanding data and throughput are read from captures, RTTs from pings, and everything else from the samples of the
-    sending sockets. For a flow with several connections, a window is that of the first, and goodput the sum of all.
-    Goodput may also be that of UDP traffic, of whole packets at its receiver.
+    sending sockets. For a flow with several connections, a window is that of the first, and the acknowledged rate the
+    sum of all. It may also be of UDP traffic: what arrives at its receiver, in whole packets.
     """
 
     artifact: f.Name = Field(alias="timeseries")
     runs: RunsText = Field(description="the runs, and the flow: `slow-start, standard, flow=stream1`")
-    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "goodput", "rtt"] = Field(
+    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "acknowledged_rate", "rtt"] = Field(
         "outstanding", description="what is drawn over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
-    interval: f.Interval | None = Field(None, description="of goodput: what each point is the mean of (default 1 s)")
+    interval: f.Interval | None = Field(None, description="of the acknowledged rate: time of each mean (default 1 s)")
     unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
     panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")
@@ -95,8 +95,8 @@ class TimeSeries(Figure):
         """The combinations of keys that are not allowed."""
         if self.unit and self.what != "throughput":
             yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
-        if self.interval and self.what != "goodput":
-            yield Finding(("interval",), "belongs to goodput")
+        if self.interval and self.what != "acknowledged_rate":
+            yield Finding(("interval",), "belongs to acknowledged_rate")
         if self.also and (self.what != "cwnd" or self.series or self.flows):
             yield Finding(("also",), "belongs to cwnd, without series and flows: both are told apart by colour")
         if self.flows and self.series:
@@ -122,7 +122,7 @@ class TimeSeries(Figure):
         for key in ("series", "panels"):
             if name := getattr(self, key):
                 found += factor_findings(name, (key,), experiment)
-        flows = (*experiment.flows, *(experiment.names("udp") if self.what == "goodput" else ()))
+        flows = (*experiment.flows, *(experiment.names("udp") if self.what == "acknowledged_rate" else ()))
         found += among("flow", self.flows, ("flows",), flows)
         if selection.flow and self.flows:
             found.append(Finding(("runs",), "names a flow, which does not go with flows"))
@@ -152,7 +152,8 @@ class TimeSeries(Figure):
 
 def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
     """Flows that no run captures: outstanding data and throughput are read from captures."""
-    captured = experiment.points[0].experiment.probes.capture
+    probes = experiment.points[0].experiment.probes
+    captured = [one for one in experiment.flows if one in probes.capture and "sender" in probes.capture_at]
     captured_flow = partial(among, "captured flow", allowed=captured)
     yield from captured_flow([selection.flow] if selection.flow else [], ("runs",), below=False)
     yield from captured_flow(spec.flows, ("flows",))
@@ -168,7 +169,7 @@ def _pinged(spec: TimeSeries, selection: Selection, experiment: SweptExperiment)
 
 
 def _sampled(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A flow that is not named: windows and goodput are read from the sending sockets."""
+    """A flow that is not named: windows and acknowledged rates are read from the sending sockets."""
     flows = experiment.flows
     if not selection.flow and not spec.flows and len(flows) != 1:
         yield Finding(("runs",), f"has to name a flow: flows of the experiment are {', '.join(flows)}")
@@ -260,8 +261,8 @@ _Points = dict[int, list[tuple[float, float]]]  # by repetition
 
 
 def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeSeries) -> Series:
-    if what == "goodput":
-        return _goodput(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
+    if what == "acknowledged_rate":
+        return _acknowledged(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
     if what == "rtt":
         return dataset.pings(run.run_id)
     if spec.captured:
@@ -272,14 +273,14 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
     return Series(times[known], values[known])
 
 
-def _goodput(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
+def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
     """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
-    rows = [row for row in dataset.flows[run.run_id] if flow in (None, row["flow"])]
+    rows = [row for row in dataset.flows.get(run.run_id, ()) if flow in (None, row["flow"])]
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
     (row,) = rows
     connections = list(RunData(dataset, run).streams(flow).values())
-    span = seen(connections, Span(row["start_us"], row["end_us"]))
+    span = Span(row["start_us"], row["end_us"])
     try:
         rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
     except NoValue:  # it lasted less than an interval

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture of a flow's headers at its sender (tcpdump), its outstanding data and throughput (tcptrace)."""
+"""Captures of headers (tcpdump), and the outstanding data and throughput of a flow by them (tcptrace)."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-HEADER_BYTES = 96  # Ethernet, IPv4 and TCP with timestamps and three SACK blocks
+LONGEST_HEADER_BYTES = 96  # Ethernet 14, IPv4 without options 20 (RFC 791), TCP at most 60 (RFC 9293)
+ETHERNET_BYTES = 14
+ETHERTYPE_IPV4 = b"\x08\x00"
+TCP = 6
+TRANSPORT_BYTES = {1: 8, 17: 8}  # ICMP (RFC 792) and UDP (RFC 768)
 BUFFER_KIB = 16384
 FLUSH_S = 1.1  # tcpdump asks the kernel for its packets once a second; those not asked for yet are lost when it ends
 PCAP_HEADER_BYTES = 24
@@ -24,12 +27,45 @@ END_OF_GRAPH = b"\ngo\n"
 BUFFER_BYTES = 1 << 20  # a graph may have gigabytes
 
 
-def tcpdump_command(interface: str, port: int, path: Path) -> list[str]:
-    """Write the headers of one flow, both directions, to ``path``."""
+@dataclass(frozen=True)
+class Packets:
+    """Both directions of a traffic: the addresses of its hosts and the port of its server.
+
+    Only the first fragment of a datagram has ports. With ``fragments``, every later one between the hosts is taken.
+    """
+
+    hosts: tuple[str, str]
+    port: int
+    fragments: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The filter in the language of pcap."""
+        first, second = self.hosts
+        own = f"(host {first} or host {second}) and port {self.port}"
+        later = f"host {first} and host {second} and ip[6:2] & 0x1fff != 0"
+        return f"({own}) or ({later})" if self.fragments else own  # there "and" does not bind more closely than "or"
+
+
+def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
+    """Return the command that writes packets that leave or reach an interface to ``path``."""
     return [
-        *("tcpdump", "-i", interface, "-s", str(HEADER_BYTES), "-B", str(BUFFER_KIB)),
-        *("-n", "-Z", "root", "-w", str(path), "tcp", "port", str(port)),
+        *("tcpdump", "-i", interface, "-s", str(LONGEST_HEADER_BYTES), "-B", str(BUFFER_KIB)),
+        *("-n", "-Z", "root", "-w", str(path), packets.expression),
     ]
+
+
+def header_bytes(frame: bytes) -> int:
+    """Return the length of an Ethernet frame's headers up to those of TCP, UDP or ICMP with their options."""
+    if frame[12:ETHERNET_BYTES] != ETHERTYPE_IPV4 or len(frame) <= ETHERNET_BYTES:
+        return min(ETHERNET_BYTES, len(frame))
+    transport = ETHERNET_BYTES + 4 * (frame[ETHERNET_BYTES] & 0xF)
+    if len(frame) < transport or int.from_bytes(frame[20:22], "big") & 0x1FFF:
+        return min(transport, len(frame))
+    protocol, length = frame[23], 0
+    if protocol == TCP and len(frame) > transport + 12:
+        length = 4 * (frame[transport + 12] >> 4)
+    return min(transport + TRANSPORT_BYTES.get(protocol, length), len(frame))
 
 
 def parse_tcpdump_counts(text: str) -> dict[str, int]:
@@ -54,28 +90,27 @@ class Graphs:
     throughput: Path
 
 
-def lose_packets(pcap: Path, rest: Path, percent: float, random: Random) -> int:
-    """Write to ``rest`` the capture without packets taken out with one probability for each; how many they were.
+def copy_headers(pcap: Path, target: Path, percent: float, random: Random) -> int:
+    """Copy a capture without the payload of its packets, and return how many packets were left out.
 
-    Raises ValueError when the capture ends within a packet.
+    Each packet is left out with a probability of ``percent``. The payload of bulk traffic is whatever the memory of the
+    guest has there. Raises ValueError when the capture ends within a packet.
     """
-    if not percent:
-        shutil.copyfile(pcap, rest)
-        return 0
     share, removed = percent / 100, 0
-    with pcap.open("rb") as source, rest.open("wb") as target:
-        target.write(source.read(PCAP_HEADER_BYTES))
-        while header := source.read(PCAP_RECORD.size):
-            if len(header) < PCAP_RECORD.size:
+    with pcap.open("rb", buffering=BUFFER_BYTES) as source, target.open("wb", buffering=BUFFER_BYTES) as copy:
+        copy.write(source.read(PCAP_HEADER_BYTES))
+        while record := source.read(PCAP_RECORD.size):
+            if len(record) < PCAP_RECORD.size:
                 raise ValueError(f"{pcap.name} ends within a packet")
-            _, _, size, _ = PCAP_RECORD.unpack(header)
-            packet = source.read(size)
-            if len(packet) < size:
+            seconds, microseconds, size, on_wire = PCAP_RECORD.unpack(record)
+            frame = source.read(size)
+            if len(frame) < size:
                 raise ValueError(f"{pcap.name} ends within a packet")
-            if random.random() < share:
+            if percent and random.random() < share:
                 removed += 1
-            else:
-                target.write(header + packet)
+                continue
+            length = header_bytes(frame)
+            copy.write(PCAP_RECORD.pack(seconds, microseconds, length, on_wire) + frame[:length])
     return removed
 
 

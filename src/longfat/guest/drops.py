@@ -28,11 +28,11 @@ class Drops:
         """Put each drop on the time line."""
         for port, hook in self._network.drop_hooks():
             for drop in port.egress.drops:
-                self._timeline.at(drop.at_us, partial(self._begin, hook))
+                self._timeline.at(drop.at_us, partial(self._begin, hook, drop.packet))
                 self._watch(drop.at_us, hook, partial(self._end, port, hook))
 
-    def _begin(self, hook: qdisc.Hook) -> None:
-        self._network.batch(hook.node, [hook.drop_filter()])
+    def _begin(self, hook: qdisc.Hook, packet: int) -> None:
+        self._network.batch(hook.node, [hook.drop_filter(packet)])
 
     def _end(self, port: Port, hook: qdisc.Hook) -> None:
         self.happened[port.name] = self.happened.get(port.name, 0) + self._network.filter_drops(hook)

@@ -1,26 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round-trip times by ping (iputils): its command line and what it prints. Pure."""
+"""Round-trip times by ICMP echo requests (RFC 792), one every interval, to the nanosecond of the kernel's clock.
+
+``probe`` is a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls
+only: for the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it
+is enough to read the replies when the next request is due.
+"""
 
 from __future__ import annotations
 
-import re
+import fcntl
+import socket
+import struct
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
 
+from longfat.guest import program
+
+MODULE = "longfat.guest.echo"
 COLUMNS = "t_us,rtt_us"
-_REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* time=([\d.]+) ms", re.MULTILINE)
+LINGER_NS = 10_000_000_000  # the last reply is awaited for so long, as by iputils
+
+ECHO_REPLY, ECHO_REQUEST = 0, 8
+IDENTIFIER = 0x4C46
+HEADER = struct.Struct("!BBHHHQ")  # type, code, checksum, identifier, sequence number, and the number without its wrap
+DATA_BYTES = 56  # as by ping: a packet of 84 bytes
+IHL_UNIT = 4
+BUFFER_BYTES = 1 << 24  # a burst of replies or of requests waits in it
+
+SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h; a bit of the filter keeps that type out
+ONLY_REPLIES = struct.pack("=I", ~(1 << ECHO_REPLY) & 0xFFFFFFFF)
+SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 32, 33, 35  # asm-generic/socket.h
+SIOCINQ = 0x541B  # linux/sockios.h: length of the packet that is read next
+TIMESPEC = struct.Struct("@ll")
 
 
-def ping_command(address: str, interval_us: int) -> list[str]:
-    """Ask every interval until it is interrupted, and print when each reply came (``-D``).
+def command(address: str, interval_us: int, origin_ns: int, end_us: int, linger_ns: int = LINGER_NS) -> list[str]:
+    """Return the command line of the program.
 
-    In the first second of a guest's uptime iputils asks as soon as a reply is there: it takes a clock at 0 s for one
-    that it has not read yet.
+    Requests go to ``address`` every ``interval_us`` from ``origin_ns`` (CLOCK_MONOTONIC) to before ``end_us`` after it.
+    The reply to the last one is awaited for ``linger_ns``.
     """
-    return ["ping", "-n", "-D", "-i", f"{interval_us / 1e6:g}", address]
+    when = {"interval_us": interval_us, "origin_ns": origin_ns, "end_us": end_us, "linger_ns": linger_ns}
+    return program.command(MODULE, "probe", {"address": address, **when})
 
 
-def parse_replies(text: str, origin_epoch_us: int) -> Iterator[tuple[int, int]]:
-    """When each answered request was sent, in microseconds since the origin, and its round-trip time."""
-    for arrived_s, rtt_ms in _REPLY.findall(text):
-        rtt_us = round(1000 * float(rtt_ms))
-        yield round(1e6 * float(arrived_s)) - origin_epoch_us - rtt_us, rtt_us
+def request(number: int) -> bytes:
+    """Return the ICMP message of request ``number``; its data are the number and zeros."""
+    sequence = number & 0xFFFF
+    unsummed = HEADER.pack(ECHO_REQUEST, 0, 0, IDENTIFIER, sequence, number)
+    words = struct.unpack("!8H", unsummed)  # zeros add nothing to the sum (RFC 1071)
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    header = HEADER.pack(ECHO_REQUEST, 0, ~total & 0xFFFF, IDENTIFIER, sequence, number)
+    return header.ljust(DATA_BYTES + 8, b"\0")
+
+
+def reply_number(packet: bytes) -> int | None:
+    """Return the number of the request that an IPv4 packet answers; None for any other packet."""
+    start = IHL_UNIT * (packet[0] & 0xF)
+    if len(packet) < start + HEADER.size:
+        return None
+    kind, _, _, identifier, sequence, number = HEADER.unpack_from(packet, start)
+    own = kind == ECHO_REPLY and identifier == IDENTIFIER and sequence == number & 0xFFFF
+    return number if own else None
+
+
+def rows(sent_ns: list[int], rtt_ns: dict[int, int], origin_ns: int) -> Iterator[str]:
+    """Yield a line of ``pings.csv`` for each request: its time, and its round-trip time if it was answered."""
+    for number, at_ns in enumerate(sent_ns):
+        rtt = rtt_ns.get(number)
+        yield f"{(at_ns - origin_ns) // 1000},{'' if rtt is None else f'{rtt / 1000:.3f}'}"
+
+
+def next_ns(at_ns: int, now_ns: int, interval_ns: int) -> int:
+    """Return when the request after the one of ``at_ns`` is due; times that have passed are left out."""
+    return at_ns + interval_ns * max(1, -((at_ns - now_ns) // interval_ns))
+
+
+class Echo:
+    """Requests to one address from the current network namespace, and what came back."""
+
+    def __init__(self, address: str) -> None:
+        self.sent_ns: list[int] = []  # CLOCK_MONOTONIC
+        self.rtt_ns: dict[int, int] = {}
+        self._address = (address, 0)
+        self._sent_epoch_ns: list[int] = []
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        self._socket.setsockopt(SOL_RAW, ICMP_FILTER, ONLY_REPLIES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+
+    def close(self) -> None:
+        """Take no further reply."""
+        self._socket.close()
+
+    def send(self) -> None:
+        """Send the next request; it is lost where the kernel cannot send it."""
+        message = request(len(self.sent_ns))
+        self.sent_ns.append(time.monotonic_ns())
+        self._sent_epoch_ns.append(time.time_ns())
+        with suppress(OSError):
+            self._socket.sendto(message, self._address)
+
+    def read(self) -> None:
+        """Take every reply that has arrived."""
+        while int.from_bytes(fcntl.ioctl(self._socket, SIOCINQ, bytes(4)), sys.byteorder):
+            self._receive()
+
+    def await_last(self, until_ns: int) -> None:
+        """Wait for the reply to the last request, at most until then."""
+        last = len(self.sent_ns) - 1
+        with suppress(TimeoutError):
+            while last not in self.rtt_ns and (left_ns := until_ns - time.monotonic_ns()) > 0:
+                self._socket.settimeout(left_ns / 1e9)
+                self._receive()
+
+    def _receive(self) -> None:
+        packet, told, _, _ = self._socket.recvmsg(2048, socket.CMSG_SPACE(TIMESPEC.size))
+        number = reply_number(packet)
+        if number is None or number >= len(self.sent_ns) or number in self.rtt_ns:
+            return
+        stamps = (data for level, kind, data in told if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS))
+        seconds, nanoseconds = TIMESPEC.unpack(next(stamps))
+        self.rtt_ns[number] = 1_000_000_000 * seconds + nanoseconds - self._sent_epoch_ns[number]
+
+
+def probe(order: dict[str, Any]) -> None:
+    """Send every request at its time, await the last reply, and print the table."""
+    Path("/proc/self/timerslack_ns").write_text("1")
+    origin_ns, interval_ns = order["origin_ns"], 1000 * order["interval_us"]
+    at_ns, end_ns = origin_ns, origin_ns + 1000 * order["end_us"]
+    with closing(Echo(order["address"])) as echo:
+        while at_ns < end_ns:
+            time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+            echo.read()
+            echo.send()
+            at_ns = next_ns(at_ns, time.monotonic_ns(), interval_ns)
+        echo.await_last(end_ns + order["linger_ns"])
+        echo.read()
+    table = rows(echo.sent_ns, echo.rtt_ns, origin_ns)
+    sys.stdout.writelines(f"{line}\n" for line in (COLUMNS, *table))

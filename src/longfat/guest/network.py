@@ -22,10 +22,11 @@ from mininet.net import Mininet
 from mininet.node import Host
 
 from longfat.guest import netlink, offloads, policers, qdisc, queues, rtnetlink, tc
+from longfat.guest.carriers import wait_until_up
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out
+from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out, processing_seed
 from longfat.runspec import Node, RunSpec
 
 SIOCGIFMTU = 0x8921
@@ -286,6 +287,10 @@ class Network:
                 request = policers.request(socket.if_nametoindex(port.name), port.egress.policer)
                 self._change(port.node, channel, [request])
 
+        for name, ports in self.ports.items():
+            with self.inside(name):
+                wait_until_up(port.name for port in ports)
+
     def _policed_ports(self) -> list[Port]:
         return [port for ports in self.ports.values() for port in ports if port.egress.policer]
 
@@ -336,7 +341,11 @@ class Network:
         """Bring the node's interfaces up, with wires, addresses, routes and neighbours."""
         with self.inside(node.name), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
             indices = {port.name: socket.if_nametoindex(port.name) for port in ports}
-            wires = [(indices[port.name], Wire.of(port.egress)) for port in ports if self._maker.wires]
+            wires = [
+                (indices[port.name], Wire.of(port.egress, processing_seed(self._spec, port)))
+                for port in ports
+                if self._maker.wires
+            ]
             requests = [wire.request(index) for index, wire in wires if wire]
             requests += [*link_requests(node, ports, indices), *self._route_requests(node, indices)]
             self._change(node.name, channel, requests)

@@ -26,7 +26,6 @@ TC_ACT_SHOT = 2
 TC_POLICE = struct.Struct("=IiIII BBHhHI BBHhHI iiI".replace(" ", ""))  # struct tc_police, with two rates
 RATE_TABLE = bytes(1024)  # the kernel asks for one, and computes for itself
 LARGEST_FRAME = 1 << 16  # larger ones would be dropped, and so would those above 2040 bytes if it were not given
-TICK_NS = 64  # include/net/pkt_sched.h
 MOST_IN_32_BITS = 2**32 - 1
 
 
@@ -40,8 +39,7 @@ class UsedPolicer:
 
 def request(index: int, policer: Policer) -> Request:
     """What polices all IPv4 packets that leave the interface ``index``, which has the hook (clsact) for it."""
-    byte_rate = policer.rate_bps // 8
-    ticks = policer.burst_bytes * 10**9 // byte_rate // TICK_NS
+    byte_rate, ticks = policer.byte_rate, policer.burst_ticks
     rate = 3, 1, 0, 0, 0, min(byte_rate, MOST_IN_32_BITS)  # logarithm of a cell, Ethernet, no overhead
     body = TC_POLICE.pack(0, TC_ACT_SHOT, 0, ticks, LARGEST_FRAME, *rate, *(0,) * 6, 0, 0, 0)
     bucket = attribute(TCA_POLICE_TBF, body) + attribute(TCA_POLICE_RATE, RATE_TABLE)
@@ -75,5 +73,5 @@ def _told(bucket: dict[int, bytes], statistics: bytes) -> UsedPolicer:
     numbers = TC_POLICE.unpack_from(bucket[TCA_POLICE_TBF])
     byte_rate = int.from_bytes(bucket[TCA_POLICE_RATE64], "little") if TCA_POLICE_RATE64 in bucket else numbers[10]
     queue = dict(attributes(statistics, 0)).get(TCA_STATS_QUEUE, bytes(12))
-    burst_bytes = -(-numbers[3] * TICK_NS * byte_rate // 10**9)
+    burst_bytes = -(-numbers[3] * Policer.TICK_NS * byte_rate // 10**9)
     return UsedPolicer(Policer(8 * byte_rate, burst_bytes), struct.unpack_from("=III", queue)[2])

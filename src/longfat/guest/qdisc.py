@@ -17,7 +17,7 @@ from typing import Any
 from longfat.guest.options import NETEM_CHAIN
 from longfat.guest.wire import UsedWire
 from longfat.network import frame_bytes
-from longfat.runspec import Card, Egress, Link
+from longfat.runspec import Card, DeliberateDrop, Egress, Link
 
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
 DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
@@ -25,7 +25,6 @@ QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the c
 RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
 IMPAIRMENT = ("loss", "jitter", "seed", "reorder", "rate", *NETEM_CHAIN)
 CARD = ("slot", "packet")
-DROP_AFTER_PACKETS = 100  # the deliberate drop takes the n-th packet after its filter is in place
 SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
 
 
@@ -104,10 +103,11 @@ def _queue(egress: Egress) -> str:
 
 
 def looks_us(links: Iterable[Link]) -> int:
-    """How often to look whether a deliberate drop has happened: before the fastest link carries two drops' packets."""
-    rates = ((end.egress.rate_bps or 0, link.mtu_bytes) for link in links for end in (link.a, link.b))
-    fastest_pps = max(rate / 8 / mtu for rate, mtu in rates)
-    return LONGEST_LOOK_US if fastest_pps * LONGEST_LOOK_US < 1e6 * DROP_AFTER_PACKETS else SHORTEST_LOOK_US
+    """Return how often to look whether a deliberate drop has happened: before its filter would take a second packet."""
+    ends = [(end.egress, link.mtu_bytes) for link in links for end in (link.a, link.b)]
+    fastest_pps = max((egress.rate_bps or 0) / 8 / mtu for egress, mtu in ends)
+    packets = min((drop.packet for egress, _ in ends for drop in egress.drops), default=DeliberateDrop.packet)
+    return LONGEST_LOOK_US if fastest_pps * LONGEST_LOOK_US < 1e6 * packets else SHORTEST_LOOK_US
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class Hook:
     interface: str
     direction: str
 
-    def drop_filter(self) -> str:
-        """Line for ``tc -batch``: from now on drop one in ``DROP_AFTER_PACKETS`` of the packets that pass."""
-        action = f"action pass random determ drop {DROP_AFTER_PACKETS}"
+    def drop_filter(self, packet: int) -> str:
+        """Return the line for ``tc -batch`` that drops every ``packet``-th of the packets that pass from now on."""
+        action = f"action pass random determ drop {packet}"
         return f"filter add dev {self.interface} {self.direction} pref 1 protocol ip matchall {action}"
 
     def removal(self) -> str:
@@ -147,6 +147,8 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         "delay_us": used.wire.delay_ns // 1000 if used else 0,
         "drops": 0,
     }
+    if used:
+        found |= {"delay_ns": used.wire.delay_ns, "processing_ns": used.wire.jitter_ns}
     if used and used.wire.rate_bps:
         found |= {"sent_bytes": used.sent_bytes, "busy_ns": used.busy_ns}
     for qdisc in own:

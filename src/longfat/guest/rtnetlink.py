@@ -11,7 +11,7 @@ import struct
 
 from longfat.guest.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Request, attribute
 
-RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 16, 20, 24, 28
+RTM_NEWLINK, RTM_GETLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 16, 18, 20, 24, 28
 
 IFINFOMSG = struct.Struct("=BxHiII")  # family, type, index, flags, changed flags
 IFF_UP = 1

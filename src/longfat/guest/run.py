@@ -98,7 +98,8 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     network, timeline = stage.network, stage.timeline
     counters_before = {node.name: read_counters(network, node.name) for node in network.nodes}
     drops_before = network.drops()
-    captures, kinds = Captures(stage), traffic_of(stage)
+    kinds = traffic_of(stage)
+    captures = Captures(stage, kinds)
     drops = Drops(network, timeline, stage.spec.links)
     schedules = Schedules(network, timeline, stage.cleanup)
     captures.start()
@@ -117,12 +118,13 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
     restart_entropy(stage.spec.seed)
     timeline.play()
     followed = schedules.finish()
-    probes.finish(timeline.origin_ns)
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
     others = None if others_before is None else max(0, (others_us() or 0) - others_before)
 
     for kind in kinds:
         kind.finish()
+    probes.finish(timeline)
+    schedules.end()
     achieved = network.achieved(drops_before)
     for interface in achieved["interfaces"]:
         interface["deliberate_drops"] = drops.happened.get(interface["interface"], 0)
@@ -145,13 +147,13 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
 
 def _start_probes(stage: Stage) -> Probes:
     asked, probes = stage.spec.probes, Probes(stage.folder, stage.cleanup)
-    if asked.socket_interval_us:
-        senders = [flow.sender for flow in stage.spec.flows if stage.here(flow.sender)]
-        probes.sockets(stage.network, senders, stage.seen, asked.socket_interval_us)
+    senders = [flow.sender for flow in stage.spec.flows if stage.here(flow.sender)]
+    probes.sockets(stage.network, senders, stage.seen, asked.socket_interval_us)
     if asked.queue_interval_us:
         probes.queues(stage.network, asked.queue_interval_us)
         if stage.spec.marks:
             receivers = [flow.receiver for flow in stage.spec.flows if stage.here(flow.receiver)]
             probes.arrivals(stage.network, receivers, asked.queue_interval_us)
-    probes.start(stage.timeline)
+    ends_us = (flow.start_us + flow.duration_us for flow in stage.spec.flows if stage.here(flow.sender))
+    probes.start(stage.timeline, ends_us)
     return probes

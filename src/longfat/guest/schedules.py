@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wires whose rate and delay change while a run happens: each step at its time, and what came of it.
 
-In virtual time a step is exact: the clock stands while it is done.
+In virtual time a step is exact: the clock stands while it is done. Steps go on until all traffic has ended, also after
+the measurement: what leaves late must not leave faster.
 """
 
 from __future__ import annotations
 
 import ctypes
+import heapq
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +23,7 @@ from longfat.guest.network import Network
 from longfat.guest.sysctls import LaboratoryError
 from longfat.guest.timeline import Timeline
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import Port, Step, steps
+from longfat.network import Port, Step, each_step
 
 PR_SET_TIMERSLACK = 29  # linux/prctl.h
 EARLY_US = 1  # the time line may be late by its own unit
@@ -28,7 +31,10 @@ EARLY_US = 1  # the time line may be late by its own unit
 
 @dataclass
 class _Course:
-    """The steps of one wire that are to come, its index in its namespace, and what was done of them."""
+    """The steps of one wire that are to come, its index in its namespace, and what was done of them.
+
+    ``later`` is the first step after the measurement.
+    """
 
     port: Port
     index: int
@@ -36,6 +42,7 @@ class _Course:
     coming: Iterator[Step]
     done: int = 0
     late_ns: int = 0
+    later: Step | None = None
 
 
 class Schedules:
@@ -44,12 +51,14 @@ class Schedules:
     def __init__(self, network: Network, timeline: Timeline, cleanup: ExitStack) -> None:
         self._network, self._timeline = network, timeline
         self._courses = [
-            self._course(port, found, cleanup)
+            self._course(port, cleanup)
             for ports in network.ports.values()
             for port in ports
-            if (found := steps(port.egress, timeline.end_us))
+            if port.egress.changes or port.egress.trace
         ]
+        self._ended, self._follower = threading.Event(), threading.Thread(target=self._follow, daemon=True)
         if self._courses:
+            cleanup.callback(self.end)
             ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)  # in nanoseconds
 
     def plan(self) -> None:
@@ -58,31 +67,58 @@ class Schedules:
             self._plan_next(course)
 
     def finish(self) -> dict[str, dict[str, Any]]:
-        """For each changing wire how many steps were done, how late the latest was, what could leave, and what left.
+        """Return what each changing wire is, how many steps were done, how late, what could leave, and what left.
 
-        Called at the end of the measurement. What is still under way then leaves at the last rate, and nothing is held.
+        Called at the end of the measurement. The steps to come are done while the traffic ends.
         """
         found = {}
         for course in self._courses:
             with self._network.inside(course.port.node):
                 used = read_wires()[course.port.name]
-            self._set(course, replace(used.wire, held=False))
             found[course.port.name] = {
+                "rate_bps": used.wire.rate_bps or None,
+                "delay_us": used.wire.delay_ns // 1000,
+                "delay_ns": used.wire.delay_ns,
                 "steps": course.done,
                 "late_ns": course.late_ns,
                 "offered_bits": used.offered_bits,
                 "taken_bytes": used.sent_bytes,
             }
+        if any(course.later for course in self._courses):
+            self._follower.start()
         return found
 
-    def _course(self, port: Port, found: tuple[Step, ...], cleanup: ExitStack) -> _Course:
+    def end(self) -> None:
+        """Do no further step: all traffic has ended."""
+        self._ended.set()
+        if self._follower.ident:
+            self._follower.join()
+
+    def _follow(self) -> None:
+        """Do the steps after the measurement, each at its time."""
+        coming = [(course.later.at_us, number) for number, course in enumerate(self._courses) if course.later]
+        heapq.heapify(coming)
+        while coming:
+            at_us, number = heapq.heappop(coming)
+            course = self._courses[number]
+            if self._ended.wait(max(0, at_us - self._timeline.now_us()) / 1e6):
+                return
+            assert course.later
+            self._set(course, Wire.at(course.later, course.port.egress.framing_bytes))
+            course.later = next(course.coming, None)
+            if course.later:
+                heapq.heappush(coming, (course.later.at_us, number))
+
+    def _course(self, port: Port, cleanup: ExitStack) -> _Course:
         with self._network.inside(port.node):
             channel = cleanup.enter_context(netlink.open_socket(socket.NETLINK_ROUTE))
-            return _Course(port, socket.if_nametoindex(port.name), channel, iter(found))
+            return _Course(port, socket.if_nametoindex(port.name), channel, each_step(port.egress))
 
     def _plan_next(self, course: _Course) -> None:
         step = next(course.coming, None)
-        if step:
+        if step and step.at_us >= self._timeline.end_us:
+            course.later = step
+        elif step:
             self._timeline.at(step.at_us - EARLY_US, partial(self._do, course, step))
 
     def _do(self, course: _Course, step: Step) -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf2 (2.1): command lines and the reading of its CSV reports. Pure."""
+"""iperf2 (2.1), and the sender of a limited application: command lines and the reading of CSV reports. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from longfat.guest import app_rate, program
 from longfat.runspec import Flow, RunSpec
 
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
@@ -43,8 +44,14 @@ def client_command(flow: Flow, address: str, port: int, block: int = BLOCK_BYTES
     """The sending iperf2: CCA by ``-Z``, duration by ``-t`` in seconds.
 
     Where a connection has only so much to carry (``-n``), a shell starts the next for each stream, and timeout(1) ends
-    them all.
+    them all. A flow with a rate is sent by a program of the project.
     """
+    if flow.rate_bps is not None:
+        order = {name: getattr(flow, name) for name in ("cca", "duration_us", "streams", "rate_bps", "on_us", "off_us")}
+        window = flow.send_window_bytes or flow.window_bytes
+        return program.command(
+            app_rate.MODULE, "send", {**order, "address": address, "port": port, "window_bytes": window}
+        )
     seconds = f"{flow.duration_us / 1e6:g}"
     command = ["iperf", "-c", address, "-p", str(port), "-l", str(block), "-Z", flow.cca, "-y", "C"]
     command += _window(flow.send_window_bytes or flow.window_bytes)
@@ -77,6 +84,11 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
     total = sum(received for received, _ in reports.values())
     last_s = max((8 * received / rate for received, rate in reports.values() if rate), default=0.0)
     return total, round(8 * total / last_s) if last_s else 0
+
+
+def parse_blocked(text: str) -> int:
+    """Microseconds in which the connections of a limited application took no data, of all connections together."""
+    return sum(int(fields[9]) for fields in _lines(text))
 
 
 def parse_transfers(text: str, port: int) -> list[tuple[int, int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP traffic whose rate swings about a mean as a sine does: the sending program, and the socket that it is sent to.
+"""UDP traffic of a constant rate, or one that swings about a mean as a sine: sending program and receiving socket.
 
 Owns how much is sent when, and how arrivals are counted: the receiving socket's filter takes nothing, so that the
 kernel counts each datagram and no program is woken for it. Also a program: reads the order that ``sender_order`` makes.
@@ -31,6 +31,8 @@ TAKE_NOTHING = struct.pack("=HBBI", 0x06, 0, 0, 0)  # one instruction of classic
 
 def due_bytes(order: dict[str, Any], elapsed_s: float) -> float:
     """Bytes of packets that are to be sent by then: the integral of mean + swing * sin(2 pi t / period)."""
+    if not order["swing_bps"]:
+        return float(order["mean_bps"] * elapsed_s) / 8
     period_s = order["period_us"] / 1e6
     swung = order["swing_bps"] * period_s / (2 * math.pi) * (1 - math.cos(2 * math.pi * elapsed_s / period_s))
     return float(order["mean_bps"] * elapsed_s + swung) / 8
@@ -56,20 +58,22 @@ def received_packets(receiver: socket.socket) -> int:
     return int(MEMINFO.unpack(receiver.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))[-1])
 
 
-def send(order: dict[str, Any]) -> None:
-    """Send until ``duration_us`` is over, each packet as soon as it is due."""
+def send(order: dict[str, Any]) -> int:
+    """Send until ``duration_us`` is over, each packet as soon as it is due; return the bytes sent."""
     packet = bytes(order["packet_bytes"] - HEADER_BYTES)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.connect((order["address"], order["port"]))
-        start, ticks, sent = time.monotonic(), 0, 0
-        while ticks * TICK_S < order["duration_us"] / 1e6:
+        start, now, ticks, sent = time.monotonic(), 0.0, 0, 0
+        while max(now, ticks * TICK_S) < order["duration_us"] / 1e6:
             due = due_bytes(order, ticks * TICK_S)
             while sent < due:
                 sender.send(packet)
                 sent += order["packet_bytes"]
             ticks += 1
-            time.sleep(max(0.0, start + ticks * TICK_S - time.monotonic()))
+            now = time.monotonic() - start  # later than the tick where the host's link is too slow: send() has to wait
+            time.sleep(max(0.0, ticks * TICK_S - now))
+    return int(sent)
 
 
 if __name__ == "__main__":
-    send(json.loads(sys.argv[1]))
+    sys.stdout.write(f"{send(json.loads(sys.argv[1]))}\n")

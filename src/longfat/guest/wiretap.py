@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import socket
 import struct
+from dataclasses import dataclass
 from types import TracebackType
 
 SOL_PACKET = 263  # linux/socket.h
@@ -25,17 +26,20 @@ STATUS_USER = 1
 HEAD = struct.Struct("=IIIHH")  # status, length, length in the ring, offsets of link layer and network
 UDP, TCP = 17, 6
 UDP_HEADER_BYTES = 8
-# Classic BPF: IPv4 source, then the destination port behind a header of any length.
-LD_W, LDX_IHL, LD_H_X, JEQ, RET = 0x20, 0xB1, 0x48, 0x15, 0x06
-SOURCE_AT, PORT_AT, TAKEN_BYTES = 12, 2, 40
+# Classic BPF: IPv4 source, then a fragment after the first, or the destination port behind a header of any length.
+LD_W, LD_H, LDX_IHL, LD_H_X, JEQ, JSET, RET = 0x20, 0x28, 0xB1, 0x48, 0x15, 0x45, 0x06
+SOURCE_AT, FRAGMENT_AT, PORT_AT, TAKEN_BYTES = 12, 6, 2, 40
+OFFSET, MORE = 0x1FFF, 0x2000  # of a fragment, in units of 8 bytes; that others come after it (RFC 791)
 
 
 def instructions(address: str, port: int) -> bytes:
-    """The filter, which sees packets from their IPv4 header on."""
+    """Return the filter, which sees packets from their IPv4 header on; fragments after the first have no port."""
     source = int.from_bytes(socket.inet_aton(address), "big")
     lines = (
         (LD_W, 0, 0, SOURCE_AT),
-        (JEQ, 0, 4, source),
+        (JEQ, 0, 6, source),
+        (LD_H, 0, 0, FRAGMENT_AT),
+        (JSET, 3, 0, OFFSET),
         (LDX_IHL, 0, 0, 0),
         (LD_H_X, 0, 0, PORT_AT),
         (JEQ, 0, 1, port),
@@ -45,19 +49,66 @@ def instructions(address: str, port: int) -> bytes:
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
 
-def payload_bytes(head: bytes) -> tuple[int, int]:
-    """Length of the packet whose head this is, and of what UDP or TCP carry in it."""
-    length, ihl, protocol = int.from_bytes(head[2:4], "big"), 4 * (head[0] & 0xF), head[9]
-    if protocol == TCP:
-        return length, length - ihl - 4 * (head[ihl + 12] >> 4)
-    return length, length - ihl - (UDP_HEADER_BYTES if protocol == UDP else 0)
+@dataclass
+class _Datagram:
+    """The fragments of a datagram so far; ``headers`` is None until the first is there, which has the port."""
+
+    packets: int = 0
+    ip_bytes: int = 0
+    carried: int = 0
+    whole: int | None = None
+    headers: int | None = None
+
+
+class Counts:
+    """Packets, their bytes with IPv4 header, and the bytes that UDP or TCP carry in whole datagrams."""
+
+    def __init__(self) -> None:
+        self.packets = self.ip_bytes = self.payload_bytes = 0
+        self._begun: dict[bytes, _Datagram] = {}
+
+    def add(self, head: bytes) -> None:
+        """Count a packet by its head: what a fragmented datagram carries counts when all its fragments are there."""
+        length, ihl, fragment = int.from_bytes(head[2:4], "big"), 4 * (head[0] & 0xF), int.from_bytes(head[6:8], "big")
+        offset, more = 8 * (fragment & OFFSET), bool(fragment & MORE)
+        headers = None if offset else _header_bytes(head, ihl)
+        if headers is not None and not more:
+            self._count(1, length, length - ihl - headers)
+            return
+        key = head[4:6] + head[9:10]  # identification and protocol: sender and receiver are the same
+        begun = self._begun.setdefault(key, _Datagram())
+        if headers is not None and begun.headers is not None:  # an earlier one of the same number was never complete
+            begun = self._begun[key] = _Datagram()
+        begun.packets, begun.ip_bytes = begun.packets + 1, begun.ip_bytes + length
+        begun.carried += length - ihl
+        begun.headers = headers if headers is not None else begun.headers
+        begun.whole = begun.whole if more else offset + length - ihl
+        if begun.headers is None:
+            return
+        self._count(begun.packets, begun.ip_bytes, 0)
+        begun.packets = begun.ip_bytes = 0
+        if begun.carried == begun.whole:
+            self._count(0, 0, begun.whole - begun.headers)
+            del self._begun[key]
+
+    def _count(self, packets: int, ip_bytes: int, payload_bytes: int) -> None:
+        self.packets += packets
+        self.ip_bytes += ip_bytes
+        self.payload_bytes += payload_bytes
+
+
+def _header_bytes(head: bytes, ihl: int) -> int:
+    """Return the length of the header after that of IPv4."""
+    if head[9] == TCP:
+        return 4 * (head[ihl + 12] >> 4)
+    return UDP_HEADER_BYTES if head[9] == UDP else 0
 
 
 class Wiretap:
-    """What came to an interface of the current namespace: ``packets``, and bytes with IPv4 header and without any."""
+    """Counts of what came to an interface of the current namespace."""
 
     def __init__(self, interface: str, address: str, port: int) -> None:
-        self.packets = self.ip_bytes = self.payload_bytes = 0
+        self.counts = Counts()
         self._lost = self._next = 0
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
         self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
@@ -88,10 +139,7 @@ class Wiretap:
             if not status & STATUS_USER:
                 return
             start = self._next + at
-            length, payload = payload_bytes(self._ring[start : start + size])
-            self.packets += 1
-            self.ip_bytes += length
-            self.payload_bytes += payload
+            self.counts.add(self._ring[start : start + size])
             struct.pack_into("=I", self._ring, self._next, 0)
             self._next = (self._next + FRAME_BYTES) % len(self._ring)
 

@@ -27,6 +27,7 @@ from longfat.catalog.kernels import KERNELS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.catalog.sysctls import MACHINE_SYSCTLS
 from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
 from longfat.manifest.names import shown, unknown
@@ -154,6 +155,12 @@ def _sysctl_name(given: str) -> str:
     return given
 
 
+def _host_sysctl_name(given: str) -> str:
+    if given in MACHINE_SYSCTLS:
+        raise fault(f"{shown(given)} is one value for all hosts of a run", "give it under `sysctls` of all hosts")
+    return given
+
+
 def _number(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise fault(f"{shown(given)} is not a number")
@@ -176,6 +183,8 @@ Start = Annotated[Duration, Within("0 us", "3600 s")]
 Length = Annotated[Duration, Within("1 us", "3600 s")]
 HostTime = Annotated[Duration, Within("0 us", "10 ms")]
 Interval = Annotated[Duration, Within("100 us", "3600 s")]
+# Far more than the 100 ppm of IEEE 802.3.
+ClockTolerance = Annotated[Ratio, Within("0 ppm", "10000 ppm")]
 OffTimes = Annotated[Ratio, Within("1 %", "1000 %")]
 LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of the maximum of setsockopt(SO_RCVBUF): the kernel doubles the given value, in an int.
@@ -214,7 +223,8 @@ OffloadName = Annotated[str, _among("offload", OFFLOADS)]
 QdiscName = Annotated[str, _among("queue kind", QDISCS)]
 WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
 SysctlName = Annotated[str, _Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
+HostSysctlName = Annotated[SysctlName, AfterValidator(_host_sysctl_name)]
 SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 NodeName = Annotated[str, _surrounding("node")]
-FlowName = Annotated[str, _surrounding("flow")]
+TrafficName = Annotated[str, _surrounding("traffic")]
 AlgorithmName = Annotated[str, _surrounding("algorithm")]

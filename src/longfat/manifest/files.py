@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
-from longfat.manifest.fields import fault
+from longfat.manifest.fields import fault, matching
 from longfat.manifest.names import shown
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
@@ -51,6 +51,8 @@ def _beside(given: Any, info: ValidationInfo) -> StudyFile:
         raise fault(f"{given!r} is a link that leads out of the study's folder", "copy the file there")
     return file
 
+
+FileName = Annotated[str, matching(_NAME, "the name of a file, without a folder")]
 
 OwnFile = Annotated[
     Any,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from longfat.catalog.offloads import LONGEST_SEGMENT_BYTES
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.impairments import Impaired, impairment_findings
@@ -53,11 +54,30 @@ class Policer(Closed):
         """What a run is told of it."""
         return RunPolicer(self.rate.value, self.burst.value)
 
-    def findings(self, mtu: Size) -> Iterator[Finding]:
-        """A bucket that no full frame fits into; the path begins at the policer."""
-        frame = Size(mtu.value + ETHERNET_HEADER_BYTES)
-        if self.burst < frame:
-            yield Finding(("burst",), f"{self.burst} is less than a full frame, {frame}, of which none would pass")
+    def findings(self, mtu: Size, *, segmented: bool = False) -> Iterator[Finding]:
+        """Yield what the kernel cannot keep, and a bucket that no full frame passes; paths begin at the policer.
+
+        With ``segmented`` packets hosts send segments of 64 KiB, which meet the policer in one piece.
+        """
+        told, frame = self.told, Size((LONGEST_SEGMENT_BYTES if segmented else mtu.value) + ETHERNET_HEADER_BYTES)
+        if self.rate.value % 8:
+            yield Finding(("rate",), f"{self.rate} is not a whole number of bytes per second, as the kernel takes it")
+        elif told.burst_ticks > told.MOST_TICKS:
+            most = Size(told.MOST_TICKS * told.TICK_NS * told.byte_rate // 10**9)
+            message = (
+                f"{self.burst} takes longer to fill at {self.rate} than the kernel can keep; allowed: up to {most}"
+            )
+            yield Finding(("burst",), message)
+        elif self.burst < frame:
+            what = "a segment of hosts with offloads" if segmented else "a full frame"
+            yield Finding(("burst",), f"{self.burst} is less than {what}, {frame}, of which none would pass")
+        elif not told.passes(frame.value):
+            least = -(-frame.value * 10**9 // (told.byte_rate * told.TICK_NS)) * told.TICK_NS * told.byte_rate
+            message = (
+                f"{self.burst} at {self.rate}, which the kernel keeps as a time in ticks of {told.TICK_NS} ns, is less "
+                f"than a full frame, {frame}, of which none would pass"
+            )
+            yield Finding(("burst",), message, f"allowed: at least {Size(-(-least // 10**9))}")
 
 
 class GraphLink(Impaired):
@@ -95,7 +115,10 @@ class Graph(Closed):
     receivers: tuple[HostName, ...] = Field(min_length=1, description="names of the hosts that receive")
     routers: tuple[HostName, ...] = Field(default=(), description="names of the routers (default: none)")
     links: tuple[GraphLink, ...] = Field(
-        min_length=1, max_length=MOST_LINKS, description="the links; packets take the way with the fewest of them"
+        min_length=1,
+        max_length=MOST_LINKS,
+        description="the links; packets take the way with the fewest of them, and of equal ones "
+        "that of the link listed first, in each direction by itself",
     )
 
     @property
@@ -111,9 +134,10 @@ class Graph(Closed):
 
     @property
     def rtt(self) -> Duration:
-        """The longest round-trip time from a sender to a receiver."""
-        found = (self._rtts_from(sender) for sender in self.senders)
-        return Duration(max(rtts.get(to, 0) for rtts in found for to in self.receivers))
+        """The longest round-trip time from a sender to a receiver, by the ways that packets take there and back."""
+        delays_us = {name: self._delays_from(name) for name in (*self.senders, *self.receivers)}
+        pairs = ((sender, receiver) for sender in self.senders for receiver in self.receivers)
+        return Duration(max(delays_us[a].get(b, 0) + delays_us[b].get(a, 0) for a, b in pairs))
 
     @property
     def is_impaired(self) -> bool:
@@ -153,7 +177,7 @@ class Graph(Closed):
                 yield Finding(("links", number, "policer"), message)
             yield from self._course_findings(number, link)
         for name in self.senders:
-            reached = self._rtts_from(name)
+            reached = self._delays_from(name)
             if missing := [other for other in self.receivers if other not in reached]:
                 yield Finding(("links",), f"there is no way from {name!r} to {missing[0]!r}")
         for name in (*self.senders, *self.receivers):
@@ -173,18 +197,21 @@ class Graph(Closed):
         ]
         yield from (Finding(("links", number, *one.path[1:]), one.message, one.hint) for one in found)
 
-    def _rtts_from(self, start: str) -> dict[str, int]:
-        """Microseconds of the round trip to each node on the way with the fewest links."""
+    def _delays_from(self, start: str) -> dict[str, int]:
+        """Return the microseconds to each node on the way with the fewest links, and of equal ones the first link.
+
+        These are the ways of ``longfat.network.route``.
+        """
         leaving: dict[str, list[tuple[str, int]]] = {}
         for link in self.links:
             for near, far in (link.between, link.between[::-1]):
-                leaving.setdefault(near, []).append((far, link.rtt.value))
+                leaving.setdefault(near, []).append((far, link.rtt.value // 2))
         found, coming = {start: 0}, deque([start])
         while coming:
             node = coming.popleft()
-            for other, rtt_us in leaving.get(node, ()):
+            for other, delay_us in leaving.get(node, ()):
                 if other not in found:
-                    found[other] = found[node] + rtt_us
+                    found[other] = found[node] + delay_us
                     coming.append(other)
         return found
 

@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from longfat.catalog.ccas import CCAS
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
-from longfat.manifest.models import Direct, Dumbbell, Experiment
+from longfat.manifest.models import Direct, Dumbbell, Experiment, Header
 from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
 from longfat.units import Size
 
 
-def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
+def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding]:
     """A warning of repetitions that would all be the same run: in virtual time they count once."""
     if swept.repetitions == 1:
         return
-    idle = sum(not varies(point.experiment, algorithms) for point in swept.points)
+    idle = sum(not varies(point.experiment, header) for point in swept.points)
     if idle:
         drawing = ", ".join(name for name, cca in CCAS.items() if cca.draws)
         where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
@@ -26,19 +26,23 @@ def idle_repetitions(swept: SweptExperiment, algorithms: Mapping[str, Algorithm]
             f"{swept.repetitions} repetitions of experiment {swept.id!r} repeat nothing{where}: no draw of a seed "
             "differs between them, and runs that are equal to the byte count once"
         )
-        hint = f"start_jitter of a flow, web traffic, capture_loss, queues such as red and {drawing} draw; or leave one"
+        drawing = f"start_jitter of a flow, web traffic, capture_loss, queues such as red and {drawing} draw"
+        hint = f"clock_tolerance, drawn phases, {drawing}; or leave one"
         yield Finding(("repetitions",), message, hint)
 
 
-def varies(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> bool:
-    """Whether anything in a run is drawn from its seed but ports and hash keys."""
+def varies(experiment: Experiment, header: Header) -> bool:
+    """Return whether anything in a run in virtual time is drawn from its seed, except ports and hash keys."""
     topology, probes = experiment.topology, experiment.probes
     used = (
-        one.algorithm if isinstance(one.algorithm, Algorithm) else algorithms[one.algorithm]
+        one.algorithm if isinstance(one.algorithm, Algorithm) else header.algorithms[one.algorithm]
         for one in experiment.traffic
     )
     return (
-        any(one.draws for one in experiment.sent)
+        experiment.phases == "drawn"
+        or experiment.clock_tolerance.value > 0
+        or bool(experiment.hosts.processing_time or header.hosts.processing_time)
+        or any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
         or (not isinstance(topology, Direct) and topology.is_impaired)
         or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
+from longfat.catalog.offloads import SEGMENTING
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
 from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
-from longfat.manifest.study import HostSettings, host_settings
+from longfat.manifest.study import host_settings
+from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
+from longfat.queues.kind import QueueKind
+from longfat.queues.limit import Place
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
@@ -27,33 +31,34 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
         *_route_conflicts(experiment, algorithms),
-        *_parameter_conflicts(experiment, algorithms, host_settings(hosts, experiment.hosts).sysctls),
+        *_parameter_conflicts(experiment, algorithms, hosts),
         *_file_conflicts(experiment, algorithms),
         *_delay_findings(experiment),
         *_queue_findings(experiment, hosts),
-        *_card_findings(experiment, host_settings(hosts, experiment.hosts)),
+        *_card_findings(experiment, hosts),
         *drop_findings(experiment),
         *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
     ]
 
 
-def _card_findings(experiment: Experiment, hosts: HostSettings) -> Iterator[Finding]:
+def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     """An input queue that nothing waits in, and more links than a network can have."""
-    if experiment.hosts.input_queue and hosts.packet_time is None:
-        yield Finding(("hosts", "input_queue"), "is for packets that wait for a busy host, and there is no packet_time")
-    ends = sum(map(len, experiment.sides))
-    if hosts.card and isinstance(experiment.topology, Dumbbell) and 2 * ends + 1 > MOST_LINKS:
-        message = f"{ends} hosts with cards have more than {MOST_LINKS} links"
+    message = "is for packets that wait for a busy host, and there is no packet_time"
+    if experiment.hosts.input_queue and host_settings(hosts, experiment.hosts).packet_time is None:
+        yield Finding(("hosts", "input_queue"), message)
+    for name, one in experiment.hosts.per_host.items():
+        if one.input_queue and host_settings(hosts, experiment.hosts, name).packet_time is None:
+            yield Finding(("hosts", "per_host", name, "input_queue"), message)
+    ends = [name for side in experiment.sides for name in side]
+    cards = [name for name in ends if host_settings(hosts, experiment.hosts, name).card]
+    if cards and isinstance(experiment.topology, Dumbbell) and len(ends) + len(cards) + 1 > MOST_LINKS:
+        message = f"{len(ends)} hosts, {len(cards)} of them with cards, have more than {MOST_LINKS} links"
         yield Finding(("topology", "senders"), message, f"{MOST_LINKS // 2 - 1} hosts, or none of the times of `hosts`")
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """What holds for traffic of every kind: there is some that suffices, names are unique, it goes elsewhere."""
-    sufficient = [name for name, section in SECTIONS.items() if section.suffices]
-    if not any(experiment.entries(name) for name in sufficient):
-        *others, last = sufficient
-        kinds = f"{', '.join(others)} or {last}"
-        yield Finding(("flows",), f"is required here and missing: an experiment needs {kinds}")
+    """Faults of traffic of any kind: there is none, a name is taken, it goes nowhere, or the run ends before it."""
+    yield from _length_findings(experiment)
     taken: dict[str, str] = {}
     for name, section in SECTIONS.items():
         for index, entry in enumerate(getattr(experiment, name)):
@@ -66,16 +71,40 @@ def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
         taken |= {one.name: section.some for _, one in experiment.entries(name)}
 
 
+def _length_findings(experiment: Experiment) -> Iterator[Finding]:
+    """An experiment in which nothing happens, or that does not say how long, or ends before its traffic."""
+    if not experiment.sent and not experiment.probes.ping:
+        kinds = ", ".join(SECTIONS)
+        yield Finding(
+            ("flows",), f"is required here and missing: an experiment needs traffic ({kinds}) or `probes.ping`"
+        )
+    elif not experiment.sent and experiment.duration is None:
+        yield Finding(
+            ("duration",), "is required here and missing: pings alone do not end", "for example, duration: 10 s"
+        )
+    last = max(experiment.sent, key=lambda one: one.start.value + one.duration.value, default=None)
+    if experiment.duration and last and last.start.value + last.duration.value > experiment.duration.value:
+        end = Duration(last.start.value + last.duration.value)
+        yield Finding(("duration",), f"{experiment.duration} is over before {last.name!r} ends at {end}")
+
+
 def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     settings = host_settings(hosts, experiment.hosts)
     names = [flow.name for flow in experiment.every_flow]
     if double := next((name for name in names if names.count(name) > 1), None):
         yield Finding(("flows",), f"flow {double!r} is there twice, counted ones among them; names are unique")
     for index, flow in enumerate(experiment.flows):
-        for key, window in (("window", flow.window), ("send_window", flow.send_window)):
+        windows = (
+            ("window", flow.window, SMALLEST_RECEIVE_BUFFER_BYTES),
+            ("send_window", flow.send_window, SMALLEST_SEND_BUFFER_BYTES),
+        )
+        for key, window, smallest in windows:
             if window and settings.window_meaning == "effective" and window.value % 2:
                 message = f"{window} cannot be halved, but an effective window is requested by its half"
                 yield Finding(("flows", index, key), message, "use an even number of bytes")
+            elif window and (least := settings.window_of(smallest)) > window:
+                message = f"{window} is less than a kernel makes a socket buffer; allowed: at least {least}"
+                yield Finding(("flows", index, key), message)
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
@@ -112,18 +141,18 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 
 
 def _parameter_conflicts(
-    experiment: Experiment, algorithms: Mapping[str, Algorithm], own: Mapping[str, str]
+    experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
 ) -> Iterator[Finding]:
     """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
 
-    ``own`` are the hosts' own sysctls: a parameter of the stack is an algorithm's or theirs, not both.
+    A parameter of the stack is set by an algorithm or by the host's sysctls, not by both.
     """
     taken: dict[tuple[str, str], tuple[str, str]] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
         if not used:
             continue
-        sysctls = used.sysctls
+        sysctls, own = used.sysctls, host_settings(hosts, experiment.hosts, entry.sender).sysctls
         for parameter, stack in STACK_PARAMETERS.items():
             if parameter in used.parameters and stack.sysctl in own:
                 message = f"{parameter} is {stack.sysctl}, which the hosts' sysctls set to {own[stack.sysctl]}"
@@ -176,30 +205,42 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    topology = experiment.topology
-    mtu = host_settings(hosts, experiment.hosts).mtu
+    topology, settings = experiment.topology, host_settings(hosts, experiment.hosts)
+    mtu, segmented = settings.mtu, not SEGMENTING.isdisjoint(settings.offloads)
+    if segmented and not isinstance(topology, Direct | Delay):
+        for kind in dict.fromkeys(queue.name for _, queue, _ in topology.queues(mtu) if queue.counts_packets):
+            message = f"with tso or gso a packet has up to 64 KiB, and the limit of queue {kind} counts packets"
+            hint = "turn both off, or take a queue that counts bytes: bfifo, red or cake"
+            yield Finding(("hosts", "offloads"), message, hint)
     if isinstance(topology, Graph | ParkingLot):
         for path, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", *path) for finding in queue.findings(place))
+            yield from (finding.below("topology", *path) for finding in _faults_of(queue, place))
     if isinstance(topology, Graph):
         for number, link in enumerate(topology.links):
-            found = link.policer.findings(mtu) if link.policer else ()
-            yield from (finding.below("topology", "links", number, "policer") for finding in found)
+            faults = link.policer.findings(mtu, segmented=segmented) if link.policer else ()
+            yield from (finding.below("topology", "links", number, "policer") for finding in faults)
     if isinstance(topology, Dumbbell):
-        found = topology.policer.findings(mtu) if topology.policer else ()
-        yield from (finding.below("topology", "policer") for finding in found)
+        faults = topology.policer.findings(mtu, segmented=segmented) if topology.policer else ()
+        yield from (finding.below("topology", "policer") for finding in faults)
         for key, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", key) for finding in queue.findings(place))
+            yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
         if topology.reverse_rate and not topology.reverse_queue:
             message = "is the rate of a port that only a reverse_queue makes"
             yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
 
 
+def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
+    yield from queue.findings(place)
+    yield from queue.range_findings(place)
+
+
 def drop_findings(experiment: Experiment) -> list[Finding]:
     """Deliberate drops that could not happen where or when they are asked for."""
-    if not experiment.drops or not experiment.traffic:
+    if not experiment.drops:
         return []
     topology = experiment.topology
+    if not experiment.traffic:
+        return [Finding(("drops",), "take data packets of TCP, and the experiment has no traffic over TCP")]
     if not isinstance(topology, Delay | Dumbbell):
         return [Finding(("drops",), f"topology {topology.kind!r} has no delay element; allowed with: delay, dumbbell")]
     if isinstance(topology, Dumbbell) and topology.receivers > 1:

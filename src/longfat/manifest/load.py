@@ -20,6 +20,7 @@ from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
+from longfat.manifest.fields import REFERENCE
 from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
@@ -33,7 +34,7 @@ from longfat.manifest.models import (
     end_hosts,
 )
 from longfat.manifest.names import Finding, Path, shown, unknown
-from longfat.manifest.points import Surroundings, concrete, reference_findings
+from longfat.manifest.points import Surroundings, concrete, reference_findings, references
 from longfat.manifest.profiles import Factors, profile_findings
 from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
@@ -44,6 +45,8 @@ from longfat.runspec import Scalar
 from longfat.traffic import SECTIONS
 
 Model = TypeVar("Model", bound=BaseModel)
+# The key that makes one entry several, and what stands between its name and their numbers.
+_NUMBERED = {"flows": ("count", ""), "incast": ("senders", ".")}
 
 
 def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
@@ -88,6 +91,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     head = {key: value for key, value in data.items() if key != "experiments"}
     outside = _outside(file, head)
     header, findings = _validated(Header, head, outside, within=Document)
+    findings = [*_misplaced(head), *(one for one in findings if one.path not in dict(references(head)))]
     findings += _kernel_findings(outside, head)
     raws = data.get("experiments")
     if not isinstance(raws, list) or not raws:
@@ -120,7 +124,28 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
         if profile:
             found = profile_findings(profile, factors, swept)
             findings += [finding.below("profiles", name) for finding in found]
+    if header and len(swept) == len(entries):
+        findings += _host_findings(header, swept)
     return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
+
+
+def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
+    """The study's settings of single hosts that no experiment has."""
+    sides = [point.experiment.sides for one in swept for point in one.points]
+    known = list(dict.fromkeys(name for both in sides for side in both for name in side))
+    for name in header.hosts.per_host:
+        if name not in known:
+            yield Finding(("hosts", "per_host", name), *unknown("node", name, known))
+
+
+def _misplaced(head: Mapping[str, Any]) -> Iterator[Finding]:
+    """References outside the experiments, where no factor has a value."""
+    for section in ("paths", "hosts", "algorithms", "defaults"):
+        for path, text in references(head.get(section), (section,)):
+            if REFERENCE.fullmatch(text):
+                place = "`topology` of an experiment" if section == "paths" else "an experiment"
+                message = f"{text} has no value here: references belong into experiments"
+                yield Finding(path, message, f"give this key in {place}, which is laid over this one")
 
 
 def _factors(raw: Mapping[str, Any]) -> Factors | None:
@@ -136,7 +161,12 @@ class _Around:
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
-        raw = data.get("algorithms")
+        self.misplaced = {
+            match[1].split(".")[0]
+            for _, text in references({key: value for key, value in data.items() if key != "experiments"})
+            if (match := REFERENCE.fullmatch(text))
+        }
+        raw = data.get("algorithms", {})
         entries: dict[str, Any] = raw if isinstance(raw, dict) else {}
         self.names = list(entries) if isinstance(raw, dict) else None
         parts = {name: _validated(Algorithm, entry, outside)[0] for name, entry in entries.items()}
@@ -152,8 +182,8 @@ class _Around:
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The names that the fields of an experiment may refer to; None where they are unknown."""
-        nodes, flows = _nodes(raw.get("topology")), _flow_names(raw.get("flows"))
-        return {**self.outside, "node": nodes, "flow": flows, "algorithm": self.names}
+        nodes, traffic = _nodes(raw.get("topology")), _traffic_names(raw)
+        return {**self.outside, "node": nodes, "traffic": traffic, "algorithm": self.names}
 
 
 def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,17 +206,19 @@ def _records(data: Mapping[str, Any], section: str) -> Records:
     return {name: ((section, name), fields) for name, fields in entries if isinstance(fields, dict)}
 
 
-def _flow_names(flows: Any) -> list[str] | None:
-    """The names of single flows given as plain data; None while a count is not known."""
-    if not isinstance(flows, list):
-        return None
+def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
+    """Return the names of all traffic of an experiment given as plain data; None while a count is not known."""
     names: list[str] = []
-    for flow in (entry for entry in flows if isinstance(entry, dict)):
-        count = flow.get("count")
-        if count is not None and not isinstance(count, int):
+    for section in SECTIONS:
+        entries = raw.get(section, [])
+        if not isinstance(entries, list):
             return None
-        name = str(flow.get("name"))
-        names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
+        key, mark = _NUMBERED.get(section, (None, ""))
+        for entry in (one for one in entries if isinstance(one, dict)):
+            name, count = str(entry.get("name")), entry.get(key) if key else None
+            if count is not None and not isinstance(count, int):
+                return None
+            names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
     return names
 
 
@@ -255,7 +287,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
         if isinstance(raw.get(name), list):
             found += _repeated(raw[name], "name", section.one, (name,))
     wrong = sweep_findings(sweep)
-    found += [*wrong, *reference_findings(raw, sweep, formulas)]
+    found += [*wrong, *reference_findings(raw, sweep, formulas, around.misplaced)]
     levels = factor_levels(sweep, around.surroundings.records)
     # A sweep that cannot be expanded still shows the faults of each single value of its factors.
     cells = grid(sweep, levels) if not wrong else _single_cells(levels)
@@ -299,14 +331,14 @@ def _points(
     excluded: list[ExcludedPoint] = []
     findings: dict[Finding, None] = {}
 
-    def check(cell: Cell) -> Experiment | None:
+    def check(cell: Cell) -> tuple[Experiment | None, Mapping[Path, Path]]:
         at = concrete(placed, sweep, formulas, cell, around.surroundings)
         experiment, found = _validated(Experiment, at.data, around.context(at.data))
         if experiment:
             found = experiment_findings(experiment, around.algorithms, around.hosts)
         waiting = (at.placed(finding) for finding in found)
         findings.update(dict.fromkeys([*at.findings, *(finding for finding in waiting if finding)]))
-        return experiment
+        return experiment, at.places
 
     if cells != [{}]:
         check({})
@@ -316,8 +348,8 @@ def _points(
         if exclusion:
             excluded.append(ExcludedPoint(factors, exclusion.reason))
             continue
-        experiment = check(cell)
+        experiment, places = check(cell)
         if experiment:
             labels = {name: str(level.given) for name, level in cell.items()}
-            points.append(Point(factors, labels, experiment))
+            points.append(Point(factors, labels, experiment, places))
     return points, excluded, list(findings)

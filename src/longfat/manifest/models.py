@@ -7,10 +7,11 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, create_model
 
+from longfat.links import DeliberateDrop
 from longfat.manifest import fields as f
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
@@ -25,10 +26,11 @@ from longfat.queues import AnyQueue
 from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.runspec import CapturePoint
 from longfat.traffic import SECTIONS
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
-from longfat.units import Duration, Size
+from longfat.units import Duration, Ratio, Size
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -41,10 +43,15 @@ class Paper(Closed):
     identifier: f.Text = Field(description="report number, DOI or address")
 
 
-class Hosts(Closed):
-    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+class ProcessingTime(Closed):
+    """Time that a sender needs for each packet that it sends, drawn packet by packet; packets keep their order."""
 
-    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
+    jitter: f.HostTime = Field(description="the longest time; times are uniform from 0 to it; 0 us: none")
+
+
+class HostKeys(Closed):
+    """Settings that one sender or receiver may have for itself."""
+
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
@@ -62,15 +69,15 @@ class Hosts(Closed):
         default=None,
         description="how long a host is busy with each packet that arrives, one after the other (default 0)",
     )
+    processing_time: ProcessingTime | None = Field(
+        default=None,
+        description="random time for each packet that a sender sends (default: where several hosts send and `phases` "
+        "are drawn, up to the time of a packet on the slowest link of the ways; else none)",
+    )
     input_queue: f.Count | None = Field(
         default=None,
         description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
-    )
-    window_meaning: Literal["effective", "requested"] | None = Field(
-        default=None,
-        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
-        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
     )
     sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
     offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
@@ -86,6 +93,28 @@ class Hosts(Closed):
     )
 
 
+class OneHost(HostKeys):
+    """Settings of one sender or receiver, laid key by key over those of all hosts."""
+
+    sysctls: dict[f.HostSysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+
+
+class Hosts(HostKeys):
+    """Settings of all senders and receivers; an experiment overrides single keys of the study's."""
+
+    mtu: f.Mtu | None = Field(default=None, description="MTU of every link (default 1500 B)")
+    window_meaning: Literal["effective", "requested"] | None = Field(
+        default=None,
+        description="effective (default): `window` is the buffer the kernel ends up with, so half of it is "
+        "requested because Linux doubles it (socket(7)); requested: passed on as it is",
+    )
+    per_host: dict[f.NodeName, OneHost] = Field(
+        default={},
+        description="settings of single hosts by their names, such as `client2`: they replace those of all hosts key "
+        "by key, and an experiment's replace the study's",
+    )
+
+
 class Direct(Changing):
     """A cable between `client1` and `server`."""
 
@@ -98,7 +127,7 @@ class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
-    rate: f.LinkRate = Field(description="rate of both links")
+    rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
 
@@ -186,7 +215,15 @@ class Probes(Closed):
         description="sampling of sockets, from which also what a flow used is read back (default 100 ms)",
     )
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
-    capture: tuple[f.FlowName, ...] = Field(default=(), description="flows whose headers are captured at the sender")
+    capture: tuple[f.TrafficName, ...] = Field(
+        default=(), description="names of flows and of other traffic whose headers are captured"
+    )
+    capture_at: tuple[CapturePoint, ...] = Field(
+        default=("sender",),
+        min_length=1,
+        description="where: at the `sender`, at the `bottleneck` as packets leave its queue, at the `receiver` "
+        "(default [sender]); outstanding data and throughput of a flow are read from its capture at the sender",
+    )
     capture_loss: f.Percent = Field(
         default=0.0,
         description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "
@@ -198,9 +235,14 @@ class Probes(Closed):
 
 
 class Drop(Closed):
-    """One data packet dropped on purpose at the delay element, towards the receiver."""
+    """One packet dropped on purpose at the delay element, towards the receiver."""
 
-    at: f.Delay = Field(description="the first data packet after this time is the one")
+    at: f.Delay = Field(description="packets are counted from this time on")
+    packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+        default=DeliberateDrop.packet,
+        description="number of the packet that is dropped, from 1, whatever traffic it belongs to: before a connection "
+        "begins, 1 is its SYN (default 100)",
+    )
 
 
 Model = TypeVar("Model", bound=Closed)
@@ -231,8 +273,10 @@ class Experiment(Closed):
         description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
-    flows: tuple[Flow, ...] = Field(
-        default=(), description="the bulk traffic; some traffic over TCP or a program is required"
+    flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic")
+    duration: f.Length | None = Field(
+        default=None,
+        description="length of its runs (default: until the last traffic ends); required for pings without traffic",
     )
     sweep: Sweep = Field(default=Sweep(), description="what is varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
@@ -245,6 +289,16 @@ class Experiment(Closed):
     memory: f.Memory | None = Field(
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
+    )
+    clock_tolerance: f.ClockTolerance = Field(
+        default=Ratio(50),
+        description="how far the rate of each interface may be off, drawn for each repetition; 0 ppm: exact clocks "
+        "(default 50 ppm; IEEE 802.3 allows 100)",
+    )
+    phases: Literal["drawn", "fixed"] = Field(
+        default="drawn",
+        description="drawn (default): each repetition adds to each host a distance, less than the time of a packet on "
+        "the slowest link of its ways, and senders have a `processing_time`; fixed: neither",
     )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
@@ -276,26 +330,38 @@ class Experiment(Closed):
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
-class FlowDefaults(Closed):
-    """Keys that every flow of every experiment has unless it gives its own."""
+def _flow_defaults() -> type[Closed]:
+    """The model of the keys of a flow except its name, all of them optional."""
+    keys: dict[str, Any] = {
+        name: (Annotated[field.annotation, Field(), *field.metadata] | None, Field(default=None, alias=field.alias))
+        for name, field in Flow.model_fields.items()
+        if name != "name"
+    }
+    meaning = "Keys that every flow of every experiment has unless it gives its own."
+    return create_model("FlowDefaults", __base__=Closed, __module__=__name__, __doc__=meaning, **keys)
 
-    sender: f.Text | None = Field(default=None, alias="from", description="host that sends")
-    receiver: f.Text | None = Field(default=None, alias="to", description="host that receives")
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends")
-    duration: f.Length | None = Field(default=None, description="time for which it sends")
-    start_jitter: f.Delay | None = Field(default=None, description="largest random addition to `start`")
-    transfer: f.Transfer | None = Field(default=None, description="what a connection carries before another follows")
+
+if TYPE_CHECKING:
+    FlowDefaults = Closed
+else:
+    FlowDefaults = _flow_defaults()
 
 
 class Defaults(Closed):
     """Keys that every experiment has unless it gives its own; no references."""
 
-    flow: FlowDefaults = Field(default=FlowDefaults(), description="keys of every flow")
+    flow: FlowDefaults = Field(default=FlowDefaults(), description="any keys of every flow, except `name`")
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
     kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
+    clock_tolerance: f.ClockTolerance = Field(
+        default=Ratio(50), description="how far the rate of each interface may be off (default 50 ppm)"
+    )
+    phases: Literal["drawn", "fixed"] = Field(
+        default="drawn", description="whether each repetition draws distances of hosts (default drawn)"
+    )
 
 
 class Header(Closed):
@@ -307,7 +373,7 @@ class Header(Closed):
     paper: Paper | None = Field(default=None, description="the publication")
     stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
     kernel: f.KernelName | None = Field(
-        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default linux-6.12)"
+        default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(
@@ -317,7 +383,7 @@ class Header(Closed):
     kernels: dict[f.Name, Kernel] = Field(
         default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"
     )
-    algorithms: dict[f.Name, Algorithm] = Field(min_length=1, description="the paper's names of algorithms")
+    algorithms: dict[f.Name, Algorithm] = Field(default={}, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
     paths: dict[f.Name, Topology] = Field(default={}, description="networks by name, for `path` of experiments")
     stacks: dict[f.Name, dict[f.FactorName, f.FactorValue]] = Field(

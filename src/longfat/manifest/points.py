@@ -7,7 +7,7 @@ not judge whether a value fits the place where it is used: the models do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unkn
 from longfat.manifest.sweep import Cell, Level, Records
 from longfat.traffic import SECTIONS
 
-SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel")
+SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel", "clock_tolerance", "phases")
 PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
 
 
@@ -225,15 +225,18 @@ def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
         yield path, raw
 
 
-def reference_findings(raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[str, Formula]) -> list[Finding]:
+def reference_findings(
+    raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[str, Formula], misplaced: Collection[str] = ()
+) -> list[Finding]:
     """References that name nothing or are part of a longer text, and factors and formulas that nothing refers to.
 
+    A name in ``misplaced`` counts as used: its reference is reported where it is.
     A zipped factor next to others that are used may only be the name of its row.
     """
     factors = [name for _, names in sweep.groups for name in names]
     known = [*factors, *sweep.derived]
     found = []
-    used = {name.split(".")[0] for formula in formulas.values() for name in formula.names}
+    used = {*misplaced, *(name.split(".")[0] for formula in formulas.values() for name in formula.names)}
     for section in SWEPT_SECTIONS:
         for path, text in references(raw.get(section), (section,)):
             match = REFERENCE.fullmatch(text)

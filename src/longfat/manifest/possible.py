@@ -16,8 +16,8 @@ from longfat.units import Duration, Size
 # The laboratory has the same numbers: guest/processes.py, qdisc.py, drops.py and traffic.py.
 DRAIN_US = 60_000_000  # so long after its end a flow's programs may still run,
 DRAIN_ROUNDS = 10  # or so many round-trip times
-DROP_AFTER_PACKETS = 100  # a deliberate drop takes one of so many
-DROP_WINDOW_US = 200_000  # and is over by then
+DROP_WINDOW_US = 200_000  # a deliberate drop is over by then
+DROP_LOOK_US = 1000  # and its filter is removed so much later
 BLOCK_BYTES = 1 << 20  # memory that iperf2 fills for each stream that it sends
 BASE_BYTES = 64 << 20  # the guest's own share of its memory
 DEFAULT_MEMORY_BYTES = 1 << 30  # as in runspec.py
@@ -62,6 +62,7 @@ def _samples(experiment: Experiment) -> Iterator[Finding]:
     interval = experiment.probes.sockets.value
     ends = [one.start.value + one.duration.value for one in experiment.sent]
     ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
+    ends += [experiment.duration.value] if experiment.duration else []
     last = (max(ends, default=0) - 1) // interval * interval
     for index, flow in enumerate(experiment.flows):
         first = flow.start.value + experiment.topology.rtt.value
@@ -91,16 +92,19 @@ def _drops(experiment: Experiment, mtu: Size) -> Iterator[Finding]:
     windows = [one.value for flow in experiment.flows for one in (flow.window, flow.send_window) if one]
     if min(windows, default=mtu.value) < mtu.value:
         return  # its packets are smaller, and follow each other faster
-    needed = Duration(DROP_AFTER_PACKETS * _packet_us(experiment, mtu))
-    if needed.value > DROP_WINDOW_US:
-        message = (
-            f"a drop takes one packet of {DROP_AFTER_PACKETS}, which need {needed} at {topology.rate}, and has to be "
-            f"over in {Duration(DROP_WINDOW_US)}"
-        )
-        yield Finding(("drops",), message)
-        return
+    packet_us = _packet_us(experiment, mtu)
+    needed = [Duration(max(DROP_LOOK_US, drop.packet * packet_us)) for drop in experiment.drops]
+    for index, (drop, long) in enumerate(zip(experiment.drops, needed, strict=True)):
+        if long.value > DROP_WINDOW_US:
+            message = (
+                f"the drop takes packet {drop.packet}, but so many need {long} at {topology.rate}, and a drop has to "
+                f"be over in {Duration(DROP_WINDOW_US)}"
+            )
+            yield Finding(("drops", index), message)
     ordered = sorted((drop.at.value, index) for index, drop in enumerate(experiment.drops))
-    for (first, _), (then, index) in pairwise(ordered):
-        if then - first < needed.value:
-            message = f"{Duration(then)} is less than {needed} after the drop before it, which is not over by then"
+    for (first, before), (then, index) in pairwise(ordered):
+        if then - first < needed[before].value <= DROP_WINDOW_US:
+            message = (
+                f"{Duration(then)} is less than {needed[before]} after the drop before it, which is not over by then"
+            )
             yield Finding(("drops", index, "at"), message)

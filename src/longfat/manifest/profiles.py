@@ -72,7 +72,8 @@ def _shortened(experiment: Experiment, rule: Thinning) -> Experiment:
         name: tuple(entry.model_copy(update=_times(entry, rule)) for entry in getattr(experiment, name))
         for name in SECTIONS
     }
-    return experiment.model_copy(update=changed)
+    length = experiment.duration and rule.duration and min(experiment.duration, rule.duration)
+    return experiment.model_copy(update={**changed, **({"duration": length} if length else {})})
 
 
 def _times(traffic: Entry, rule: Thinning) -> dict[str, Duration]:

@@ -6,10 +6,13 @@ Run as a module to print it. It must not state anything that the models and the 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
@@ -28,10 +31,11 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m longfat.manifest.reference > docs/manifest.md -->
 
-A study is one `study.yaml`. Every key is listed below; any other key is an error. All errors of a file are
-reported at once, each with line, key, the given value and the allowed values. YAML is used without aliases,
-tags and merge keys. `longfat check` also warns of settings that are allowed but probably not intended: the
-queue of a switch that cannot fill, because the hosts before it send no faster and have the longer queue.
+A study is one `study.yaml`. Every key is listed below; any other key is an error, and so is a key that
+changes no run of the study. All errors of a file are reported at once, each with line, key, the given value
+and the allowed values. YAML is used without aliases, tags and merge keys. `longfat check` also warns of
+settings that are allowed but probably not intended: the queue of a switch that cannot fill, because the
+hosts before it send no faster and have the longer queue.
 
 `longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
@@ -75,9 +79,9 @@ experiments:
 differs. Keys in a mapping such as `bottleneck_queue` replace those of the path one by one, unless the mapping
 has a `kind`. Without `path`, `topology` is complete.
 
-**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel` or
-any traffic of an experiment. Each factor of a sweep must be used. A factor's value may be the
-name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
+**References.** `${factor}` stands for one whole value in `path`, `topology`, `hosts`, `probes`, `drops`, `kernel`,
+`clock_tolerance`, `phases` or any traffic of an experiment. Each factor of a sweep must be used. A factor's value
+may be the name of a record of `paths` or `stacks`, or a record in the sweep itself, such as `{name: few, streams: 2}`.
 Then `${factor.field}` is a field of that record, and `${factor}` its name. In lock and dataset the factor is
 only the name. `${path.rtt}` is a field of the path that the experiment names, swept or not. A record needs
 only the fields that are referred to.
@@ -127,8 +131,12 @@ Every setting is read back from the kernel, and a run whose queue has another on
 from the run's seed: repetitions differ, and each is the same on every machine.
 [Decision 9](decisions/009-queues-and-impairments.md) says where they are and how they are checked.
 
+**Single hosts.** `hosts: {per_host: {client2: {sysctls: {net.ipv4.tcp_ecn: 1}}}}` turns ECN on at one sender alone. A
+host's own settings count before those of all hosts, and the experiment's before the study's.
+
 **Hosts that take time.** They take none, unless `hosts` has an `interrupt_moderation` or a `packet_time`, for packets
-that arrive. Then a node `card1`, `card2`, ... stands before each host ([decision 12](decisions/012-cards.md)).
+that arrive. Then a node `card1`, `card2`, ... stands before each such host ([decision 12](decisions/012-cards.md)).
+The sender's wire draws a `processing_time` for each packet ([decision 13](decisions/013-clocks-and-phases.md)).
 
 ## Paths that change, and networks of any form
 
@@ -208,9 +216,9 @@ _SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("kernels.NAME", kernels.Kernel),
     ("algorithms.NAME", Algorithm),
     ("hosts", models.Hosts),
+    ("hosts.per_host.NAME", models.OneHost),
     ("unknowns.NAME", unknowns.Unknown),
     ("defaults", models.Defaults),
-    ("defaults.flow", models.FlowDefaults),
     ("experiments[]", models.Experiment),
     ("topology: direct", models.Direct),
     ("topology: delay", models.Delay),
@@ -254,8 +262,24 @@ def _keys(title: str, model: type[BaseModel]) -> Iterator[str]:
     last = impairments.Impaired.model_fields
     for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in last):
         required = "yes" if field.is_required() else ""
-        yield f"| `{field.alias or name}` | {required} | {field.description} |"
+        yield f"| `{field.alias or name}` | {required} | {field.description}{_allowed(field)} |"
     yield ""
+
+
+def _allowed(field: FieldInfo) -> str:
+    """The values of a key with a closed set of them, where its description does not name them all."""
+    words = list(dict.fromkeys(map(str, _choices(field.annotation))))
+    known = re.findall(r"[\w-]+", field.description or "")
+    return f"; allowed: {', '.join(f'`{word}`' for word in words)}" if len(words) > 1 and {*words} - {*known} else ""
+
+
+def _choices(annotation: Any) -> Iterator[Any]:
+    """The values of all ``Literal`` in a type; not those of models inside it."""
+    for inner in get_args(annotation):
+        if get_origin(annotation) is Literal:
+            yield inner
+        elif get_origin(annotation) is not dict:
+            yield from _choices(inner)
 
 
 def _example(title: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ _REFERENCE = {
 }
 _SWEPT = (
     *("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph", "GraphLink", "Policer", "Change", "Bursts"),
-    *("Hosts", "Algorithm", "Probes", "Drop"),
+    *("Hosts", "OneHost", "Algorithm", "Probes", "Drop"),
     *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )
@@ -73,7 +73,7 @@ def json_schema() -> dict[str, Any]:
     queue = parts["Overlay"]["properties"]["bottleneck_queue"]
     parts["Overlay"]["properties"]["bottleneck_queue"] = {"anyOf": [queue, {"$ref": "#/$defs/QueueOverlay"}]}
     # A flow takes missing keys from `defaults`, an experiment from `defaults` and from another experiment.
-    parts["Flow"]["required"] = ["name", "algorithm"]
+    parts["Flow"]["required"] = ["name"]
     _open_experiment(parts["Experiment"])
     parts["Sweep"]["properties"]["product"]["additionalProperties"]["uniqueItems"] = True
     for zipped in [parts["Sweep"]["properties"]["product"], *_mappings(parts["Sweep"]["properties"]["zip"])]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel
+from longfat.catalog.kernels import OwnKernel
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.manifest.algorithm import Algorithm
-from longfat.manifest.models import Experiment, Header, Hosts
+from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
+from longfat.manifest.names import Path
 from longfat.runspec import Card, Scalar
 from longfat.units import Duration, Size
 
@@ -28,11 +30,15 @@ _RECOVERY = {
 
 @dataclass(frozen=True)
 class Point:
-    """One scenario: factor values in base units and as the manifest words them, and the experiment there."""
+    """One scenario: factor values in base units and as the manifest words them, and the experiment there.
+
+    ``places`` has the places of the experiment's parts in the file.
+    """
 
     factors: dict[str, Scalar]
     labels: dict[str, str]
     experiment: Experiment
+    places: Mapping[Path, Path] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -91,26 +97,30 @@ class Study:
         """The algorithm that a flow names or spells out."""
         return used if isinstance(used, Algorithm) else self.header.algorithms[used]
 
-    def kernel_of(self, experiment: Experiment) -> OwnKernel | None:
-        """The kernel of an experiment's runs; None where they name none and bring nothing of their own."""
+    def kernel_of(self, experiment: Experiment, stack: str | None = None) -> OwnKernel | None:
+        """Return the kernel of an experiment's runs; None where they name none and bring nothing of their own.
+
+        Runs that name none have the kernel of the ``stack``, by default of the study's stack.
+        """
         name = experiment.kernel or self.header.kernel
         used = {self.algorithm(one.algorithm).file for one in experiment.traffic}
         sources = tuple(sorted((file for file in used if file), key=lambda file: file.name))
         if name is None and not sources:
             return None
         named = self.header.kernels.get(name or "")
-        return replace(named.own if named else OwnKernel(name or DEFAULT_KERNEL), sources=sources)
+        base = name or kernel_of_stack(stack or self.header.stack)
+        return replace(named.own if named else OwnKernel(base), sources=sources)
 
-    def own_kernels(self) -> dict[str, OwnKernel]:
-        """The kernels that the study adds something to, by their names of runs."""
+    def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
+        """Return the kernels that the study adds something to under a stack, by their names of runs."""
         points = (point for experiment in self.experiments for point in experiment.points)
-        kernels = (self.kernel_of(point.experiment) for point in points)
+        kernels = (self.kernel_of(point.experiment, stack) for point in points)
         return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
 
 
 def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
     points = tuple(
-        Point({**point.factors, BACKEND: name}, {**point.labels, BACKEND: name}, point.experiment)
+        replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
         for point in experiment.points
         for name in names
     )
@@ -126,6 +136,7 @@ class HostSettings:
     tx_ring: int
     interrupt_moderation: Duration | None
     packet_time: Duration | None
+    processing_time: ProcessingTime | None
     input_queue: int
     window_meaning: str
     sysctls: dict[str, str]
@@ -149,23 +160,36 @@ class HostSettings:
         """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
+    def window_of(self, buffer_bytes: int) -> Size:
+        """Return the window that makes a socket buffer of so many bytes."""
+        return Size(buffer_bytes if self.window_meaning == "effective" else buffer_bytes // 2)
 
-def host_settings(study: Hosts, experiment: Hosts) -> HostSettings:
-    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults."""
-    layers = (experiment, study)
+
+def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
+    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.
+
+    The settings of one ``host`` include its own, which replace those of all hosts; without a name, those of all.
+    """
+    everywhere = (experiment, study)
+    own = (level.per_host[host] for level in everywhere if host in level.per_host)
+    layers: tuple[HostKeys, ...] = (*own, *everywhere)
     recovery = next((layer.recovery for layer in layers if layer.recovery), None)
     return HostSettings(
-        mtu=next((layer.mtu for layer in layers if layer.mtu), Size(1500)),
+        mtu=next((layer.mtu for layer in everywhere if layer.mtu), Size(1500)),
         # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
         interrupt_moderation=next(
             (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None
         ),
         packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
+        processing_time=next((layer.processing_time for layer in layers if layer.processing_time), None),
         input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
         tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
-        window_meaning=next((layer.window_meaning for layer in layers if layer.window_meaning), "effective"),
-        sysctls={**study.sysctls, **experiment.sysctls, **_RECOVERY.get(recovery or "", {})},
+        window_meaning=next((layer.window_meaning for layer in everywhere if layer.window_meaning), "effective"),
+        sysctls={
+            **{name: value for layer in reversed(layers) for name, value in layer.sysctls.items()},
+            **_RECOVERY.get(recovery or "", {}),
+        },
         offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
         image=next((layer.image for layer in layers if layer.image), None),
         recovery=recovery,

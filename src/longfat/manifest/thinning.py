@@ -20,7 +20,7 @@ class Thinning(Closed):
 
     repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
     duration: f.Length | None = Field(
-        default=None, description="no flow sends, and no web user asks, for longer than this"
+        default=None, description="no traffic lasts longer than this, and no run without longer traffic"
     )
     starts: f.Share | None = Field(
         default=None, description="flows and web users start after this fraction of their `start` (default 100 %)"

@@ -11,24 +11,26 @@ from collections.abc import Iterator
 from longfat.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
+from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
-from longfat.manifest.models import Dumbbell, Experiment, Hosts, end_hosts
-from longfat.manifest.names import Finding, nearest
+from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
+from longfat.manifest.names import Finding, Path, nearest
 from longfat.manifest.source import Source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
-from longfat.units import Rate
+from longfat.units import Rate, Size
 
 
 def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
     """The warnings about a study that was read from ``source``; one for each experiment and queue."""
-    general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
+    findings = (*_sysctls_without_kernel(study.header.hosts), *_cut_windows(study))
+    general = tuple(source.problem(finding) for finding in findings)
     return general + tuple(
         source.problem(finding.below("experiments", index))
         for index, swept in enumerate(study.experiments)
         for finding in (
             *_swept_warnings(swept, study.header.hosts),
             *_unknown_sysctls(swept),
-            *idle_repetitions(swept, study.header.algorithms),
+            *idle_repetitions(swept, study.header),
         )
     )
 
@@ -39,10 +41,13 @@ def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
 
 def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
     """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
-    for name in hosts.sysctls:
-        if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
-            message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
-            yield Finding(("hosts", "sysctls", name), message, nearest(given, SYSCTLS))
+    message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
+    layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
+    layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
+    for path, layer in layers:
+        for name in layer.sysctls:
+            if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
+                yield Finding((*path, "sysctls", name), message, nearest(given, SYSCTLS))
 
 
 def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
@@ -50,7 +55,7 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
-        for finding in _idle_queues(point.experiment, hosts):
+        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
             found.setdefault(finding.path, []).append((place, finding))
     for places in found.values():
         place, first = places[0]
@@ -69,16 +74,17 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     host_rate = topology.host_rate or topology.rate
     if host_rate == "unlimited":
         return
-    local = host_settings(hosts, experiment.hosts).local_queue
     clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
     sending = {one.sender for one in experiment.sent}
     ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
     for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
         (switch, before), held = ends[key], queue.told(place).limit_packets
         active = [name for name in before if name in sending]
+        lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
         together = Rate(len(active) * host_rate.value)
-        if active and together <= place.rate and held is not None and local > held:
+        if active and together <= place.rate and held is not None and lengths[0] > held:
             send, rate, wait = ("sends at", f"{together}", "its")
+            local = " to ".join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))
             if len(active) > 1:
                 send, rate, wait = ("send at", f"{together} together", "their")
             message = (
@@ -86,6 +92,27 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
             )
             yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
+
+
+def _cut_windows(study: Study) -> Iterator[Finding]:
+    """Limits of socket buffers that the manifest sets below some of its windows: the kernel cuts these."""
+    for limit, keys in (("rmem_max", ("window",)), ("wmem_max", ("send_window", "window"))):
+        name = f"net.core.{limit}"
+        cut: dict[tuple[str | int, ...], list[tuple[Size, str]]] = {}
+        for index, swept in enumerate(study.experiments):
+            for point in swept.points:
+                settings = host_settings(study.header.hosts, point.experiment.hosts)
+                most = settings.sysctls.get(name, "")
+                own = ("experiments", index) if name in point.experiment.hosts.sysctls else ()
+                for flow in point.experiment.every_flow:
+                    asked = next((size for key in keys if (size := getattr(flow, key))), None)
+                    if asked and most.isdigit() and settings.requested_window(asked) > int(most):
+                        cut.setdefault((*own, "hosts", "sysctls", name), []).append((asked, swept.id))
+        for path, found in cut.items():
+            largest, where = max(found)
+            count = len({one for _, one in found})
+            message = f"cuts windows of {count} experiments, the largest {largest} in {where!r}"
+            yield Finding(path, message, "leave it out, and the limit follows the windows")
 
 
 def _listed(names: list[str]) -> str:

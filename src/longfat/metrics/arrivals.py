@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from longfat.dataset.load import Columns
-from longfat.metrics.data import Array, NoValue, columns_of
+from longfat.metrics.data import Array, NoValue, columns_of, union_us
 from longfat.metrics.registry import metric
 
 Completions = Annotated[Columns, columns_of("completions")]
@@ -56,17 +56,17 @@ def late_completion_time(completions: Completions, above_bytes: float = 0.0, up_
     return float(np.percentile(times, LATE_PERCENT)) / 1000
 
 
-@metric("", "mean slowdown of a short flow", bounds=(0, np.inf))
+@metric("", "mean slowdown of a short flow", bounds=(1, np.inf))
 def slowdown(completions: Completions, above_bytes: float = 0.0, up_to_bytes: float = np.inf) -> float:
     """Mean over short flows of the time that each took, as a multiple of the least time that the path allows.
 
-    That is two round trips of the declared delays, for connection and request, and the time of all its frames at the
-    rate of the slowest link. Flows are chosen as in `completion_time`.
+    The least time is two round trips at the least delays that the links ever have, for connection and request, and the
+    time of all frames at the highest rate that the slowest link ever has. Flows are chosen as in `completion_time`.
     """
     return float(_slowdowns(completions, above_bytes, up_to_bytes).mean())
 
 
-@metric("", "slowdown that one short flow of a hundred exceeds", bounds=(0, np.inf))
+@metric("", "slowdown that one short flow of a hundred exceeds", bounds=(1, np.inf))
 def late_slowdown(completions: Completions, above_bytes: float = 0.0, up_to_bytes: float = np.inf) -> float:
     """The 99th percentile of the slowdowns that `slowdown` is the mean of."""
     return float(np.percentile(_slowdowns(completions, above_bytes, up_to_bytes), LATE_PERCENT))
@@ -109,8 +109,9 @@ def late_incast_time(rounds: Rounds) -> float:
 
 @metric("Mb/s", "goodput of incast while it lasts", bounds=(0, np.inf))
 def incast_goodput(rounds: Rounds) -> float:
-    """Bytes of all rounds over the time of all rounds, pauses apart, in Mb/s."""
-    taken = _completions(rounds).sum()
+    """Bytes of all rounds over the union of the times of all rounds, pauses apart, in Mb/s."""
+    begun = rounds["t_us"].astype(np.float64)
+    taken = union_us(zip(begun, begun + _completions(rounds), strict=True))
     sent = (rounds["senders"].astype(np.float64) * rounds["block_bytes"].astype(np.float64)).sum()
     return float(8 * sent / taken)
 
@@ -124,11 +125,12 @@ def _completions(rounds: Rounds) -> Array:
 
 @metric("Mb/s", "goodput of programs on the wire", bounds=(0, np.inf))
 def program_goodput(programs: Programs) -> float:
-    """What UDP or TCP carried from a study's sending programs to the receivers' interfaces, over their time, in Mb/s.
+    """Bytes that UDP or TCP carried from a study's programs to the receivers' interfaces, over their time, in Mb/s.
 
-    Of all programs of a run together. Repetitions of what was lost count as they arrive: the wire tells no difference.
+    Of all programs of a run, over the union of their times. Retransmissions count as they arrive: the wire tells no
+    difference.
     """
-    lasted = programs["end_us"].astype(np.float64) - programs["start_us"].astype(np.float64)
-    if not len(lasted):
+    if not len(programs["end_us"]):
         raise NoValue("the run has no program")
-    return float((8 * programs["payload_bytes"].astype(np.float64) / lasted).sum())
+    lasted_us = union_us(zip(programs["start_us"].tolist(), programs["end_us"].tolist(), strict=True))
+    return float(8 * programs["payload_bytes"].astype(np.float64).sum() / lasted_us)

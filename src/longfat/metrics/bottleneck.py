@@ -6,21 +6,32 @@ A window of time begins after the flows' start-up where a claim is about the tim
 
 from __future__ import annotations
 
+import numpy as np
+
 from longfat.metrics.data import Array, Bottleneck, NoValue, Received, inside
 from longfat.metrics.registry import metric
 
+FRAME_BYTES = 1 << 16  # of the largest frame, by segmentation offload: it leaves the queue before it leaves the wire
 
-@metric("%", "use of the bottleneck", bounds=(0, 100), name="utilisation")
+
+@metric("%", "link utilisation of the bottleneck", bounds=(0, 100), name="utilisation")
 def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
-    """Bytes that left the port, in percent of its rate's capacity, from the first to the last sample of the window.
+    """Bytes that left the port, in percent of its capacity by its rate at each moment, in the window.
 
-    Bytes are those of whole frames: a busy link is at 100.
+    From the first to the last sample of the window. Bytes are those of whole frames: a busy link is at 100.
     """
-    t_us, sent = _within(port.t_us, port.sent_bytes, since_us, until_us)
-    return float(100 * 8e6 * (sent[-1] - sent[0]) / (port.rate_bps * (t_us[-1] - t_us[0])))
+    sent_bits, capacity_bits = (
+        8 * _grown(port.t_us, port.sent_bytes, since_us, until_us)[0],
+        _grown(port.t_us, port.capacity_bits, since_us, until_us)[0],
+    )
+    if capacity_bits <= 0:
+        raise NoValue("the link can carry nothing in the window")
+    if capacity_bits < sent_bits < capacity_bits + 8 * FRAME_BYTES:
+        return 100.0  # a frame that has left the queue is still on its way out
+    return float(100 * sent_bits / capacity_bits)
 
 
-@metric("ppm", "marked packets of those that arrive", name="mark_rate")
+@metric("ppm", "marked packets of those that arrive", bounds=(0, 1e6), name="mark_rate")
 def marked_ppm(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
     """Marked packets over all that arrived, in parts per million, in the window."""
     packets = sum(_grown(item.t_us, item.packets, since_us, until_us)[0] for item in arrivals)
@@ -30,7 +41,7 @@ def marked_ppm(arrivals: Received, since_us: float, until_us: float | None = Non
     return 1e6 * marked / packets
 
 
-@metric("1/s", "marked packets a second")
+@metric("1/s", "marked packets a second", bounds=(0, np.inf))
 def marks_per_s(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
     """Marked packets that arrive in a second of the window."""
     found = [_grown(item.t_us, item.marked, since_us, until_us) for item in arrivals]

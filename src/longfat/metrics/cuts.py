@@ -19,7 +19,7 @@ LEAST_CUTS = 3  # two intervals, the least that can be compared
 LEAD = 0.05  # of the goodput of both flows; a smaller difference counts as equal (docs/claims.md)
 
 
-@metric("cuts", "cuts of the congestion window")
+@metric("cuts", "cuts of the congestion window", bounds=(0, np.inf))
 def cuts(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """How many times the congestion window was cut within the window of time.
 
@@ -30,13 +30,13 @@ def cuts(samples: Connection, since_us: float | None = None, until_us: float | N
     return float(len(cut_times_us(samples, since_us, until_us)))
 
 
-@metric("streams", "streams whose congestion window was cut")
+@metric("streams", "streams whose congestion window was cut", bounds=(0, np.inf))
 def streams_cut(streams: Connections, since_us: float | None = None, until_us: float | None = None) -> float:
     """Number of streams whose congestion window was cut at least once within the window of time."""
     return float(sum(cuts(samples, since_us, until_us) > 0 for samples in streams))
 
 
-@metric("%", "longest over shortest interval between cuts", name="cut_spacing")
+@metric("%", "longest over shortest interval between cuts", bounds=(0, np.inf), name="cut_spacing")
 def cut_spacing_percent(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """By how many percent the longest interval between successive cuts exceeds the shortest; 0 is a clockwork.
 
@@ -50,13 +50,13 @@ def cut_spacing_percent(samples: Connection, since_us: float | None = None, unti
     return float(100 * (intervals.max() / intervals.min() - 1))
 
 
-@metric("segments", "smallest congestion window after the first cut", name="after_first_cut")
+@metric("segments", "smallest congestion window after the first cut", bounds=(0, np.inf), name="after_first_cut")
 def after_first_cut_segments(samples: Connection) -> float:
     """Smallest congestion window in segments from the first cut until ca_state is back in Open, or to the end."""
     return float(samples.cwnd[_lowest_after_first_cut(samples)[1]])
 
 
-@metric("s", "time from the first cut back to the window before it", name="first_recovery")
+@metric("s", "time from the first cut back to the window before it", bounds=(0, np.inf), name="first_recovery")
 def first_recovery_s(samples: Connection) -> float:
     """Seconds from the first cut until the congestion window is back at its value in the sample before the cut.
 
@@ -74,7 +74,7 @@ def first_recovery_s(samples: Connection) -> float:
     return float(samples.t_us[lowest + back[0]] - samples.t_us[cut]) / 1e6
 
 
-@metric("segments", "congestion window", name="window_at")
+@metric("segments", "congestion window", bounds=(0, np.inf), name="window_at")
 def window_at_segments(samples: Connection, at_us: float) -> float:
     """Congestion window in segments in the last sample before ``at_us``."""
     before = np.flatnonzero(samples.t_us < at_us)
@@ -83,7 +83,7 @@ def window_at_segments(samples: Connection, at_us: float) -> float:
     return float(samples.cwnd[before[-1]])
 
 
-@metric("changes", "changes of the lead")
+@metric("changes", "changes of the lead", bounds=(0, np.inf))
 def lead_changes(flows: EachFlow, interval_us: float) -> float:
     """Number of times the lead passes from one of two flows to the other.
 
@@ -138,7 +138,7 @@ def _nearest(t_us: Array, wanted_us: Array) -> npt.NDArray[np.intp]:
     return later - (wanted_us - t_us[later - 1] <= t_us[later] - wanted_us)
 
 
-@metric("segments/s", "growth of the congestion window")
+@metric("segments/s", "growth of the congestion window", bounds=(0, np.inf))
 def window_growth(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """Segments a second by which the window grows in congestion avoidance, over the time that it spends there.
 
@@ -154,7 +154,7 @@ def window_growth(samples: Connection, since_us: float | None = None, until_us: 
     return 1e6 * float(step[pairs].sum()) / time_us
 
 
-@metric("s", "time from one cut of the congestion window to the next", name="cut_interval")
+@metric("s", "time from one cut of the congestion window to the next", bounds=(0, np.inf), name="cut_interval")
 def cut_interval_s(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """Mean time from one cut of the congestion window to the next, in seconds."""
     times = cut_times_us(samples, since_us, until_us)

@@ -6,9 +6,9 @@ The only reader of the dataset's tables for metrics. Defines no metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ class NoValue(Exception):
     """The data cannot give the metric; the text states why."""
 
 
+class OutOfBounds(NoValue):
+    """A value that the metric cannot have: something of the run is not what it was taken for."""
+
+
 def _nothing() -> Array:
     return np.empty(0)
 
@@ -32,7 +36,8 @@ class Samples:
 
     ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
     bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is unknown to the socket; a ``dwnd`` of
-    NaN belongs to a congestion control that has none.
+    NaN belongs to a congestion control that has none. ``began_us`` is the earliest time at which the connection may
+    have begun; ``closed`` tells that the last sample is of its end.
     """
 
     t_us: Array
@@ -44,6 +49,8 @@ class Samples:
     min_rtt_us: Array = field(default_factory=_nothing)
     dwnd: Array = field(default_factory=_nothing)
     delivered: Array = field(default_factory=_nothing)
+    began_us: float = 0.0
+    closed: bool = False
 
     def since(self, since_us: float) -> Samples:
         """The samples from that time on."""
@@ -51,13 +58,25 @@ class Samples:
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
         """The samples that a mask chooses."""
-        return Samples(*(values[chosen] if len(values) else values for values in vars(self).values()))
+        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray) and len(values)}
+        chosen_arrays: dict[str, Any] = {name: values[chosen] for name, values in arrays.items()}
+        return replace(self, **chosen_arrays)
+
+    def acked_by(self, t_us: Array) -> Array:
+        """Bytes acknowledged by these times, linear between samples, and from the beginning to the first sample."""
+        began = min(self.began_us, float(self.t_us[0]))
+        acked: Array = np.interp(t_us, np.append(began, self.t_us), np.append(0.0, self.acked), left=0)
+        return acked
 
 
 _COLUMNS = (
     *("t_us", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked", "srtt_us", "min_rtt_us"),
     *("dwnd_segments", "delivered_segments"),
 )
+
+
+_ARRAYS = ("t_us", "ca_state", "cwnd", "ssthresh", "acked", "srtt_us", "min_rtt_us", "dwnd", "delivered")
+CLOSED = 7  # TCP_CLOSE (net/tcp_states.h): the state of a connection's last sample
 
 
 @dataclass(frozen=True)
@@ -83,12 +102,17 @@ Points = Sequence[Point]
 
 @dataclass(frozen=True)
 class Port:
-    """Samples of a shaped port, by time in microseconds: bytes that have left it so far."""
+    """Samples of a shaped port, by time in microseconds: bytes that have left it so far, bits that could have."""
 
     node: str
-    rate_bps: float
     t_us: Array
     sent_bytes: Array
+    capacity_bits: Array
+
+    @property
+    def rate_bps(self) -> float:
+        """Mean rate of the wire up to the last sample."""
+        return float(1e6 * self.capacity_bits[-1] / self.t_us[-1])
 
 
 @dataclass(frozen=True)
@@ -128,10 +152,17 @@ class RunData:
     def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
         """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
         table = self.dataset.sockets(self.run.run_id, flow)
+        starts = {row["flow"]: float(row["start_us"]) for row in self.flows}
+        ticks = np.unique(table["t_us"][table["state"] != CLOSED])
+        interval_us = float(np.diff(ticks).min()) if len(ticks) > 1 else np.inf
         found = {}
         for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
             own = (table["flow"] == name) & (table["stream"] == stream)
-            found[name, stream] = Samples(*(table[column][own].astype(np.float64) for column in _COLUMNS))
+            began_us = max(starts.get(name, 0.0), float(table["t_us"][own][0]) - interval_us)
+            columns = {
+                key: table[column][own].astype(np.float64) for key, column in zip(_ARRAYS, _COLUMNS, strict=True)
+            }
+            found[name, stream] = Samples(**columns, began_us=began_us, closed=bool(table["state"][own][-1] == CLOSED))
         if not found:
             raise NoValue("no socket was sampled")
         return found
@@ -167,11 +198,16 @@ class RunData:
             raise NoValue("no outstanding data or no RTT was recorded")
         return float(min(rtts))
 
-    def together(self) -> Span:
-        """From the start of the last flow to the end of the first. Raises NoValue without a flow."""
+    def flow_rows(self) -> Sequence[Row]:
+        """The rows of ``flows``. Raises NoValue without a flow."""
         if not self.flows:
             raise NoValue("the run has no flow")
-        return Span(max(row["start_us"] for row in self.flows), min(row["end_us"] for row in self.flows))
+        return self.flows
+
+    def together(self) -> Span:
+        """From the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
+        rows = self.flow_rows()
+        return Span(max(row["first_byte_us"] for row in rows), min(row["end_us"] for row in rows))
 
     def bottleneck(self) -> Port:
         """The slowest shaped port that is not of an end host. Raises NoValue where it was not sampled."""
@@ -179,9 +215,11 @@ class RunData:
         ports = []
         for name in dict.fromkeys(table["interface"].tolist()):
             own = table["interface"] == name
-            series = (table[column][own].astype(np.float64) for column in ("t_us", "sent_bytes"))
-            ports.append(Port(table["node"][own][0], float(table["rate_bps"][own][0]), *series))
-        return slowest(ports, {row[end] for row in self.flows for end in ("sender", "receiver")})
+            series = (table[column][own].astype(np.float64) for column in ("t_us", "sent_bytes", "capacity_bits"))
+            ports.append(Port(table["node"][own][0], *series))
+        ends = {row[end] for row in self.flows for end in ("sender", "receiver")}
+        nodes = [row["node"] for row in self.dataset.achieved.get(self.run.run_id, ())]
+        return slowest(ports, ends | {node for node in nodes if nodes.count(node) == 1})
 
     def arrivals(self, flow: str | None = None) -> list[Arrivals]:
         """Arrivals at the receivers of one flow, or of all. Raises NoValue where they are not that flow's alone."""
@@ -224,10 +262,20 @@ def inside(t_us: Array, since_us: float | None, until_us: float | None) -> npt.N
     return chosen
 
 
+def union_us(spans: Iterable[tuple[float, float]]) -> float:
+    """Length of the time that lies in at least one of the spans, each from its start to its end."""
+    total, until = 0.0, -np.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
 def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
-    """The slowest port that is not of an end host. Raises NoValue when there is none or more than one."""
+    """The port of the least capacity that is not of an end host. Raises NoValue when there is none or more than one."""
     found = [port for port in ports if port.node not in hosts]
-    found = [port for port in found if port.rate_bps == min(other.rate_bps for other in found)]
+    least = min((port.capacity_bits[-1] for port in found), default=0)
+    found = [port for port in found if port.capacity_bits[-1] == least]
     if len(found) != 1:
         raise NoValue(f"{len(found)} ports of routers were sampled, and a bottleneck is one")
     return found[0]
@@ -248,7 +296,7 @@ def columns_of(table: str) -> Source:
 
 # What a metric may ask for, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
-FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flows)]
+FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flow_rows())]
 WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]
 Connection = Annotated[Samples, Source(lambda data, flow: data.connection(flow), by_flow=True)]
 Connections = Annotated[Sequence[Samples], Source(lambda data, flow: list(data.streams(flow).values()), by_flow=True)]

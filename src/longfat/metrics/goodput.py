@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows."""
+"""Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows.
+
+The goodput of a flow is a mean over its receiving time, from the beginning of its connection at the receiver to its
+last byte. Rates over different times are never added: the goodput of several flows is all bytes over the union of their
+receiving times. Shares and fairness compare the flows' own goodputs, each over its own time, and need flows whose
+receiving times overlap; ``least_share`` and the sigma and xi metrics compare rates over one common time.
+"""
 
 from __future__ import annotations
 
@@ -8,63 +14,75 @@ from collections.abc import Sequence
 import numpy as np
 
 from longfat.dataset.load import Row
-from longfat.metrics.data import FlowRows, NoValue
+from longfat.metrics.data import FlowRows, NoValue, union_us
 from longfat.metrics.registry import metric
 
 
-@metric("Mb/s", "goodput", name="goodput")
+@metric("Mb/s", "goodput", bounds=(0, np.inf), name="goodput")
 def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
-    """Goodput in Mb/s (10^6 bit/s) as iperf2's receiving end reports it: one flow's, or the sum of all."""
-    return of_flows("goodput_bps", "goodput", flows, flow) / 1e6
+    """Goodput in Mb/s (10^6 bit/s): bytes that one flow's receiver got, or those of all, over their receiving time.
+
+    The receiving time of one flow is the time that iperf2's receiving end reports; of several flows it is the union.
+    """
+    chosen = [row for row in flows if flow in (None, row["flow"])]
+    if len(chosen) == 1:
+        return of_flows("goodput_bps", "goodput", chosen, flow) / 1e6
+    total = of_flows("bytes_received", "goodput", chosen, flow)
+    return 8 * total / union_us((row["first_byte_us"], row["last_byte_us"]) for row in chosen) if total else 0.0
 
 
-@metric("s", "time from the first start to the last end", name="lasts")
+@metric("s", "time from the first start to the last byte", bounds=(0, np.inf), name="lasts")
 def lasts_s(flows: FlowRows) -> float:
-    """Seconds from the start of the first flow to the end of the last."""
-    return float(max(row["end_us"] for row in flows) - min(row["start_us"] for row in flows)) / 1e6
+    """Seconds from the start of the first flow to the last byte that a receiver got."""
+    if not flows:
+        raise NoValue("the run has no flow")
+    return float(max(row["last_byte_us"] for row in flows) - min(row["start_us"] for row in flows)) / 1e6
 
 
 @metric("%", "share of the goodput", bounds=(0, 100), judged_by="median", name="share")
 def share_percent(flows: FlowRows, flow: str) -> float:
-    """One flow's part of the goodput of all, in percent: 100 * x / sum of x."""
-    total = goodput_mbps(flows)
+    """One flow's part of the sum of the flows' goodputs, in percent: 100 * x / sum of x."""
+    total = of_flows("goodput_bps", "goodput", _at_once(flows), None)
     if total <= 0:
         raise NoValue("no flow received anything")
-    return 100 * goodput_mbps(flows, flow) / total
+    return 100 * of_flows("goodput_bps", "goodput", flows, flow) / total
 
 
 @metric("%", "runs at or above the level", bounds=(0, 100), name="reaches")
 def reaches_percent(flows: FlowRows, level_bps: float, flow: str | None = None) -> float:
     """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
-    return 100.0 if of_flows("goodput_bps", "goodput", flows, flow) >= level_bps else 0.0
+    return 100.0 if 1e6 * goodput_mbps(flows, flow) >= level_bps else 0.0
 
 
-@metric("segments", "retransmissions")
+@metric("segments", "retransmissions", bounds=(0, np.inf))
 def retransmissions(flows: FlowRows, flow: str | None = None) -> float:
-    """Segments that the sending sockets sent again (tcp_info tcpi_total_retrans): one flow's, or the sum of all."""
+    """Segments that the sending sockets sent again: one flow's, or the sum of all.
+
+    The kernel's own count for each connection (tcp_info tcpi_total_retrans) when it ended.
+    """
     return of_flows("retrans_segments", "count of retransmissions", flows, flow)
 
 
-@metric("Mb/s", "goodput of a connection", name="each")
+@metric("Mb/s", "goodput of a connection", bounds=(0, np.inf), name="each")
 def each_mbps(flows: FlowRows, flow: str | None = None) -> float:
-    """Mean goodput of one connection in Mb/s: of one flow's connections, or of all."""
+    """Mean goodput of one connection in Mb/s, each over its flow's own time: of one flow's connections, or of all."""
     chosen = [row for row in flows if flow in (None, row["flow"])]
     if not chosen:
         raise NoValue("no goodput was reported")
     return _each(chosen) / 1e6
 
 
-@metric("", "goodput of a connection over that of one of the others")
+@metric("", "goodput of a connection over that of one of the others", bounds=(0, np.inf))
 def fairness(flows: FlowRows, flow: str) -> float:
     """Mean goodput of one connection of the flow, divided by the mean goodput of one connection of all others."""
-    own = [row for row in flows if row["flow"] == flow]
+    own = [row for row in _at_once(flows) if row["flow"] == flow]
     others = [row for row in flows if row["flow"] != flow]
     if not own or not others or sum(row["goodput_bps"] for row in others) <= 0:
         raise NoValue(f"no goodput of {flow!r} and of others to compare")
     return _each(own) / _each(others)
 
 
-@metric("transfers", "complete transfers")
+@metric("transfers", "complete transfers", bounds=(0, np.inf))
 def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
     """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
 
@@ -75,21 +93,25 @@ def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None 
     return count
 
 
-@metric("GB", "data received", name="carried")
+@metric("GB", "data received", bounds=(0, np.inf), name="carried")
 def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
-    """Data received in GB (10^9 bytes), incomplete transfers included: one flow's, or the sum of all.
+    """Data received in GB (10^9 bytes) up to the last byte, incomplete transfers included: one flow's, or all flows'.
 
-    An amount for a time ``within_us`` exists only for flows that lasted as long.
+    An amount for a time ``within_us`` exists only for flows of transfers that lasted as long: what the socket buffers
+    of other flows hold at their end arrives later.
     """
-    total = of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
-    require_length([row for row in flows if flow in (None, row["flow"])], within_us)
-    return total
+    chosen = [row for row in flows if flow in (None, row["flow"])]
+    require_length(chosen, within_us)
+    late = [row["flow"] for row in chosen if row["last_byte_us"] > row["end_us"]]
+    if within_us is not None and late:
+        raise NoValue(f"data of {', '.join(late)} arrived after the end: only flows with `transfer` are cut there")
+    return of_flows("bytes_received", "count of bytes", flows, flow) / 1e9
 
 
 @metric("", "Jain's index", bounds=(0, 1), name="jain")
 def jain_index(rows: FlowRows) -> float:
     """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 where all have the same, 1/n where one has all."""
-    rates = np.array([row["goodput_bps"] for row in rows], dtype=np.float64)
+    rates = np.array([row["goodput_bps"] for row in _at_once(rows)], dtype=np.float64)
     if len(rates) < 2 or not rates.any():
         raise NoValue("fairness is among two flows or more that carry something")
     return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
@@ -98,7 +120,7 @@ def jain_index(rows: FlowRows) -> float:
 @metric("", "asymmetry", bounds=(-1, 1))
 def asymmetry(rows: FlowRows, flow: str) -> float:
     """(x1 - x2) / (x1 + x2), where x1 is the goodput of the flow and x2 the goodput of the only other flow."""
-    own = [row["goodput_bps"] for row in rows if row["flow"] == flow]
+    own = [row["goodput_bps"] for row in _at_once(rows) if row["flow"] == flow]
     other = [row["goodput_bps"] for row in rows if row["flow"] != flow]
     if len(own) != 1 or len(other) != 1 or own[0] + other[0] <= 0:
         raise NoValue("asymmetry is between two flows that carry something")
@@ -117,6 +139,14 @@ def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> 
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))
+
+
+def _at_once(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows, if there is a moment in the receiving time of every flow. Raises NoValue if not."""
+    carrying = [row for row in rows if row["bytes_received"]]
+    if carrying and max(row["first_byte_us"] for row in carrying) >= min(row["last_byte_us"] for row in carrying):
+        raise NoValue("the flows receive one after the other, and a share is one of the same time")
+    return rows
 
 
 def _each(rows: Sequence[Row]) -> float:

@@ -20,7 +20,7 @@ REGROWN = 0.98
 RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs; ten leave room for a slow one
 
 
-@metric("points", "points in the plot of outstanding data")
+@metric("points", "points in the plot of outstanding data", bounds=(0, np.inf))
 def points(series: Outstanding, since_us: float | None = None, until_us: float | None = None) -> float:
     """Number of points in a plot of outstanding data: one for each packet that moved it, within the window."""
     since = -np.inf if since_us is None else since_us
@@ -28,13 +28,13 @@ def points(series: Outstanding, since_us: float | None = None, until_us: float |
     return float(((series.t_us >= since) & (series.t_us < until)).sum())
 
 
-@metric("bytes", "level of outstanding data", name="plateau")
+@metric("bytes", "level of outstanding data", bounds=(0, np.inf), name="plateau")
 def plateau_bytes(series: Outstanding, since_us: float, until_us: float) -> float:
     """Level of outstanding data in bytes: the median over a window of time."""
     return float(np.median(_cut(series, since_us, until_us).values))
 
 
-@metric("bytes", "outstanding data before the drop", name="before_drop")
+@metric("bytes", "outstanding data before the drop", bounds=(0, np.inf), name="before_drop")
 def before_drop_bytes(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> float:
     """Outstanding data in bytes just before a drop: the median over the RTT that ends at ``at_us``."""
     return plateau_bytes(series, at_us - rtt_us, at_us)
@@ -50,20 +50,20 @@ def recovered_us(series: Series, at_us: float, rtt_us: float) -> float:
     return float(recovery.t_us[int(recovery.values.argmin())]) + rtt_us
 
 
-@metric("bytes", "outstanding data after the drop", name="after_drop")
+@metric("bytes", "outstanding data after the drop", bounds=(0, np.inf), name="after_drop")
 def after_drop_bytes(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> float:
     """Outstanding data in bytes after a drop: the median over the first RTT after recovery."""
     since_us = recovered_us(series, at_us, rtt_us)
     return plateau_bytes(series, since_us, since_us + rtt_us)
 
 
-@metric("", "outstanding data after over before the drop")
+@metric("", "outstanding data after over before the drop", bounds=(0, np.inf))
 def drop_ratio(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> float:
     """Outstanding data after a drop as a fraction of that before: 1 - b, of no unit."""
     return after_drop_bytes(series, at_us, rtt_us) / before_drop_bytes(series, at_us, rtt_us)
 
 
-@metric("per RTT", "growth factor in slow start")
+@metric("per RTT", "growth factor in slow start", bounds=(0, np.inf))
 def slow_start_growth(series: Outstanding, rtt_us: BaseRtt) -> float:
     """Factor by which outstanding data grows each RTT in slow start, of no unit.
 
@@ -111,7 +111,7 @@ def linearity(series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: f
     return 1 - error / scatter
 
 
-@metric("% per RTT", "relative growth of outstanding data after the drop", name="regrowth")
+@metric("% per RTT", "relative growth of outstanding data after the drop", bounds=(-100, np.inf), name="regrowth")
 def regrowth_percent(series: Outstanding, rtt_us: BaseRtt, at_us: float) -> float:
     """Growth in percent per RTT after a drop: slope of a straight line through the logarithm of the levels.
 
@@ -154,7 +154,7 @@ def bend(
     return float(t_bend) / 1e6, float(levels[best - 1] + levels[best]) / 2, after / before
 
 
-@metric("s", "time of the bend")
+@metric("s", "time of the bend", bounds=(0, np.inf))
 def bend_time(
     series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: float, highest_bytes: float = np.inf
 ) -> float:
@@ -162,7 +162,7 @@ def bend_time(
     return bend(series, rtt_us, since_us, until_us, highest_bytes)[0]
 
 
-@metric("bytes", "outstanding data at the bend")
+@metric("bytes", "outstanding data at the bend", bounds=(0, np.inf))
 def bend_level(
     series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: float, highest_bytes: float = np.inf
 ) -> float:

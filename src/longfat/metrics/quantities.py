@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from longfat.dataset.load import Dataset, Run
-from longfat.metrics.data import NoValue, Point, RunData
+from longfat.metrics.data import NoValue, OutOfBounds, Point, RunData
 from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
@@ -323,6 +323,14 @@ def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
     return value
 
 
+def impossible(dataset: Dataset, selections: Iterable[Selection]) -> dict[str, str]:
+    """Return why valid runs must be invalid, by run_id: values of the selections outside their metrics' bounds."""
+    for selection in selections:
+        for _ in valued(dataset, selection):
+            pass
+    return {run_id: "; ".join(sorted(reasons)) for run_id, reasons in sorted(dataset.impossible.items())}
+
+
 def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
     """The points of a metric that has several in a run, computed once. Raises NoValue like ``metric_of_run``."""
     points = _once(dataset, run, selection, _points)
@@ -344,6 +352,8 @@ def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunDat
             dataset.computed[what] = of(RunData(dataset, run), selection)
         except NoValue as error:
             dataset.computed[what] = str(error)
+            if isinstance(error, OutOfBounds):
+                dataset.impossible.setdefault(run.run_id, set()).add(str(error))
     value = dataset.computed[what]
     if isinstance(value, str):
         raise NoValue(value)

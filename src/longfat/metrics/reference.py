@@ -17,7 +17,8 @@ What a relation ([relations.md](relations.md)) or a figure may ask of a run. Eac
 `longfat.metrics`; [extending.md](extending.md) says how to add one. A parameter in brackets may be left out. `flow`
 names one flow; without it a metric is of all flows of a run, or of the only one.
 
-`bounds` are the smallest and the largest value that a metric can have: no interval leaves them. Runs of a metric marked
+`bounds` are the smallest and the largest value that a metric can have: no interval leaves them, and a run with another
+value is invalid. Runs of a metric marked
 `median` fall into two modes; alone it is judged by its median ([statistics.md](statistics.md)).
 """
 

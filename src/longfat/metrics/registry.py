@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_type_hints
 
 from longfat.errors import StudyError
-from longfat.metrics.data import Point, Points, RunData, Source
+from longfat.metrics.data import OutOfBounds, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
 
 Dimension = Literal["time", "size", "rate", "number"]
@@ -26,6 +27,8 @@ JudgedBy = Literal["mean", "median"]
 Function = TypeVar("Function", bound=Callable[..., float | Points])
 
 _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate", "_segments": "number"}
+BOUND_SLACK = 0.005
+"""Share of a bound by which a value may exceed it: a frame more or less at the ends of a window of samples."""
 OWN_METRICS = "metrics.py"
 
 
@@ -76,10 +79,21 @@ class Metric:
         return (*given, "flow") if self.must_name_flow else given
 
     def of(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float:
-        """The metric of one run in its unit, from parameters in base units. Raises NoValue with the reason."""
+        """Return the metric of one run in its unit, from parameters in base units.
+
+        Raises NoValue with the reason, OutOfBounds for a value outside the metric's bounds.
+        """
         value = self._computed(data, flow, parameters)
         assert not isinstance(value, Sequence), "a metric with points has no single value"
-        return float(value)
+        return self.bounded(float(value))
+
+    def bounded(self, value: float) -> float:
+        """Return a value within the bounds, of which samples may miss the ends. Raises OutOfBounds."""
+        low, high = self.bounds
+        if not math.isnan(value) and not low - BOUND_SLACK * abs(low) <= value <= high + BOUND_SLACK * abs(high):
+            unit = f" {self.unit}" if self.unit else ""
+            raise OutOfBounds(f"{self.name} is {value:.6g}{unit}, outside its bounds {low:g} to {high:g}{unit}")
+        return value if math.isnan(value) else min(max(value, low), high)
 
     def points(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> tuple[Point, ...]:
         """The points of one run of a metric that has several. Raises NoValue with the reason."""

@@ -11,7 +11,7 @@ import numpy as np
 from longfat.dataset.load import Series
 from longfat.metrics.data import Array, Bottleneck, Connections, FlowRows, NoValue, Pings, Port, Span, WholeRun
 from longfat.metrics.registry import metric
-from longfat.metrics.together import rates_mbps, seen
+from longfat.metrics.together import rates_mbps
 
 LEAST_INTERVALS = 3  # fewer have no meaningful deviation
 
@@ -39,7 +39,7 @@ def lost_percent(sent: float, arrived: float) -> float:
     return 100 * (sent - arrived) / sent
 
 
-@metric("", "deviation of the throughput over its mean", source="Bullot and Cottrell 2003")
+@metric("", "deviation of the acknowledged rate over its mean", bounds=(0, np.inf), source="Bullot and Cottrell 2003")
 def stability(
     connections: Connections, rows: FlowRows, interval_us: float, since_us: float = 0.0, flow: str | None = None
 ) -> float:
@@ -48,29 +48,31 @@ def stability(
     if not own:
         raise NoValue("the run has no such flow")
     start_us = max(since_us, *(float(row["start_us"]) for row in own))
-    span = seen(connections, Span(start_us, min(row["end_us"] for row in own)))
+    span = Span(start_us, min(row["end_us"] for row in own))
     return variation(rates_mbps(connections, span, interval_us).sum(axis=1))
 
 
-@metric("", "deviation of what the bottleneck carries over its mean", source="Bullot and Cottrell 2003")
+@metric(
+    "", "deviation of what the bottleneck carries over its mean", bounds=(0, np.inf), source="Bullot and Cottrell 2003"
+)
 def link_stability(port: Bottleneck, interval_us: float, since_us: float = 0.0) -> float:
     """Standard deviation over the mean of the data that left the bottleneck in each whole interval."""
     return variation(port_rates_mbps(port, interval_us, since_us))
 
 
-@metric("ms", "mean RTT of pings")
+@metric("ms", "mean RTT of pings", bounds=(0, np.inf))
 def rtt(pings: Pings, since_us: float = 0.0) -> float:
     """Mean round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, since_us).mean()) / 1000
 
 
-@metric("ms", "smallest RTT of pings")
+@metric("ms", "smallest RTT of pings", bounds=(0, np.inf))
 def rtt_least(pings: Pings) -> float:
     """Smallest round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, 0.0).min()) / 1000
 
 
-@metric("ms", "largest RTT of pings")
+@metric("ms", "largest RTT of pings", bounds=(0, np.inf))
 def rtt_most(pings: Pings) -> float:
     """Largest round-trip time of the answered pings in milliseconds."""
     return float(_answered(pings, 0.0).max()) / 1000
@@ -78,12 +80,23 @@ def rtt_most(pings: Pings) -> float:
 
 @metric("%", "segments lost on the way back", bounds=(0, 100))
 def return_loss(data: WholeRun, flow: str | None = None) -> float:
-    """Percent of the segments that the receiving host sent which its sender did not get (RFC 4022 counters)."""
+    """Percent of the segments that the receiving host sent which its sender did not get (RFC 4022 counters).
+
+    Only for hosts that exchange segments with no other host.
+    """
     sender, receiver = data.ends(flow)
+    others = {
+        end
+        for row in data.flows
+        if sender in (ends := (row["sender"], row["receiver"])) or receiver in ends
+        for end in ends
+    }
+    if others != {sender, receiver}:
+        raise NoValue(f"{sender} and {receiver} exchange segments with other hosts, whose counters are the same")
     return lost_percent(data.counted(receiver, "Tcp.OutSegs"), data.counted(sender, "Tcp.InSegs"))
 
 
-@metric("segments", "segments that arrived out of order")
+@metric("segments", "segments that arrived out of order", bounds=(0, np.inf))
 def out_of_order(data: WholeRun, flow: str | None = None) -> float:
     """Segments that the receiving host queued because an earlier one was missing (TCPOFOQueue)."""
     _, receiver = data.ends(flow)

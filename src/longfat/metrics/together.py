@@ -18,30 +18,36 @@ HIGH = 0.9  # of the highest rate; a smaller difference counts as about equal (d
 
 
 def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | None = None) -> Array:
-    """Mb/s of each connection (columns) in each whole interval of the span (rows); one interval where none is given."""
+    """Mb/s of each connection (columns) in each whole interval of the span (rows); one interval where none is given.
+
+    The span ends with the last sample of a connection whose end was not sampled. Raises NoValue for too short a span.
+    """
+    span = Span(
+        span.start_us, min(span.end_us, *(np.inf if one.closed else one.t_us[-1] for one in connections), np.inf)
+    )
     length = span.end_us - span.start_us
     count = 1 if interval_us is None else int(length // interval_us)
     if length <= 0 or count < 1:
         raise NoValue(f"all flows send together for {max(length, 0) / 1e6:g} s, less than an interval")
-    edges = span.start_us + (length if interval_us is None else interval_us) * np.arange(count + 1)
-    steps = [np.diff(np.interp(edges, one.t_us, one.acked, left=0)) for one in connections]
+    edges = span.start_us + (length if interval_us is None else interval_us) * np.arange(count + 1, dtype=np.float64)
+    steps = [np.diff(one.acked_by(edges)) for one in connections]
     return 8 * np.array(steps, dtype=np.float64).T / np.diff(edges)[:, np.newaxis]
 
 
-@metric("Mb/s", "throughput while all flows send", name="together")
+@metric("Mb/s", "throughput while all flows send", bounds=(0, np.inf), name="together")
 def together_mbps(connections: Connections, span: Together) -> float:
     """Mb/s (10^6 bit/s) of all connections while all flows send."""
     return float(rates_mbps(connections, span).sum())
 
 
-@metric("", "sigma fairness")
+@metric("", "sigma fairness", bounds=(0, np.inf))
 def sigma_fairness(connections: Connections, span: Together) -> float:
     """Standard deviation of the connections' mean rates over their mean (Li 2006, equation 2); 0 is fair."""
     (rates,) = rates_mbps(_several(connections), span)
     return float(rates.std() / _above_zero(rates.mean()))
 
 
-@metric("", "xi fairness")
+@metric("", "xi fairness", bounds=(0, np.inf))
 def xi_fairness(connections: Connections, span: Together, interval_us: float) -> float:
     """Root mean square over intervals of the deviation among connections, over the mean rate.
 
@@ -51,14 +57,14 @@ def xi_fairness(connections: Connections, span: Together, interval_us: float) ->
     return float(np.sqrt((rates.std(axis=1) ** 2).mean()) / _above_zero(rates.mean()))
 
 
-@metric("", "xi fairness as printed")
+@metric("", "xi fairness as printed", bounds=(0, np.inf))
 def xi_deviation(connections: Connections, span: Together, interval_us: float) -> float:
     """Deviation over intervals of the deviation among connections, over the mean rate: equation 3 as it is printed."""
     rates = rates_mbps(_several(connections), span, interval_us)
     return float(rates.std(axis=1).std() / _above_zero(rates.mean()))
 
 
-@metric("Mb/s", "highest throughput", name="peak")
+@metric("Mb/s", "highest throughput", bounds=(0, np.inf), name="peak")
 def peak_mbps(connections: Connections, span: Together, interval_us: float) -> float:
     """Highest rate of all connections together in an interval, in Mb/s."""
     return float(rates_mbps(connections, span, interval_us).sum(axis=1).max())
@@ -77,11 +83,6 @@ def dip_percent(connections: Connections, span: Together, interval_us: float) ->
     rates = rates_mbps(connections, span, interval_us).sum(axis=1)
     after = rates[int(np.flatnonzero(rates >= HIGH * _above_zero(rates.max()))[0]) :]
     return float(100 * after.min() / rates.max())
-
-
-def seen(connections: Sequence[Samples], span: Span) -> Span:
-    """The span up to the last sample of every connection: an interval whose end was not sampled would look low."""
-    return Span(span.start_us, min(span.end_us, *(float(one.t_us[-1]) for one in connections)))
 
 
 def _several(connections: Sequence[Samples]) -> Sequence[Samples]:

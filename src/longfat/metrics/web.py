@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from longfat.metrics.data import NoValue, WebRows
 from longfat.metrics.goodput import require_length
 from longfat.metrics.registry import metric
 
 
-@metric("GB", "content that web users took in", name="web_bytes")
+@metric("GB", "content that web users took in", bounds=(0, np.inf), name="web_bytes")
 def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
     """GB (10^9 bytes) of content that all web users of a run received, interrupted transfers included.
 
@@ -18,7 +20,7 @@ def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
     return _web_bytes(web) / 1e9
 
 
-@metric("Mb/s", "content that web users took in per second", name="web_rate")
+@metric("Mb/s", "content that web users took in per second", bounds=(0, np.inf), name="web_rate")
 def web_mbps(web: WebRows) -> float:
     """The same in Mb/s (10^6 bit/s): over the time from the first users' start to the last users' end."""
     total = _web_bytes(web)

@@ -14,7 +14,7 @@ from longfat.metrics.data import Connection, NoValue, Samples
 from longfat.metrics.registry import metric
 
 
-@metric("segments", "segments that the connection has in queues", name="backlog")
+@metric("segments", "segments that the connection has in queues", bounds=(0, np.inf), name="backlog")
 def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
     """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas reckons it."""
     samples = samples.since(since_us)
@@ -29,12 +29,13 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
 def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
     """Percent of the samples in which the delay part of the window is 0 and only the loss part is left."""
     delay_part = samples.since(since_us).dwnd
-    if not len(delay_part) or np.isnan(delay_part).any():
+    delay_part = delay_part[~np.isnan(delay_part)]  # the last report of a connection has none
+    if not len(delay_part):
         raise NoValue("the congestion control tells of no delay part of its window")
     return float(100 * (delay_part == 0).mean())
 
 
-@metric("", "ssthresh after a cut over the window before it")
+@metric("", "ssthresh after a cut over the window before it", bounds=(0, np.inf))
 def threshold_ratio(samples: Connection, since_us: float | None = None) -> float:
     """ssthresh in the sample that shows a cut first over the window before the cut, median over the cuts.
 
@@ -46,7 +47,7 @@ def threshold_ratio(samples: Connection, since_us: float | None = None) -> float
     return float(np.median(samples.ssthresh[places] / np.maximum(samples.cwnd[places], samples.cwnd[places - 1])))
 
 
-@metric("segments", "smallest ssthresh after a cut", name="least_threshold")
+@metric("segments", "smallest ssthresh after a cut", bounds=(0, np.inf), name="least_threshold")
 def least_threshold_segments(samples: Connection, since_us: float | None = None) -> float:
     """Smallest ssthresh that a cut left, in segments."""
     places = _cuts_since(samples, since_us)
@@ -55,7 +56,7 @@ def least_threshold_segments(samples: Connection, since_us: float | None = None)
     return float(samples.ssthresh[places].min())
 
 
-@metric("cuts", "cuts that follow another")
+@metric("cuts", "cuts that follow another", bounds=(0, np.inf))
 def repeated_cuts(samples: Connection, within_us: float, since_us: float | None = None) -> float:
     """Cuts of the congestion window that follow another within the time."""
     return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())

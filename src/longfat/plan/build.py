@@ -44,16 +44,17 @@ def build_plan(
 
     Runs that no kernel can do are left out, with the reason, unless the backend that the pins name can do them.
     ``only`` names experiments; ``stack`` and ``seed`` take precedence over the study's own; ``pins`` are the digests of
-    kernel, image and laboratory code, ``kernels`` the digests of named kernels. A run whose named kernel is not there
-    pins the name. ``chosen`` has the repetitions (from 1, also beyond those of the study) of the wanted scenarios, by
-    name; None means all of the study's. Raises StudyError for unknown names, all at once.
+    kernel, image and laboratory code, ``kernels`` the digests of named kernels. A run that names no kernel has the
+    stack's, and a run whose kernel is not in ``kernels`` pins its name. ``chosen`` has the repetitions (from 1, also
+    beyond those of the study) of the wanted scenarios, by name; None means all of the study's. Raises StudyError for
+    unknown names, all at once.
     """
     stack = stack or study.header.stack
     seed = study.header.seed if seed is None else seed
     if seed < 0:
         raise StudyError(f"seed {seed} is negative; allowed: 0 or more", where="--seed")
     scenarios, excluded = scenarios_of(study, profile=profile, stack=stack, only=only, pins=pins, kernels=kernels)
-    runs = []
+    runs, kernel = [], STACKS[stack].kernel
     for scenario in scenarios:
         wanted = range(1, scenario.repetitions + 1) if chosen is None else sorted(chosen.get(scenario.name, ()))
         runs += [scenario.run(seed, repetition) for repetition in wanted]
@@ -64,7 +65,7 @@ def build_plan(
         seed=seed,
         manifest_sha256=manifest_sha256,
         claims_sha256=claims_sha256,
-        pins=dict(pins),
+        pins={**pins, **({"kernel": kernels[kernel]} if kernel in kernels else {})},
         runs=_ordered(runs, seed),
         excluded=excluded,
     )
@@ -114,11 +115,14 @@ def scenarios_of(
     chosen = [thinned(swept, rule) for swept in study.experiments if not only or swept.id in only]
     _check_slugs(study, chosen)
     scenarios, excluded = [], []
+    named = STACKS[stack].kernel
+    # A backend without named kernels has one kernel for all stacks.
+    stack_pins = {**pins, "kernel": kernels.get(named, named)} if kernels else pins
     for swept in chosen:
         excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
         for point in _of_backend(study, swept, pins):
-            kernel = study.kernel_of(point.experiment)
-            own_pins = {**pins, "kernel": kernels.get(kernel.name, kernel.name)} if kernel else pins
+            kernel = study.kernel_of(point.experiment, stack)
+            own_pins = {**pins, "kernel": kernels.get(kernel.name, kernel.name)} if kernel else stack_pins
             spec = resolve(point.experiment, study, STACKS[stack], own_pins)
             if reason := _beyond(spec, pins.get("backend")):
                 excluded.append(Excluded(swept.id, point.factors, reason))

@@ -12,32 +12,32 @@ PREFIX = "card"
 
 
 def with_cards(
-    roles: Mapping[str, Role], links: tuple[Link, ...], card: Card
+    roles: Mapping[str, Role], links: tuple[Link, ...], cards: Mapping[str, Card]
 ) -> tuple[dict[str, Role], tuple[Link, ...]]:
-    """The nodes and links with ``card1``, ``card2``, ... before the hosts in their order.
+    """The nodes and links with ``cardN`` before each host that has a card, the N-th of all hosts.
 
     A host keeps what it does with the packets that it sends, and what it is sent keeps coming from where it came.
     """
     hosts = [name for name, role in roles.items() if role != "router"]
-    names = {host: f"{PREFIX}{number}" for number, host in enumerate(hosts, 1)}
+    names = {host: f"{PREFIX}{number}" for number, host in enumerate(hosts, 1) if host in cards}
     before: dict[str, Role] = {}
     for name, role in roles.items():
-        if role == "sender":
-            before |= {name: role, names[name]: "router"}
-        elif role == "receiver":
-            before |= {names[name]: "router", name: role}
-        else:
+        if name not in cards:
             before[name] = role
-    arriving = Egress(card=card)
+        elif role == "sender":
+            before |= {name: role, names[name]: "router"}
+        else:
+            before |= {names[name]: "router", name: role}
+    arriving = {host: Egress(card=card) for host, card in cards.items()}
     return before, tuple(part for link in links for part in _parts(link, names, arriving))
 
 
-def _parts(link: Link, names: Mapping[str, str], arriving: Egress) -> Iterator[Link]:
+def _parts(link: Link, names: Mapping[str, str], arriving: Mapping[str, Egress]) -> Iterator[Link]:
     a, b = link.a, link.b
     if name := names.get(a.node):
-        yield Link(a, Interface(name, arriving), link.mtu_bytes)
+        yield Link(a, Interface(name, arriving[a.node]), link.mtu_bytes)
         a = Interface(name)
     if name := names.get(b.node):
         yield Link(a, Interface(name), link.mtu_bytes)
-        a, b = Interface(name, arriving), b
+        a, b = Interface(name, arriving[b.node]), b
     yield replace(link, a=a, b=b)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.errors import StudyError
-from longfat.network import smallest_mtu_bytes
+from longfat.network import route, smallest_mtu_bytes
 from longfat.plan.model import Plan
 from longfat.runspec import RunSpec
 from longfat.traffic import section_of
@@ -23,7 +23,7 @@ SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its 
 
 # The content of a run's files; text is counted as written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
-BYTES_PER_SOCKET_SAMPLE = 110  # one row of sockets.csv
+BYTES_PER_SOCKET_SAMPLE = 170  # one row of sockets.csv, and what most algorithms add to cca_state.csv
 BYTES_PER_QUEUE_SAMPLE = 70  # one row of queues.csv
 BYTES_PER_CAPTURED_PACKET = 200  # headers of a data packet, its share of ACKs, its row of outstanding data
 
@@ -69,8 +69,7 @@ def run_seconds(spec: RunSpec) -> float:
     costs = [section_of(one).cost(one, path) for one in spec.sent]
     packets = min(most, sum(cost.packets for cost in costs))
     captured = min(most, _captured_packets(spec))
-    # All topologies are chains: a flow crosses every router.
-    hops = 1 + sum(node.role == "router" for node in spec.nodes)
+    hops = max(len(route(spec, *ends)) for ends in {(one.sender, one.receiver) for one in spec.sent})
     seconds = packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
     return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
 
@@ -95,8 +94,9 @@ def _path(spec: RunSpec) -> Path:
 
 
 def _captured_packets(spec: RunSpec) -> float:
-    path, captured = _path(spec), [flow for flow in spec.flows if flow.name in spec.probes.capture_flows]
-    return sum(section_of(flow).cost(flow, path).packets for flow in captured)
+    """Return the packets of all captures together."""
+    path, captured = _path(spec), [one for one in spec.sent if one.name in spec.probes.capture]
+    return len(spec.probes.capture_at) * sum(section_of(one).cost(one, path).packets for one in captured)
 
 
 def _slowest_bps(spec: RunSpec) -> int:

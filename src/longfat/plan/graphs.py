@@ -13,6 +13,7 @@ from dataclasses import replace
 from longfat.manifest.changing import changed
 from longfat.manifest.graphs import Graph, GraphLink
 from longfat.manifest.study import HostSettings
+from longfat.network import MIDDLE
 from longfat.plan.courses import Course, End
 from longfat.runspec import Egress, Interface, Link, Queue, Role
 
@@ -64,7 +65,7 @@ def _needs_node(link: GraphLink, *, real_time: bool) -> bool:
 
 
 def _delaying(number: int) -> str:
-    return f"delay{number + 1}"
+    return f"{MIDDLE}{number + 1}"
 
 
 def _laid(

@@ -58,11 +58,10 @@ class Plan:
     format: int = LOCK_FORMAT
 
     def to_json(self) -> str:
-        """The text of ``lock.json``: canonical JSON and a final newline; a kernel without patches, or without files of
-        the study's own, names none."""
+        """Format the text of ``lock.json``: canonical JSON and a final newline, without empty fields of kernels."""
         data = dataclasses.asdict(self)
         data["kernels"] = {
-            digest: {name: value for name, value in source.items() if value != {}}
+            digest: {name: value for name, value in source.items() if value not in ({}, "")}
             for digest, source in data["kernels"].items()
         }
         return canonical_json(data) + "\n"

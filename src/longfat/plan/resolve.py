@@ -11,25 +11,27 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.backends.protocol import Traits
+from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
 from longfat.manifest.models import Experiment, Probes
 from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.cards import with_cards
+from longfat.plan.clocks import draws, packet_times_ns, with_draws, with_processing
 from longfat.plan.draw import seed_of, uniform
-from longfat.plan.topologies import links_of, nodes_of
+from longfat.plan.topologies import links_of, nodes_of, with_own_queues
 from longfat.runspec import Node, Role, RunSpec
 from longfat.runspec import Probes as RunProbes
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Around
-from longfat.units import Duration
+from longfat.units import Duration, Size
 
+LARGEST_BUFFER_BYTES = 212_992  # that a kernel grants when it is not told otherwise (SK_RMEM_MAX in net/sock.h)
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
-    """The run of a scenario before repetition: seed 0 and no jitter in the starts.
+    """The run of a scenario before repetition: seed 0, no jitter in the starts, exact clocks, no distances.
 
     It is planned for the backend that the pins name, or for the default one.
     """
@@ -40,28 +42,54 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
         name: tuple(section.record(one, around) for _, one in experiment.entries(name))
         for name, section in SECTIONS.items()
     }
+    limits = _buffer_limits(experiment, hosts) if traits.kernel == "own" else {}
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
     links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
-    if hosts.card:
-        named, links = with_cards(named, links, hosts.card)
-    return RunSpec(
-        nodes=tuple(_node(name, role, experiment, study, stack, hosts, traits) for name, role in named.items()),
+    settings = {
+        name: host_settings(study.header.hosts, experiment.hosts, name)
+        for name, role in named.items()
+        if role != "router"
+    }
+    each = {name: dataclasses.replace(own, sysctls=limits | own.sysctls) for name, own in settings.items()}
+    links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
+    named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
+    scenario = RunSpec(
+        nodes=tuple(
+            _node(name, role, experiment, study, stack, each.get(name), traits) for name, role in named.items()
+        ),
         links=links,
         probes=_probes(experiment.probes),
         seed=0,
         pins=dict(pins),
+        duration_us=_us(experiment.duration),
         **traffic | ({"memory_bytes": experiment.memory.value} if experiment.memory else {}),
     )
+    return with_processing(scenario, _processing_ns(scenario, experiment, each, traits))
+
+
+def _processing_ns(
+    scenario: RunSpec, experiment: Experiment, each: Mapping[str, HostSettings], traits: Traits
+) -> dict[str, int]:
+    """Return the longest processing time of a packet in nanoseconds, by the sending host's name.
+
+    If several hosts send and phases are drawn, a host without a stated time has that of a full packet on the slowest
+    link of its ways, on a backend that has such times.
+    """
+    senders = {one.sender: each[one.sender].processing_time for one in scenario.sent}
+    drawn = experiment.phases == "drawn" and draws(traits) and Feature.PROCESSING in traits.can
+    default = packet_times_ns(scenario) if drawn and len(senders) > 1 else {}
+    return {name: 1000 * stated.jitter.value if stated else default.get(name, 0) for name, stated in senders.items()}
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
-    """One repetition: its seed, and starts moved by their jitter.
+    """One repetition: its seed, starts moved by their jitter, clocks and distances drawn.
 
     The seed comes from the study's seed, the experiment and the repetition, and from nothing that the scenario is:
     runs that are to be compared meet the same randomness (common random numbers), and repetition k stays what it is
-    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts
-    here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
+    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts,
+    clocks and distances here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
+    Machines in real time have their own clocks and distances, and the fake backend has none.
 
     Two experiments with the same settings have runs of their own, unless one ``pairs_with`` the other: then they
     draw alike, and a run that both need is one run.
@@ -71,7 +99,11 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
         dataclasses.replace(flow, start_us=flow.start_us + uniform(model.start_jitter.value, seed, flow.name))
         for flow, model in zip(scenario.flows, experiment.every_flow, strict=True)
     )
-    return dataclasses.replace(scenario, seed=seed, flows=flows)
+    run = dataclasses.replace(scenario, seed=seed, flows=flows)
+    if not draws(traits_of(scenario.pins.get("backend", DEFAULT_BACKEND))):
+        return run
+    drawn = experiment.phases == "drawn"
+    return with_draws(run, tolerance_ppm=experiment.clock_tolerance.value, phases_drawn=drawn)
 
 
 def _node(
@@ -80,14 +112,14 @@ def _node(
     experiment: Experiment,
     study: Study,
     stack: Stack,
-    hosts: HostSettings,
+    own: HostSettings | None,
     traits: Traits,
 ) -> Node:
     """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
-    if role == "router":
+    if own is None:
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
-    sysctls = {**stack.sysctls, **hosts.sysctls}
+    sysctls = {**stack.sysctls, **own.sysctls}
     for one in experiment.traffic:
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
@@ -97,11 +129,30 @@ def _node(
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
     if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
-    return Node(name, role, sysctls, hosts.offloads, stack.initial_cwnd_segments, hosts.image, hosts.recovery)
+    return Node(name, role, sysctls, own.offloads, stack.initial_cwnd_segments, own.image, own.recovery)
+
+
+def _buffer_limits(experiment: Experiment, hosts: HostSettings) -> dict[str, str]:
+    """Return the limits of socket buffers that the windows of an experiment need above the kernel's own.
+
+    All namespaces share them (``longfat.guest.sysctls``), so all hosts have those of the largest windows.
+    """
+    flows = experiment.every_flow
+    receive = max((flow.window.value for flow in flows if flow.window), default=0)
+    send = max((window.value for flow in flows if (window := flow.send_window or flow.window)), default=0)
+    asked = {"rmem_max": hosts.requested_window(Size(receive)), "wmem_max": hosts.requested_window(Size(send))}
+    return {f"net.core.{name}": str(size) for name, size in asked.items() if size > LARGEST_BUFFER_BYTES}
 
 
 def _probes(probes: Probes) -> RunProbes:
-    return RunProbes(probes.sockets.value, _us(probes.queues), probes.capture, probes.capture_loss, _us(probes.ping))
+    return RunProbes(
+        socket_interval_us=probes.sockets.value,
+        queue_interval_us=_us(probes.queues),
+        capture=probes.capture,
+        capture_at=probes.capture_at,
+        capture_loss_percent=probes.capture_loss,
+        ping_interval_us=_us(probes.ping),
+    )
 
 
 def _us(interval: Duration | None) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study, host_settings
@@ -46,14 +46,20 @@ def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
         default = section not in experiment.model_fields_set
         found |= dict(_leaves(section, value, study, default=default))
     kernel = experiment.kernel or study.header.kernel
-    found["kernel"] = Setting(kernel or DEFAULT_KERNEL, kernel is None)
+    found["kernel"] = Setting(kernel or kernel_of_stack(study.header.stack), kernel is None)
+    if experiment.duration:
+        found["duration"] = Setting(str(experiment.duration), default=False)
     found["memory"] = Setting(str(experiment.memory or _MEMORY), experiment.memory is None)
+    for name in ("clock_tolerance", "phases"):
+        found[name] = Setting(str(getattr(experiment, name)), name not in experiment.model_fields_set)
     return found
 
 
 def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, Setting]]:
     layers = (experiment.hosts, study.header.hosts)
     resolved = host_settings(study.header.hosts, experiment.hosts)
+    if resolved.processing_time:
+        yield "hosts.processing_time.jitter", Setting(str(resolved.processing_time.jitter), default=False)
     for name in (
         "mtu",
         "txqueuelen",
@@ -72,6 +78,25 @@ def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, 
             yield f"hosts.{name}", Setting(_text(value), default)
     for name, value in resolved.sysctls.items():
         yield f"hosts.sysctls.{name}", Setting(value, default=False)
+    for host, own in per_host(experiment, study).items():
+        for key, value in own.items():
+            parts = {f"{key}.{name}": part for name, part in value.items()} if key == "sysctls" else {key: value}
+            for name, part in parts.items():
+                yield f"hosts.per_host.{host}.{name}", Setting(_text(part), default=False)
+
+
+def per_host(experiment: Experiment, study: Study) -> dict[str, dict[str, Any]]:
+    """The settings that each host of an experiment has for itself, the experiment's laid over the study's."""
+    given = (study.header.hosts.per_host, experiment.hosts.per_host)
+    found: dict[str, dict[str, Any]] = {}
+    for host in (name for side in experiment.sides for name in side):
+        layers = [one[host] for one in given if host in one]
+        own = {key: getattr(layer, key) for layer in layers for key in layer.model_fields_set}
+        if any(layer.sysctls for layer in layers):
+            own["sysctls"] = {name: value for layer in layers for name, value in layer.sysctls.items()}
+        if own:
+            found[host] = own
+    return found
 
 
 def _leaves(path: str, value: Any, study: Study, *, default: bool) -> Iterator[tuple[str, Setting]]:
@@ -110,11 +135,17 @@ def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
     data = {
         "id": experiment.id,
         "repetitions": experiment.repetitions,
+        "duration": experiment.duration,
         "pairs_with": experiment.pairs_with,
-        "kernel": experiment.kernel or study.header.kernel or DEFAULT_KERNEL,
+        "kernel": experiment.kernel or study.header.kernel or kernel_of_stack(study.header.stack),
         "memory": experiment.memory or _MEMORY,
+        "clock_tolerance": experiment.clock_tolerance,
+        "phases": experiment.phases,
         "topology": experiment.topology,
-        "hosts": {name: getattr(hosts, name) for name in type(experiment.hosts).model_fields},
+        "hosts": {
+            **{name: getattr(hosts, name) for name in type(experiment.hosts).model_fields if name != "per_host"},
+            "per_host": per_host(experiment, study),
+        },
         **{name: [_with_algorithm(one, study) for _, one in experiment.entries(name)] for name in SECTIONS},
         "probes": experiment.probes,
         "drops": experiment.drops,

@@ -9,6 +9,7 @@ waiting ones, so the two would disturb each other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from longfat.manifest.changing import changed
@@ -40,6 +41,17 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
         return graph_links(graph, hosts, real_time=real_time)
     assert isinstance(topology, AnyTopology)
     return links(topology, hosts, drops, delay_node=needs_delay_node(topology, real_time=real_time))
+
+
+def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:
+    """The links with the local queue of each host, in packets, where the host limits the rate."""
+
+    def own(end: Interface) -> Interface:
+        if end.node not in lengths or not end.egress.rate_bps:
+            return end
+        return replace(end, egress=replace(end.egress, queue=Queue("pfifo", lengths[end.node])))
+
+    return tuple(replace(link, a=own(link.a), b=own(link.b)) for link in links)
 
 
 def _graph(topology: Named) -> Graph | None:
@@ -112,7 +124,7 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
     forward_us, reverse_us = _split(topology)
-    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     senders, receivers = _end_hosts(topology)
     if not isinstance(topology, Dumbbell):
         there = replace(shaped, delay_us=forward_us, drops=planned)
@@ -142,7 +154,7 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
     forward_us, reverse_us = _split(topology)
-    planned = tuple(DeliberateDrop(drop.at.value) for drop in drops)
+    planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
     senders, receivers = _end_hosts(topology)
     outward = [

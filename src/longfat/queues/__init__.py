@@ -29,6 +29,7 @@ class Waiting(QueueKind):
 
     model_config = ConfigDict(extra="allow")
     name: ClassVar[str] = "waiting"
+    counts_packets: ClassVar[bool] = False
 
     kind: Annotated[str, Field(pattern=REFERENCE.pattern)]
     limit: Limit = 1

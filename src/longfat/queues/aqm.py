@@ -20,7 +20,7 @@ from longfat.units import Duration, Ratio, Size
 
 LONGEST_WAIT_US = 60_000_000
 Wait = Annotated[Duration, f.Within("1 us", "60 s")]
-Tick = Annotated[Duration, f.Within("10 ms", "10 s")]
+Tick = Annotated[Duration, f.Within("1 ms", "10 s")]
 Memory = Annotated[Size, f.Within("4 KiB", "1 GiB")]
 Whole = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 
@@ -90,8 +90,9 @@ class Pie(QueueKind):
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
     target: Wait = Field(default=Duration(15_000), description=_TARGET.format("15 ms"))
     tupdate: Tick = Field(
-        default=Duration(20_000),
-        description="time between two updates of the probability, a multiple of 10 ms (default 20 ms)",
+        default=Duration(15_000),
+        description="time between two updates of the probability, a multiple of 1 ms, and of 10 ms on a kernel with "
+        "HZ=100 (default 15 ms)",
     )
     alpha: Annotated[int, Field(strict=True, ge=0, le=32)] = Field(
         default=2, description="weight of the wait, in 16ths of 1/s (default 2)"
@@ -104,8 +105,8 @@ class Pie(QueueKind):
 
     @model_validator(mode="after")
     def _check_ticks(self) -> Pie:
-        if self.tupdate.value % 10_000:
-            raise f.fault(f"tupdate {self.tupdate} is no multiple of 10 ms, the tick of the guest's kernel")
+        if self.tupdate.value % 1_000:
+            raise f.fault(f"tupdate {self.tupdate} is no multiple of 1 ms, the tick of the guest's kernel")
         return self
 
 
@@ -128,6 +129,7 @@ class Cake(QueueKind):
     """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
 
     name: ClassVar[str] = "cake"
+    counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {
         "diffserv": {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4},
@@ -242,6 +244,12 @@ class Step(QueueKind):
     threshold: Limit = Field(
         description="what may wait before a packet without a mark: packets, or a text such as 30 kB, 300 us or 0.2 bdp"
     )
+
+    def findings(self, place: Place) -> Iterator[Finding]:
+        """Yield a threshold that no packet can wait for."""
+        if (wait := Duration(place.us_in(self.threshold))) > Duration(LONGEST_WAIT_US):
+            message = f"{self.threshold} is {wait} here; allowed: up to {Duration(LONGEST_WAIT_US)}"
+            yield Finding(("threshold",), message)
 
     def told(self, place: Place) -> Queue:
         """A threshold in any words is the time in which so much leaves."""

@@ -25,6 +25,7 @@ class Bfifo(QueueKind):
     """The same, with a limit in bytes of whole frames."""
 
     name: ClassVar[str] = "bfifo"
+    counts_packets: ClassVar[bool] = False
 
     kind: Literal["bfifo"] = Field(description="first in, first out, limit in bytes, tc-bfifo(8)")
 

@@ -14,10 +14,11 @@ from pydantic import Field
 
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
-from longfat.queues.limit import Limit, Place
+from longfat.queues.limit import MOST_PACKETS, Limit, Place
 from longfat.runspec import Queue, Scalar
 from longfat.units import Duration, Quantity, Ratio
 
+MOST_BYTES = 2**32 - 1  # a limit has 32 bits (struct tc_fifo_qopt in linux/pkt_sched.h)
 TIME_SLACK_US = 2  # CoDel keeps times in units of 1024 ns, PIE in 64 ns, and each is told in whole microseconds
 
 
@@ -26,12 +27,14 @@ class QueueKind(Closed):
 
     ``name`` is its name in the manifest and of the qdisc. ``draws`` tells whether it decides at random.
     ``words`` has the numbers of settings that are words in a manifest, ``slack`` by how much the kernel rounds others.
+    ``counts_packets`` tells whether its limit is one of packets.
     """
 
     name: ClassVar[str]
     draws: ClassVar[bool] = False
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {}
     slack: ClassVar[Mapping[str, int]] = {}
+    counts_packets: ClassVar[bool] = True
 
     kind: str
     limit: Limit = Field(description="what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
@@ -43,6 +46,13 @@ class QueueKind(Closed):
     def findings(self, place: Place) -> Iterator[Finding]:
         """What is wrong among its keys, whose single values are all right; paths begin at the queue."""
         return iter(())
+
+    def range_findings(self, place: Place) -> Iterator[Finding]:
+        """Yield a limit that is in range in its own unit and not in the kernel's; paths begin at the queue."""
+        told = self.told(place)
+        for given, most, unit in ((told.limit_packets, MOST_PACKETS, "packets"), (told.limit_bytes, MOST_BYTES, "B")):
+            if given is not None and given > most:
+                yield Finding(("limit",), f"{self.limit} is {given} {unit} here; allowed: up to {most} {unit}")
 
     def parameters(self) -> dict[str, Scalar]:
         """Its settings beside the limit, in the kernel's units."""

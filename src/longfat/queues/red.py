@@ -26,6 +26,7 @@ class Red(QueueKind):
     """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
 
     name: ClassVar[str] = "red"
+    counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
 
     kind: Literal["red"] = Field(description="random early detection, tc-red(8)")

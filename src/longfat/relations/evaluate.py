@@ -134,9 +134,7 @@ class Grounds:
         """Properties that runs share."""
         pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
         fixed = {
-            one.id: [
-                point.factors for point in one.points if not varies(point.experiment, self.study.header.algorithms)
-            ]
+            one.id: [point.factors for point in one.points if not varies(point.experiment, self.study.header)]
             for one in self.study.experiments
         }
         return Pool(self.dataset, {name: partner for name, partner in pairs.items() if partner}, fixed)

@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+from longfat.manifest.idle import varies
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
+from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
-from longfat.relations.evaluate import Evidence, Rule, comparisons
+from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.paper import Key, PaperNumbers, Test, tests_of
 
 
@@ -134,6 +136,28 @@ def _contradictions(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]
         for name in claim.contradicts:
             if frozenset((claim.id, name)) not in pairs:
                 yield Finding(claim.place, f"claims {claim.id!r} and {name!r} do not exclude each other")
+
+
+def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
+    """Experiments whose repetitions are too few for claims about them, although what is drawn differs between them.
+
+    The path is that of the experiment.
+    """
+    lacking: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for claim in claims:
+        least = max(LEAST_OF_ALL, (claim.needs and claim.needs.at_least_n) or 0)
+        for name in dict.fromkeys(name for relation in claim.relations for name in experiments_of(relation, study)):
+            lacking[name].append((least, claim.id))
+    for index, swept in enumerate(study.experiments):
+        asking = [(least, name) for least, name in lacking[swept.id] if least > swept.repetitions]
+        drawing = any(varies(point.experiment, study.header) for point in swept.points)
+        if asking and drawing:
+            least, first = max(asking)
+            others = f" and {len(asking) - 1} more" if len(asking) > 1 else ""
+            message = (
+                f"{swept.repetitions} repetitions of {swept.id!r} decide no claim: {least} are needed by {first!r}"
+            )
+            yield Finding(("experiments", index, "repetitions"), message + others, f"write `repetitions: {least}`")
 
 
 def _tests(claim: Claim, study: Study) -> list[Test]:

@@ -9,13 +9,20 @@
     rtt: ["smoothed RTT (ms)", "srtt_us", 0.1],
     retrans: ["retransmitted (segments)", "retrans_total", 1],
     dwnd: ["delay window (segments)", "dwnd_segments", 1],
-    goodput: ["goodput (Mb/s)", "goodput_mbps", 1],
+    acked: ["acknowledged rate (Mb/s)", "acked_mbps", 1],
+    pacing: ["pacing rate (Mb/s)", "pacing_bps", 0.01],
+    delivery: ["delivery rate (Mb/s)", "delivery_bps", 0.01],
+    app: ["limited by application so far (s)", "app_limited_us", 0.001],
+    rwnd: ["limited by receiver so far (s)", "rwnd_limited_us", 0.001],
+    sndbuf: ["limited by send buffer so far (s)", "sndbuf_limited_us", 0.001],
     queue: ["queue (packets)", "backlog_packets", 1],
   };
+  // Panels that have no place where all of their values are 0; those of congestion controls' own numbers follow.
+  const RARE = ["dwnd", "pacing", "delivery", "app", "rwnd", "sndbuf"];
   const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
   const root = document.getElementById("explorer");
   let data, columns, plots = [], moving = false, started = false;
-  let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "goodput", "queue"], t: null, all: false };
+  let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "acked", "queue"], t: null, all: false };
 
   const element = (name, attributes = {}, ...children) => {
     const made = document.createElement(name);
@@ -36,12 +43,15 @@
     data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
     let at = 4 + length;
     const parts = Object.fromEntries(data.columns.map(([name, size]) => [name, bytes.subarray(at, (at += size))]));
-    const sockets = data.sockets.map((one) => one[3]), queues = data.queues.map((one) => one[2]);
+    const sockets = data.sockets.map((one) => one[3]), queues = data.queues.map((one) => one[2]), states = data.states.map((one) => one[5]);
     columns = {};
     for (const [name, part] of Object.entries(parts)) {
-      columns[name] = decoded(part, name === "queue_t_ms" || name === "backlog_packets" ? queues : sockets);
+      const of = { queue_t_ms: queues, backlog_packets: queues, state_t_ms: states, state_values: states }[name];
+      columns[name] = decoded(part, of || sockets);
     }
-    for (const [list, place] of [[data.sockets, 3], [data.queues, 2]]) {
+    for (const name of RARE) if (!columns[PANELS[name][1]].some((value) => value)) delete PANELS[name];
+    for (const name of [...new Set(data.states.map((one) => one[3]))].sort()) PANELS["cca." + name] = [name + " of the congestion control", "state_values", 1];
+    for (const [list, place] of [[data.sockets, 3], [data.queues, 2], [data.states, 5]]) {
       let start = 0;
       for (const one of list) { one.start = start; start += one[place]; one.end = start; }
     }
@@ -119,15 +129,17 @@
     const [, column, factor] = PANELS[panel], found = [];
     for (const run of view.runs) {
       const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, data.colours[cca]]));
-      const shared = panel === "queue" ? data.queues : data.sockets;
+      const state = panel.startsWith("cca.") ? panel.slice(4) : null;
+      const shared = panel === "queue" ? data.queues : state ? data.states : data.sockets;
       for (const one of shared) {
+        if (state && one[3] !== state) continue;
         if (one[0] !== run || (panel !== "queue" && one[2] > 0 && !view.all)) continue;
-        const times = panel === "queue" ? columns.queue_t_ms : columns.t_ms;
+        const times = panel === "queue" ? columns.queue_t_ms : state ? columns.state_t_ms : columns.t_ms;
         const t = Array.from(times.subarray(one.start, one.end), (ms) => ms / 1000);
         const of = (name, scale, none) => Array.from(columns[name].subarray(one.start, one.end), (value) => value === none ? null : value * scale);
         const colour = panel === "queue" ? Object.values(colours)[0] || "#3d6d99" : colours[one[1]] || "#3d6d99";
         const label = named(run) + (panel === "queue" || spec.flows.length > 1 ? " " + one[1] : "") + (view.all && one[2] > 0 ? "/" + one[2] : "");
-        const values = of(column, factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
+        const values = of(column, state ? 10 ** one[4] : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
         if (values.some((value) => value !== null)) found.push({ t, values, colour, label });
         if (panel === "cwnd") {
           const threshold = of("ssthresh_segments", 1, 0);
@@ -156,7 +168,8 @@
     plots = [];
     const place = root.querySelector(".plots");
     place.replaceChildren();
-    const end = Math.max(0, ...data.sockets.filter((one) => view.runs.includes(one[0])).map((one) => columns.t_ms[one.end - 1] / 1000));
+    const ends = (list, times) => list.filter((one) => view.runs.includes(one[0])).map((one) => times[one.end - 1] / 1000);
+    const end = Math.max(0, ...ends(data.sockets, columns.t_ms), ...ends(data.queues, columns.queue_t_ms));
     for (const panel of view.show) {
       const found = curves(panel);
       if (!found.length) continue;
@@ -253,7 +266,7 @@
     const figures = (name) => Object.entries(data.figures).filter(([, of]) => of.includes(name)).map(([figure]) => figure);
     const select = element("select", { name: "experiment", onchange: () => { view.experiment = select.value; view.where = {}; view.t = null; choose(); filters(); list(); show(); } },
       ...experiments.map((name) => element("option", { value: name }, name + (figures(name).length ? ` (${figures(name).slice(0, 3).join(", ")}${figures(name).length > 3 ? ", ..." : ""})` : ""))));
-    const panels = Object.entries(PANELS).filter(([name]) => name !== "dwnd" || columns.dwnd_segments.some((value) => value)).map(([name, [label]]) => {
+    const panels = Object.entries(PANELS).map(([name, [label]]) => {
       const box = element("input", { type: "checkbox", name, onchange: () => {
         view.show = Object.keys(PANELS).filter((other) => other === name ? box.checked : view.show.includes(other)); draw(); toAddress();
       } });

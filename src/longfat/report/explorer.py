@@ -18,7 +18,7 @@ from longfat.plan.model import Plan
 from longfat.record.bundle import run_folder_name
 from longfat.report.numbers import shown
 from longfat.report.samples import COLUMNS, samples_of
-from longfat.report.settings import host_lines, network_lines
+from longfat.report.settings import drawn_lines, host_lines, network_lines
 
 DIGITS = 12  # of a run's id, which tell it from all others
 
@@ -40,6 +40,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
         "texts": list(texts),
         "sockets": samples.sockets,
         "queues": samples.queues,
+        "states": samples.states,
         "columns": [[name, len(column)] for name, column in zip(COLUMNS, samples.columns, strict=True)],
     }
     head = json.dumps(described, sort_keys=True, separators=(",", ":")).encode()
@@ -53,7 +54,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
     for run in plan.runs:
         if run.run_id in found:
             continue
-        declared = [*network_lines(run.spec), *host_lines(run.spec)]
+        declared = [*network_lines(run.spec), *drawn_lines([run.spec]), *host_lines(run.spec)]
         achieved = [_interface(row) for row in dataset.achieved.get(run.run_id, ())]
         flows = dataset.flows.get(run.run_id, ())
         found[run.run_id] = {

@@ -29,6 +29,8 @@ from longfat.studies import StudyFolder
 
 CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"
+SCRATCH = "longfat-notebook-"
+LONGEST_FOLDER = 107 - len(f"/{SCRATCH}12345678/kernel.json-ipc-5")  # sun_path of unix(7), without its last byte
 
 
 class _Execution:
@@ -80,7 +82,7 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
         raise StudyError(f"the notebook cannot be read: {error}", where=str(notebook)) from error
     study = study_dir or notebook.resolve().parents[2] / "experiments" / notebook.stem
-    with scratch_in(Path(tempfile.gettempdir()), "longfat-notebook-") as scratch:
+    with scratch_in(_socket_folder(), SCRATCH) as scratch:
         # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
         sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
         client = NotebookClient(
@@ -103,8 +105,14 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
     return target
 
 
+def _socket_folder() -> Path:
+    """Return the folder for temporary files, or /tmp where the path of a socket in it would be too long."""
+    chosen = Path(tempfile.gettempdir())
+    return chosen if len(os.fsencode(chosen)) <= LONGEST_FOLDER else Path("/tmp")
+
+
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package; no settings of IPython."""
+    """The caller's environment with the folders to read and this package; no settings of IPython or matplotlib."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {
@@ -113,4 +121,5 @@ def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]
         STUDY_VARIABLE: str(study_dir.resolve()),
         "PYTHONPATH": f"{package}{os.pathsep}{known}" if known else package,
         "IPYTHONDIR": scratch,
+        "MATPLOTLIBRC": os.devnull,
     }

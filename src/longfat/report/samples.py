@@ -28,28 +28,41 @@ COLUMNS: Mapping[str, float] = {
     "srtt_us": 0.01,  # in tenths of a millisecond
     "retrans_total": 1.0,
     "dwnd_segments": 1.0,
-    "goodput_mbps": 1.0,
+    "acked_mbps": 1.0,
+    "pacing_bps": 1e-4,  # in hundredths of a Mbit/s
+    "delivery_bps": 1e-4,
+    "app_limited_us": 1e-3,
+    "rwnd_limited_us": 1e-3,
+    "sndbuf_limited_us": 1e-3,
     "queue_t_ms": 1e-3,
     "backlog_packets": 1.0,
+    "state_t_ms": 1e-3,
+    "state_values": 1.0,
 }
 """The columns in the order of the file, with what a value of the dataset is multiplied by before it is rounded."""
 
-MEAN_US = 200_000  # goodput is a mean over this time
+MEAN_US = 200_000  # the acknowledged rate is a mean over this time
 MOST = 400_000  # samples: of more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
-_SAMPLED = ("cwnd_segments", "ssthresh_segments", "inflight_segments", "srtt_us", "retrans_total", "dwnd_segments")
+_SAMPLED = (
+    *("cwnd_segments", "ssthresh_segments", "inflight_segments", "srtt_us", "retrans_total", "dwnd_segments"),
+    *("pacing_bps", "delivery_bps", "app_limited_us", "rwnd_limited_us", "sndbuf_limited_us"),
+)
+_STATE_DIGITS = 5  # of the largest value of a series of cca_state
 
 
 @dataclass(frozen=True)
 class Samples:
     """Series with their numbers of samples, and the encoded columns.
 
-    ``sockets`` has run, flow, stream and length of each series, ``queues`` run, interface and length; runs are places
-    in the list that was given. ``every`` says which part of the samples is there: every k-th.
+    ``sockets`` has run, flow, stream and length of each series, ``queues`` run, interface and length, ``states`` run,
+    flow, stream, name, power of ten of its unit, and length; runs are places in the list that was given. ``every`` says
+    which part of the samples is there: every k-th.
     """
 
     sockets: tuple[tuple[int, str, int, int], ...]
     queues: tuple[tuple[int, str, int], ...]
+    states: tuple[tuple[int, str, int, str, int, int], ...]
     columns: tuple[bytes, ...]
     every: int
 
@@ -58,11 +71,13 @@ def samples_of(dataset: Dataset, runs: Sequence[str]) -> Samples:
     """The samples of runs, given by their ids."""
     sockets = dataset.whole("sockets", ("run_id", "flow", "stream", "t_us", "bytes_acked", *_SAMPLED))
     queues = dataset.whole("queues", ("run_id", "interface", "t_us", "backlog_packets"))
-    every = max(1, -(-(len(sockets["t_us"]) + len(queues["t_us"])) // MOST))
+    states = dataset.whole("cca_state", ("run_id", "flow", "stream", "name", "t_us", "value"))
+    every = max(1, -(-sum(len(table["t_us"]) for table in (sockets, queues, states)) // MOST))
     own, socket_keys, socket_starts = _ordered(sockets, ("flow", "stream"), runs, every)
     waiting, queue_keys, queue_starts = _ordered(queues, ("interface",), runs, every)
+    told, state_keys, state_starts = _ordered(states, ("flow", "stream", "name"), runs, every)
     kept = _busy(waiting["backlog_packets"], queue_starts)
-    own["goodput_mbps"] = _goodput(own, socket_starts)
+    own["acked_mbps"] = _acked_rate(own, socket_starts)
     own["ssthresh_segments"] = np.where(own["ssthresh_segments"] >= UNSET, 0, own["ssthresh_segments"])
     ends = np.append(queue_starts[1:], len(waiting["t_us"]))
     rows = np.concatenate([np.arange(queue_starts[i], ends[i]) for i in kept]) if kept else np.zeros(0, np.int64)
@@ -70,14 +85,20 @@ def samples_of(dataset: Dataset, runs: Sequence[str]) -> Samples:
     starts = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, np.int64)
     named = {**own, "t_ms": own["t_us"], "queue_t_ms": waiting["t_us"][rows]}
     named["backlog_packets"] = waiting["backlog_packets"][rows]
+    state_counts = np.diff(np.append(state_starts, len(told["t_us"])))
+    powers = _powers(told["value"], state_starts)
+    named |= {"state_t_ms": told["t_us"], "state_values": told["value"] / 10.0 ** np.repeat(powers, state_counts)}
+    begin = {"queue_t_ms": starts, "backlog_packets": starts, "state_t_ms": state_starts, "state_values": state_starts}
     columns = tuple(
-        encoded(_rounded(named[name], factor), starts if name in ("queue_t_ms", "backlog_packets") else socket_starts)
-        for name, factor in COLUMNS.items()
+        encoded(_rounded(named[name], factor), begin.get(name, socket_starts)) for name, factor in COLUMNS.items()
     )
     counts = np.diff(np.append(socket_starts, len(own["t_us"])))
     return Samples(
         tuple((*key, int(count)) for key, count in zip(socket_keys, counts, strict=True)),
         tuple((*queue_keys[i], length) for i, length in zip(kept, lengths, strict=True)),
+        tuple(
+            (*key, int(power), int(count)) for key, power, count in zip(state_keys, powers, state_counts, strict=True)
+        ),
         columns,
         every,
     )
@@ -121,11 +142,11 @@ def _ordered(
     keys = [
         (int(number[row]), *(_plain(table[name][row]) for name in names)) for row in (order[start] for start in starts)
     ]
-    columns = {name: values[order] for name, values in table.items() if name not in ("run_id", "flow", "interface")}
+    columns = {name: one[order] for name, one in table.items() if name not in ("run_id", "flow", "interface", "name")}
     return columns, keys, starts
 
 
-def _goodput(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
+def _acked_rate(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
     """Mb/s acknowledged in the time ``MEAN_US`` before each sample, or since the first of its series."""
     acked = np.nan_to_num(own["bytes_acked"].astype(np.float64))
     times = own["t_us"].astype(np.float64)
@@ -136,6 +157,15 @@ def _goodput(own: Mapping[str, Any], starts: Whole) -> npt.NDArray[np.float64]:
         spans = t - t[before]
         rates[start:end] = np.where(spans > 0, 8 * (total - total[before]) / np.where(spans > 0, spans, 1), 0.0)
     return rates
+
+
+def _powers(values: Any, starts: Whole) -> Whole:
+    """For each series the power of ten as a unit of which its largest value has ``_STATE_DIGITS`` digits."""
+    if not len(starts):
+        return np.zeros(0, np.int64)
+    largest = np.maximum.reduceat(np.abs(values.astype(np.float64)), starts)
+    found: Whole = np.floor(np.log10(np.where(largest > 0, largest, 1))).astype(np.int64) + 1 - _STATE_DIGITS
+    return found
 
 
 def _busy(backlog: Any, starts: Whole) -> list[int]:

@@ -6,7 +6,7 @@ Owns these words, and how those of an experiment are put together: what all of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from longfat.network import Port, ports
@@ -72,6 +72,7 @@ def _setting(
 ) -> Setting:
     each = [(*network_lines(run.spec), *host_lines(run.spec, common)) for run in runs]
     shared = [line for line in each[0] if all(line in lines for lines in each)]
+    shared += drawn_lines(run.spec for run in runs)
     varying = dict.fromkeys(line for lines in each for line in lines if line not in shared)
     factors = {key: sorted({run.factors[key] for run in runs}, key=_order) for key in runs[0].factors}
     return Setting(
@@ -82,6 +83,19 @@ def _setting(
         shared=tuple(shared),
         varying=tuple(sorted(varying)),
     )
+
+
+def drawn_lines(specs: Iterable[RunSpec]) -> Iterator[str]:
+    """Yield the spans of the clocks and of the hosts' distances that runs drew."""
+    every = [port.egress for spec in specs for port in ports(spec)]
+    clocks = [egress.clock_ppb / 1000 for egress in every if egress.clock_ppb]
+    distances = [egress.distance_ns / 1000 for egress in every if egress.distance_ns]
+    if clocks:
+        yield f"clocks drawn: {min(clocks):+.3g} to {max(clocks):+.3g} ppm"
+    if distances:
+        yield f"distances of hosts drawn: {min(distances):.3g} to {max(distances):.3g} us"
+    if longest := max((egress.processing_ns for egress in every), default=0):
+        yield f"processing times of packets drawn: up to {longest / 1000:.4g} us at their sender"
 
 
 def _port_text(port: Port) -> str:
@@ -106,7 +120,8 @@ def _port_text(port: Port) -> str:
     if egress.changes:
         parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
     if egress.drops:
-        parts.append("one packet dropped at " + ", ".join(f"{drop.at_us / 1e6:g} s" for drop in egress.drops))
+        dropped = (f"packet {drop.packet} after {drop.at_us / 1e6:g} s" for drop in egress.drops)
+        parts.append(f"dropped: {', '.join(dropped)}")
     return ", ".join(parts)
 
 

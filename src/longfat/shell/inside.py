@@ -20,6 +20,19 @@ from longfat.runspec import RunSpec
 TASK = Path("/task")
 NAMES = Path("/run/netns")  # where ip(8) looks for namespaces
 CONSOLE = "/dev/tty0"
+PROGRAMS = Path("/run/bin")
+# The image has no sysctl(8). This one reads and writes sysctls of the namespace in which it is started.
+SYSCTL = """\
+#!/bin/bash
+for one; do
+    [[ $one != -w ]] || continue
+    name=${one%%=*}
+    path=/proc/sys/${name//.//}
+    [[ $one != *=* ]] || printf '%s\\n' "${one#*=}" >"$path" || exit
+    value=$(cat "$path") || exit
+    echo "$name = $value"
+done
+"""
 
 
 def execute() -> None:
@@ -28,7 +41,10 @@ def execute() -> None:
     order = json.loads((TASK / "order.json").read_text())
     pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
     write_sysctl("net.ipv4.tcp_mem", f"{pages} {pages} {pages}")
-    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    os.environ.update(PATH=f"{PROGRAMS}:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", LC_ALL="C", TERM="dumb")
+    PROGRAMS.mkdir()
+    (PROGRAMS / "sysctl").write_text(SYSCTL)
+    (PROGRAMS / "sysctl").chmod(0o755)
     scratch = Path("/tmp/run")
     scratch.mkdir()
     with Network(spec, scratch, Namespaces(wires=True)) as network:
@@ -69,16 +85,22 @@ def _name_nodes(network: Network) -> None:
 
 
 def _functions(spec: RunSpec, network: Network) -> list[str]:
-    """Bash: a function for each node, and one that starts a flow of the run."""
-    lines = [f'{node.name}() {{ nsenter --net={NAMES}/{node.name} "$@"; }}' for node in network.nodes]
+    """Return Bash: functions that start a flow and that execute a command on a node, which has its name where it can.
+
+    A node with the name of a command does not hide it: ``on NODE COMMAND`` is for all of them.
+    """
     ports, cases = traffic.ports(spec), []
     for flow in spec.flows:
         address, port = network.topology.address(flow.receiver), ports[flow.name]
         server, client = traffic.server_command(flow, port), traffic.client_command(flow, address, port)
-        begin = f"{flow.receiver} {shlex.join(server)} >/tmp/{flow.name}.server 2>&1 &"
-        send = f"{flow.sender} {shlex.join(client)} >/tmp/{flow.name}.client 2>&1 &"
+        begin = f"_at {flow.receiver} {shlex.join(server)} >/tmp/{flow.name}.server 2>&1 &"
+        send = f"_at {flow.sender} {shlex.join(client)} >/tmp/{flow.name}.client 2>&1 &"
         cases.append(f"{flow.name}) {begin} sleep 0.1; {send} ;;")
     names = " ".join(flow.name for flow in spec.flows)
+    lines = [f'_at() {{ command nsenter --net={NAMES}/"$1" "${{@:2}}"; }}']
     lines.append(f'start() {{ local one; for one in "${{@:-{names}}}"; do _start "$one"; done; }}')
     lines.append(f'_start() {{ case "$1" in {" ".join(cases)} *) echo "no flow $1: {names}" >&2; return 1 ;; esac; }}')
+    for node in network.nodes:
+        function = f'{node.name}() {{ _at {node.name} "$@"; }}'
+        lines.append(f"type -t {node.name} >/dev/null || eval {shlex.quote(function)}")
     return lines

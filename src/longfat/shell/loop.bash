@@ -2,15 +2,20 @@
 # What reads commands in the guest: says that it is ready, waits for the next line as a file, executes it.
 # Waiting takes no virtual time: the guest never sleeps, and the host stops it until there is a line.
 trap : INT
-source /run/names.bash
 [[ -v ORIGIN ]] || sleep 1 # in the first second after a boot ping(8) asks without a pause
-: "${LINE_NUMBER:=0}" "${ORIGIN:=${EPOCHREALTIME/./}}" "${STATUS:=0}"
 
-# Go on as a shell on another node, from the same line on.
+# Go on as a shell on another node, from the same line on; or execute a command there.
 on() {
     [[ -e /run/netns/$1 ]] || { echo "no node $1: $(cd /run/netns && echo *)" >&2; return 1; }
+    if (($# > 1)); then
+        _at "$@"
+        return
+    fi
     NODE=$1 LINE_NUMBER=$LINE_NUMBER ORIGIN=$ORIGIN exec nsenter --net="/run/netns/$1" bash --noprofile --norc "${BASH_SOURCE[0]}"
 }
+
+source /run/names.bash
+: "${LINE_NUMBER:=0}" "${ORIGIN:=${EPOCHREALTIME/./}}" "${STATUS:=0}"
 
 while :; do
     printf '\036%s %s %s %s\037' "$STATUS" "$((${EPOCHREALTIME/./} - ORIGIN))" "$NODE" "$PWD"

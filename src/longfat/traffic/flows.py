@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bulk traffic: flows of iperf2. Every backend has them, and everything else about a run may refer to them.
+"""TCP flows: bulk traffic by iperf2, or as much as an application has to send. Every backend has bulk traffic.
 
-So their gates are among those of every run (``longfat.gates``) and their table is read by ``longfat.dataset`` itself.
+Everything else about a run may refer to flows. So most of their gates are among those of every run (``longfat.gates``),
+and their table is read by ``longfat.dataset`` itself.
 """
 
 from __future__ import annotations
@@ -10,18 +11,26 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from longfat.gates import Evidence
 from longfat.manifest import fields as f
+from longfat.manifest.names import Finding
 from longfat.runspec import Flow as Record
 from longfat.traffic.kind import Around, Cost, Path, Section, Sides, TcpEntry
 from longfat.units import Duration
 
+SECONDS_PER_WRITE = 1e-4  # of a limited application: clock, wait and write, a system call each
+LAST_WRITE_BYTES = 1448  # of a connection may be due less than a byte, or a write, before its end
 LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7))
 
 
 class Flow(TcpEntry):
     """TCP traffic from one host to another for a given time, or several such flows."""
 
-    window: f.Window | None = Field(default=None, description="socket buffer of both ends (default: auto-tuning)")
+    window: f.Window | None = Field(
+        default=None,
+        description="socket buffer of both ends; limits of the hosts follow it unless `sysctls` has them (default: "
+        "auto-tuning)",
+    )
     send_window: f.Window | None = Field(
         default=None, description="socket buffer of the sending end alone (default: that of `window`)"
     )
@@ -35,6 +44,15 @@ class Flow(TcpEntry):
         description="what a connection carries before another follows it, until `duration` is over (default: one "
         "connection for all of the duration)",
     )
+    rate: f.LinkRate | None = Field(
+        default=None,
+        description="rate at which its application has data to send, all connections together (default: without limit)",
+    )
+    on_time: f.Length | None = Field(
+        default=None,
+        description="with a `rate`: how long the application has data, before an `off_time` (default: always)",
+    )
+    off_time: f.Length | None = Field(default=None, description="how long it then has none, in turn with `on_time`")
     count: f.Count | None = Field(
         default=None,
         description="so many flows alike, called NAME1, NAME2, ...: the first is from `from` to `to`, the others from "
@@ -45,6 +63,16 @@ class Flow(TcpEntry):
     def draws(self) -> bool:
         """The jitter of its start."""
         return bool(self.start_jitter.value)
+
+    def findings(self) -> Iterator[Finding]:
+        """Keys of a limited application that do not go together."""
+        if self.rate and self.transfer:
+            yield Finding(("rate",), "cannot be combined with transfer: an application has one way to end a connection")
+        if (self.on_time is None) != (self.off_time is None):
+            given, missing = ("on_time", "off_time") if self.on_time else ("off_time", "on_time")
+            yield Finding((given,), f"needs {missing}: an application is on and off in turn")
+        elif self.on_time and not self.rate:
+            yield Finding(("on_time",), "needs a rate, at which the application has data in that time")
 
     def each(self, sides: Sides) -> Iterator[Flow]:
         """The flows that an entry with a count stands for, or the only one."""
@@ -61,6 +89,19 @@ class Flow(TcpEntry):
             yield self.model_copy(update={"name": name, "sender": sender, "receiver": receiver, "count": None})
 
 
+def applications_gave_their_rate(evidence: Evidence) -> Iterator[str]:
+    """A limited application gave no more than was due, and less only as far as its connections were blocked."""
+    reports = {report["flow"]: report for report in evidence.reports}
+    for flow in evidence.spec.flows:
+        if flow.rate_bps is None or flow.name not in reports:
+            continue
+        report = reports[flow.name]
+        sent, due = report["bytes_sent"], report["bytes_due"]
+        excused = flow.rate_bps * report["blocked_us"] / flow.streams / 8e6 + flow.streams * LAST_WRITE_BYTES
+        if not due - excused <= sent <= due:
+            yield f"the application of {flow.name} gave {sent} bytes to send, its rate makes {due} due"
+
+
 class Flows(Section[Flow, Record]):
     """See the module."""
 
@@ -68,6 +109,7 @@ class Flows(Section[Flow, Record]):
     meaning = "the bulk traffic"
     example = "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}"
     one = "flow"
+    gates = (applications_gave_their_rate,)
     some = "a flow"
 
     def record(self, entry: Flow, around: Around) -> Record:
@@ -83,19 +125,29 @@ class Flows(Section[Flow, Record]):
             start_us=entry.start.value,
             streams=entry.streams,
             transfer_bytes=entry.transfer.value if entry.transfer else None,
+            rate_bps=entry.rate.value if entry.rate else None,
+            on_us=entry.on_time.value if entry.on_time else None,
+            off_us=entry.off_time.value if entry.off_time else None,
         )
 
     def words(self, record: Record) -> str:
-        """How many connections."""
-        return f"{record.streams} TCP"
+        """How many connections, and what their application gives them to send."""
+        if record.rate_bps is None:
+            return f"{record.streams} TCP"
+        turns = (
+            f", {record.on_us / 1e6:g} s on, {record.off_us / 1e6:g} s off" if record.on_us and record.off_us else ""
+        )
+        return f"{record.streams} TCP, given {record.rate_bps / 1e6:g} Mbit/s{turns}"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """The packets of the path's rate, or of the window's if that is less."""
-        bps = float(path.slowest_bps)
+        """The packets of the path's rate, or of the application's or the window's if that is less."""
+        bps = min(float(path.slowest_bps), record.mean_rate_bps or float("inf"))
         if record.window_bytes and path.round_trip_us:
             window_bits = 8 * LINUX_DOUBLING * record.window_bytes * record.streams
             bps = min(bps, window_bits * 1e6 / path.round_trip_us)
-        return Cost(packets=bps * record.duration_us / 1e6 / 8 / path.mtu_bytes)
+        packets = bps * record.duration_us / 1e6 / 8 / path.mtu_bytes
+        writes = min(packets, record.duration_us / 1000) if record.rate_bps else 0.0
+        return Cost(packets, writes * SECONDS_PER_WRITE)
 
     def drawn(self, record: Record) -> str:
         """How many connections, where there are several."""

@@ -126,7 +126,7 @@ class Section(Kind, ABC, Generic[EntryOf, Record]):
 
     ``model`` is an entry. ``meaning`` is what the section is, ``example`` an entry as it is written. ``one`` is what an
     entry is called in messages, and ``some`` the same with its article. Where ``route_sets_algorithm``, sockets have
-    their congestion control from the route of the host that sends. An experiment needs some traffic that ``suffices``.
+    their congestion control from the route of the host that sends.
     """
 
     model: type[EntryOf]
@@ -134,11 +134,6 @@ class Section(Kind, ABC, Generic[EntryOf, Record]):
     example: str
     one: str
     route_sets_algorithm = False
-
-    @property
-    def suffices(self) -> bool:
-        """Whether an experiment may have this kind alone: where it is sent over TCP."""
-        return issubclass(self.model, TcpEntry)
 
     @property
     def some(self) -> str:

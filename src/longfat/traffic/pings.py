@@ -13,10 +13,10 @@ class Pings(Kind):
         Table(
             "pings",
             "pings.csv",
-            {"t_us": "whole", "rtt_us": "whole"},
+            {"t_us": "whole", "rtt_us": "real"},
             written=lambda spec: bool(spec.pings),
-            what="One row for each answered ping.",
-            meanings={"t_us": "time of the request", "rtt_us": "round-trip time"},
+            what="One row for each ping.",
+            meanings={"t_us": "time of the request", "rtt_us": "round-trip time; null if no reply came"},
         ),
     )
 

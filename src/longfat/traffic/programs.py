@@ -12,11 +12,12 @@ from pydantic import Field
 
 from longfat.gates import Evidence
 from longfat.manifest import fields as f
-from longfat.manifest.files import OwnFile, StudyFile
+from longfat.manifest.files import FileName, OwnFile, StudyFile
 from longfat.manifest.names import Finding
 from longfat.runspec import Program as Record
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
+MOST_KEPT = 16  # files of one entry
 WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
 SECONDS_PER_PACKET = 3e-5  # sent and received by programs, a system call each; its way apart
 
@@ -34,6 +35,12 @@ class Program(Entry):
     files: tuple[OwnFile, ...] = Field(
         default=(), description="files beside study.yaml that the programs find in their working folder"
     )
+    keep: tuple[FileName, ...] = Field(
+        default=(),
+        max_length=MOST_KEPT,
+        description="plain files that the programs leave in their working folder and that come back with the raw run, "
+        f"at most {MOST_KEPT} of {Record.most_kept_bytes >> 20} MiB each; a run that lacks one does not count",
+    )
     port: Annotated[int, Field(strict=True, ge=1024, le=65535)] = Field(
         default=4433, description="UDP or TCP port of the receiver, whose packets are counted (default 4433)"
     )
@@ -48,9 +55,9 @@ class Program(Entry):
             for word in re.findall(r"\{\w*\}", line):
                 if word not in WORDS:
                     yield Finding((key,), f"{word} stands for nothing; allowed: {', '.join(WORDS)}")
-        names = [file.name for file in self.own_files]
-        if double := next((name for name in names if names.count(name) > 1), None):
-            yield Finding(("files",), f"{double!r} is given twice; each file is given once")
+        for key, names in (("files", [file.name for file in self.own_files]), ("keep", list(self.keep))):
+            if double := next((name for name in names if names.count(name) > 1), None):
+                yield Finding((key,), f"{double!r} is given twice; each file is given once")
 
     @property
     def own_files(self) -> tuple[StudyFile, ...]:
@@ -78,6 +85,15 @@ def programs_ended_well(evidence: Evidence) -> Iterator[str]:
             yield f"{what} ended with status {item['status']}; it said: {said}"
 
 
+def programs_left_their_files(evidence: Evidence) -> Iterator[str]:
+    """Every file that is to be kept came back."""
+    found = {(item["programs"], item["file"]): item["reason"] for item in evidence.achieved.get("program_files", ())}
+    for one in evidence.spec.programs:
+        for name in one.keep:
+            if reason := found.get((one.name, name), "it was not looked for"):
+                yield f"file {name} of program {one.name} was not kept: {reason}"
+
+
 class Programs(Section[Program, Record]):
     """See the module."""
 
@@ -89,8 +105,7 @@ class Programs(Section[Program, Record]):
     )
     one = "program"
     some = "a program"
-    suffices = True
-    gates = (programs_were_counted, programs_ended_well)
+    gates = (programs_were_counted, programs_ended_well, programs_left_their_files)
     tables = (
         Table(
             "programs",
@@ -149,6 +164,7 @@ class Programs(Section[Program, Record]):
             port=entry.port,
             files={file.name: file.digest for file in entry.own_files},
             start_us=entry.start.value,
+            keep=entry.keep,
         )
 
     def words(self, record: Record) -> str:

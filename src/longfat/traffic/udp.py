@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP traffic whose rate swings about a mean as a sine does."""
+"""UDP traffic of a constant rate, or of one that swings about a mean as a sine."""
 
 from __future__ import annotations
 
@@ -13,28 +13,47 @@ from longfat.manifest.names import Finding
 from longfat.runspec import Udp as Record
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
+SENT_SLACK_S = 0.002  # the sender acts each millisecond: what is due in the last one is not sent
 SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
 
 
 class Udp(Entry):
-    """UDP traffic from one host to another whose rate is mean + swing * sin(2 pi t / period)."""
+    """UDP traffic from one host to another of a constant rate, or of the rate mean + swing * sin(2 pi t / period)."""
 
-    mean: f.LinkRate = Field(description="its mean rate, IPv4 headers included")
-    swing: f.LinkRate = Field(description="by how much its rate rises above the mean and falls below it")
-    period: f.Length = Field(description="time of one swing")
+    rate: f.LinkRate | None = Field(default=None, description="constant rate, IPv4 headers included")
+    mean: f.LinkRate | None = Field(
+        default=None, description="in place of `rate`: mean of a rate that is a sine, IPv4 headers included"
+    )
+    swing: f.LinkRate | None = Field(default=None, description="amplitude of the sine, up to its mean")
+    period: f.Length | None = Field(default=None, description="period of the sine")
 
     def findings(self) -> Iterator[Finding]:
-        """A rate below 0."""
-        if self.swing.value > self.mean.value:
+        """Keys of both forms, or not all of one; a rate below 0."""
+        sine = {"mean": self.mean, "swing": self.swing, "period": self.period}
+        given = [name for name, value in sine.items() if value is not None]
+        if self.rate and given:
+            message = f"cannot be combined with {' and '.join(given)}: a constant rate has no sine"
+            yield Finding(("rate",), message, "give `rate`, or `mean`, `swing` and `period`")
+        elif not self.rate and len(given) < len(sine):
+            missing = [name for name in sine if name not in given]
+            message = f"{' and '.join(missing)} of a sine are missing" if given else "is required here and missing"
+            yield Finding(("rate",), message, "give `rate`, or `mean`, `swing` and `period`")
+        elif self.mean and self.swing and self.swing.value > self.mean.value:
             yield Finding(("swing",), f"{self.swing} is more than the mean of {self.mean}; no rate is below 0")
 
 
-def traffic_arrived(evidence: Evidence) -> Iterator[str]:
-    """Something of each UDP traffic reached its receiver; how much is for the queues on the way to say."""
-    found = {item["udp"]: item["received_packets"] for item in evidence.achieved.get("udp", ())}
+def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
+    """Each UDP traffic sent what its rate makes due, and some arrived; how much is for the queues on the way to say."""
+    reports = {report["udp"]: report for report in evidence.told.get("udp", ())}
     for udp in evidence.spec.udp:
-        if not found.get(udp.name):
+        report = reports.get(udp.name)
+        if report is None or not report["arrived_packets"]:
             yield f"no packet of UDP traffic {udp.name} arrived"
+            continue
+        sent, due = report["sent_packets"], report["due_packets"]
+        ticked = SENT_SLACK_S * (udp.mean_bps + udp.swing_bps) / 8 / report["packet_bytes"]
+        if abs(sent - due) > 1 + ticked:
+            yield f"UDP traffic {udp.name} sent {sent} packets, its rate makes {due} due: its host's link is too slow"
 
 
 class UdpTraffic(Section[Udp, Record]):
@@ -42,10 +61,36 @@ class UdpTraffic(Section[Udp, Record]):
 
     model = Udp
     meaning = "the UDP traffic"
-    example = "{name: wave, from: client1, to: server, mean: 2 Mbit/s, swing: 1 Mbit/s, period: 9 s, duration: 60 s}"
+    example = "{name: camera, from: client1, to: server, rate: 2 Mbit/s, duration: 60 s}"
     one = "UDP traffic"
-    gates = (traffic_arrived,)
+    gates = (traffic_sent_and_arrived,)
     tables = (
+        Table(
+            "udp",
+            "udp.json",
+            {
+                "udp": "text",
+                "sender": "text",
+                "receiver": "text",
+                "start_us": "whole",
+                "end_us": "whole",
+                "packet_bytes": "whole",
+                "due_packets": "whole",
+                "sent_packets": "whole",
+                "received_packets": "whole",
+                "arrived_packets": "whole",
+            },
+            written=lambda spec: bool(spec.udp),
+            what="One row for each UDP stream of a run.",
+            meanings={
+                "udp": "name of the UDP stream in the study",
+                "packet_bytes": "length of each packet, IPv4 header included",
+                "due_packets": "packets that its rate makes due in its time",
+                "sent_packets": "packets sent",
+                "received_packets": "packets received in the stream's time",
+                "arrived_packets": "packets received in all, also those that were on their way at its end",
+            },
+        ),
         Table(
             "datagrams",
             "datagrams.csv",
@@ -61,20 +106,24 @@ class UdpTraffic(Section[Udp, Record]):
     )
 
     def record(self, entry: Udp, around: Around) -> Record:
-        """The wave as the guest is told of it."""
+        """The traffic; a constant rate is a mean without a swing."""
+        mean = entry.rate or entry.mean
+        assert mean is not None  # ``findings`` refuses an entry without
         return Record(
             name=entry.name,
             sender=entry.sender,
             receiver=entry.receiver,
-            mean_bps=entry.mean.value,
-            swing_bps=entry.swing.value,
-            period_us=entry.period.value,
+            mean_bps=mean.value,
             duration_us=entry.duration.value,
+            swing_bps=entry.swing.value if entry.swing else 0,
+            period_us=entry.period.value if entry.period else None,
             start_us=entry.start.value,
         )
 
     def words(self, record: Record) -> str:
         """Its rate."""
+        if record.period_us is None:
+            return f"UDP of {record.mean_bps / 1e6:g} Mbit/s"
         rate = f"{record.mean_bps / 1e6:g} +- {record.swing_bps / 1e6:g} Mbit/s"
         return f"UDP of {rate}, period {record.period_us / 1e6:g} s"
 

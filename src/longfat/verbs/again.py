@@ -20,7 +20,8 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import open_backend, traits_of
-from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS
+from longfat.catalog.kernels import KERNELS
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import RigError, StudyError
 from longfat.evidence.compare import first_packet
 from longfat.evidence.epochs import FOLDER, read_epochs
@@ -29,7 +30,7 @@ from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.record.bundle import SUMS, run_folder_name
 from longfat.record.measured import is_measured
-from longfat.runspec import RunSpec
+from longfat.runspec import CapturePoint, RunSpec
 from longfat.verbs.found import AGAIN, PCAP, Found, find_run
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
@@ -105,13 +106,14 @@ def _opened(found: Found, console: Console) -> Backend:
 
 
 def _kernels(found: Found) -> tuple[str, ...]:
-    """The kernels that a backend is opened with: the default one, and one that the run's pin names."""
-    named = found.spec.pins.get("kernel", DEFAULT_KERNEL)
-    return tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in KERNELS else (DEFAULT_KERNEL,)
+    """List the kernels that a backend is opened with: the kernel of the run's stack, and one that its pin names."""
+    own = kernel_of_stack(found.stack or "")
+    named = found.spec.pins.get("kernel", own)
+    return tuple(dict.fromkeys((own, named))) if named in KERNELS else (own,)
 
 
 def pins_here(backend: Backend, spec: RunSpec) -> dict[str, str]:
-    """What the run is executed with here: its own kernel if that is here, else the default one."""
+    """Return the pins of the run here: with its own kernel if that is here, else with the backend's first."""
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
     digest = kernels.get(named, named if named in kernels.values() else None)
     return here if digest is None else {**here, "kernel": digest}
@@ -171,13 +173,11 @@ def _again_by_evidence(found: Found, console: Console, *, as_json: bool) -> bool
     return not mismatches
 
 
-def pcap(text: str, given: Path | None, console: Console, *, opened: bool, as_json: bool) -> bool:
-    """Run a run again with a capture of each flow, at its sender, and open it where there is something to do so."""
+def pcap(text: str, given: Path | None, console: Console, *, at: CapturePoint, opened: bool, as_json: bool) -> bool:
+    """Run a run again with a capture of all its traffic at one place, and open the captures if a viewer is there."""
     found = find_run(text, given)
-    names = tuple(flow.name for flow in found.spec.flows)
-    if not names:
-        raise StudyError("the run has no TCP flow, and no other traffic is captured", where=found.name)
-    probes = dataclasses.replace(found.spec.probes, capture_flows=names)
+    names = tuple(one.name for one in found.spec.sent)
+    probes = dataclasses.replace(found.spec.probes, capture=names, capture_at=(at,))
     folder = once_more(found, dataclasses.replace(found.spec, probes=probes), PCAP, console)
     files = sorted((folder / "captures").glob("*.pcap"))
     if as_json:

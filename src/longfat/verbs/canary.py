@@ -10,7 +10,9 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.canary import COMMAND, REFERENCE, Digests, Reference, keep, read_reference, write_reference
+from longfat.catalog.kernels import STACK_KERNELS
 from longfat.errors import RigError
+from longfat.evidence.epochs import Combination
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.plan.model import PlannedRun
@@ -29,7 +31,7 @@ ERA = ("era",)
 
 def canary(backend: Backend, jobs: int | None, console: Console, *, as_json: bool = False) -> bool:
     """Whether every canary behaves as the reference. Raises RigError when there is none."""
-    path, pins = repository_root() / REFERENCE, backend.pins()
+    path, pins, kernels = repository_root() / REFERENCE, backend.pins(), kernels_of(backend)
     reference = read_reference(path)
     if reference is None:
         hint = f"`{COMMAND} --reference` makes one, with a kernel of the pinned release"
@@ -37,7 +39,8 @@ def canary(backend: Backend, jobs: int | None, console: Console, *, as_json: boo
     digests = measured(backend, jobs, console)
     verdict = reference.compare(digests)
     if all(digests.values()):
-        keep(verdict, reference, pins)
+        for kernel in kernels.values():
+            keep(verdict, reference, {**pins, "kernel": kernel})
     say(console, f"canaries: {verdict}")
     if verdict.differing and (others := reference.other_causes(pins)):
         say(console, f"the reference has another {' and another '.join(others)} too: not all may be the kernel's")
@@ -49,26 +52,42 @@ def canary(backend: Backend, jobs: int | None, console: Console, *, as_json: boo
 def renew(backend: Backend, jobs: int | None, console: Console) -> None:
     """Make what the canaries measure the reference.
 
-    Raises RigError when the kernel is not of the pinned release or a canary fails.
+    Raises RigError when a kernel is not of the pinned release or a canary fails.
     """
-    path, pins = repository_root() / REFERENCE, backend.pins()
-    kernel = backend.capabilities().sources.get(pins["kernel"])
-    if kernel is None or not kernel.pinned:
-        release = kernel.version if kernel else "none of the project's"
-        raise RigError(f"a reference is made with a kernel of the pinned release, and this one is {release}")
+    path, pins, kernels = repository_root() / REFERENCE, backend.pins(), kernels_of(backend)
+    sources = backend.capabilities().sources
+    for name, digest in kernels.items():
+        source = sources.get(digest)
+        if source is None or not source.pinned:
+            release = source.version if source else "none of the project's"
+            raise RigError(f"a reference is made with kernels of the pinned release, and {name} is {release}")
     digests = measured(backend, jobs, console)
     if failed := [name for name, digest in digests.items() if not digest]:
         raise RigError(f"canaries that failed make no reference: {', '.join(failed)}")
-    write_reference(path, Reference(kernel.version, pins, digests))
+    version = sources[pins["kernel"]].version
+    others = {name: value for name, value in pins.items() if name != "kernel"}
+    write_reference(path, Reference(version, {**others, **kernels}, digests))
     say(console, f"reference: {path}")
 
 
-def canaries(backend: Backend) -> tuple[PlannedRun, ...]:
-    """Every run of the study, each once, with the backend's pins."""
-    folder = find_study(STUDY)
+def kernels_of(backend: Backend) -> dict[str, str]:
+    """Return the digests of the kernels of all stacks, by name."""
+    digests = backend.capabilities().kernels
+    return {name: digests[name] for name in STACK_KERNELS if name in digests}
+
+
+def combinations(backend: Backend) -> tuple[Combination, ...]:
+    """Return what runs of the stacks are made with here: one combination for each of their kernels."""
     pins = backend.pins()
-    modern = resolve(folder, Choices("paper"), pins).runs
-    era = resolve(folder, Choices("paper", ERA, "linux-2.4"), pins).runs
+    return tuple(dict.fromkeys(Combination.of({**pins, "kernel": digest}) for digest in kernels_of(backend).values()))
+
+
+def canaries(backend: Backend) -> tuple[PlannedRun, ...]:
+    """Every run of the study, each once, with the backend's pins and the kernel of its stack."""
+    folder = find_study(STUDY)
+    pins, kernels = backend.pins(), backend.capabilities().kernels
+    modern = resolve(folder, Choices("paper"), pins, kernels).runs
+    era = resolve(folder, Choices("paper", ERA, "linux-2.4"), pins, kernels).runs
     return (*(run for run in modern if run.experiment not in ERA), *era)
 
 

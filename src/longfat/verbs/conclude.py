@@ -18,11 +18,13 @@ from rich.text import Text
 
 from longfat.backends.registry import traits_of
 from longfat.data.opened import draw_all
-from longfat.dataset.build import DatasetSummary, build_dataset
+from longfat.dataset.build import DatasetSummary
+from longfat.errors import RigError
 from longfat.events import EventSink
 from longfat.evidence.conditions import conditions
 from longfat.evidence.epochs import FOLDER, read_epochs
 from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import Results, open_results
 from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock, require_study
@@ -31,7 +33,7 @@ from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
 from longfat.report.front import write_front
-from longfat.report.notebook import run_notebook
+from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
@@ -77,7 +79,7 @@ def dataset(name: str, given: Path | None, console: Console, show: Show = EVERYT
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        counts = tidy(results.path, events)
+        counts = tidy(results.path, folder, events)
     if show.as_json:
         print_json({"format": FORMAT, "study": folder.name, "runs": dataclasses.asdict(counts)})
     return counts.valid
@@ -88,12 +90,14 @@ def analyse(name: str, given: Path | None, console: Console, show: Show = EVERYT
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results, listen(results, console) as events:
         _require_own(results, folder)
-        verdicts = _analyse(results.path, folder, events)
+        verdicts, failure = _analyse(results.path, folder, events)
         origin = read_origin(results.path)
     print_verdicts(verdicts, folder.header, console, every=show.every)
     print_origin(origin, console)
     if show.as_json:
         print_json(data_of(folder, verdicts, origin))
+    if failure:
+        raise failure
     return True
 
 
@@ -140,8 +144,8 @@ def reproduce(
 def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EVERYTHING) -> tuple[bool, list[Verdict]]:
     """Tidy, judge, draw and report what was run under a lock: whether every run is valid, and the verdicts."""
     with open_results(given) as results, listen(results, console) as events:
-        valid = tidy(results.path, events).valid
-        verdicts = _analyse(results.path, folder, events)
+        valid = tidy(results.path, folder, events).valid
+        verdicts, failure = _analyse(results.path, folder, events)
         stage(events, "writing the report")
         path = _write_report(results, folder)
         match = compare(results.path, folder)
@@ -159,6 +163,8 @@ def conclude(folder: StudyFolder, given: Path, console: Console, show: Show = EV
         compared = {"compared": check.compared, "differing": [one.name for one in check.mismatches]}
         told = {"valid": valid, "report": str(path), "reference": match.status, "evidence": compared}
         print_json(data_of(folder, verdicts, origin) | told)
+    if failure:
+        raise failure
     return valid and not check.mismatches, verdicts
 
 
@@ -286,10 +292,10 @@ def _require_own(results: Results, folder: StudyFolder) -> None:
     require_study(results.lock, folder.header.study)
 
 
-def tidy(results: Path, events: EventSink) -> DatasetSummary:
-    """Build the dataset with the gates applied."""
+def tidy(results: Path, folder: StudyFolder, events: EventSink) -> DatasetSummary:
+    """Build the dataset, with the gates and the metrics' bounds applied."""
     stage(events, "building the dataset")
-    counts = build_dataset(results)
+    counts = build_valid(results, folder)
     stage(
         events,
         f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing",
@@ -297,16 +303,22 @@ def tidy(results: Path, events: EventSink) -> DatasetSummary:
     return counts
 
 
-def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> list[Verdict]:
+def _analyse(results: Path, folder: StudyFolder, events: EventSink) -> tuple[list[Verdict], RigError | None]:
+    """Judge and draw; a notebook that fails is returned as an error, and the figures are drawn without it."""
     stage(events, "judging the claims")
     verdicts = judge(results, folder.study, folder.claims, folder.judged_by)
     stage(events, "drawing the figures")
     notebook = repository_root() / "analysis" / "notebooks" / f"{folder.name}.ipynb"
+    failure = None
     if notebook.exists():
-        run_notebook(notebook, results, folder.path)
-    else:
-        draw_all(results, folder)
-    return verdicts
+        try:
+            run_notebook(notebook, results, folder.path)
+            return verdicts, None
+        except RigError as error:
+            (results / EXECUTED).unlink(missing_ok=True)
+            failure = error
+    draw_all(results, folder)
+    return verdicts, failure
 
 
 def measured(verdict: Verdict) -> str:

@@ -21,7 +21,7 @@ from longfat.studies import StudyFolder
 from longfat.verbs.conclude import EVERYTHING, Show, conclude
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.places import repository_root
-from longfat.verbs.study import Choices, find_study, resolve
+from longfat.verbs.study import Choices, find_study, kernel_settings, resolve
 
 STUDY = "_crosscheck"
 
@@ -59,7 +59,7 @@ def together(plans: Sequence[Plan]) -> Plan:
 def _executed(name: str, asked: bool, folder: StudyFolder, results: Results, events: EventSink) -> Plan | None:
     """The plan of what a backend can do, executed; None where it can do nothing."""
     stage(events, f"preparing backend {name}")
-    backend = open_backend(name, {}, say=lambda text: stage(events, text))
+    backend = open_backend(name, kernel_settings(name, folder.header.stack), say=lambda text: stage(events, text))
     if reasons := backend.capabilities().reasons:
         if asked:
             raise RigError(f"backend {name!r} cannot work here: " + "; ".join(reasons))

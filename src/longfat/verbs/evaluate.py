@@ -141,7 +141,7 @@ def _evaluated(
     """Run what is missing, judge and measure."""
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), machine, results, events)
-        tidy(results.path, events)
+        tidy(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
         grounds = Grounds(folder.study, load_dataset(results.path))
         lock = hashlib.sha256(results.lock.read_bytes()).hexdigest()

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from longfat.backends.registry import open_backend
-from longfat.dataset.build import build_dataset
+from longfat.catalog.stacks import STACKS
 from longfat.errors import RigError, StudyError
 from longfat.evidence.collect import collect, combination_of
 from longfat.evidence.epochs import (
@@ -26,15 +26,16 @@ from longfat.evidence.epochs import (
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, read_rows, together, write_rows
+from longfat.evidence.valid import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.section import TODAY, write_overview, write_section
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import measured
+from longfat.verbs.canary import combinations, measured
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
-from longfat.verbs.say import print_json, say
-from longfat.verbs.study import every_study, find_study
+from longfat.verbs.say import WARNING, print_json, say
+from longfat.verbs.study import every_study, find_study, kernel_settings
 
 FORMAT = 1
 FINDINGS = "docs/findings.md"
@@ -52,11 +53,11 @@ def add(
     """Add what a results folder has to the evidence of its study."""
     folder = find_study(name)
     with open_results(results_path(folder, given)) as results:
-        build_dataset(results.path)
+        build_valid(results.path, folder)
         epoch = epoch_for(combination_of(read_lock(results.lock)), jobs, console, new_epoch=new_epoch)
         gained = add_results(results.path, folder, epoch.name, console)
     write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "study": folder.name, "epoch": epoch.name, "gained": gained})
     return True
@@ -71,14 +72,20 @@ def write_page(folder: StudyFolder) -> None:
         write_section(found, evidence_of(folder, epochs, stack=TODAY) if found.stack != TODAY else None)
 
 
-def write_findings() -> None:
-    """Write the table over all studies in docs/findings.md anew, where there is such a page."""
+def write_findings(console: Console) -> None:
+    """Write the table over all studies in docs/findings.md again, if there is such a page; name those with faults."""
     page = repository_root() / FINDINGS
     if not page.exists():
         return
     epochs = read_epochs(repository_root() / FOLDER)
-    found = (evidence_of(study, epochs) for study in every_study() if study.header.paper and study.name[0] != "_")
-    write_overview(page, [one for one in found if one is not None])
+    found = []
+    for study in every_study():
+        try:
+            if study.header.paper and study.name[0] != "_" and (one := evidence_of(study, epochs)):
+                found.append(one)
+        except StudyError as error:
+            say(console, f"{study.name} is left out of {FINDINGS}: {error}", WARNING)
+    write_overview(page, found)
 
 
 def add_results(results: Path, folder: StudyFolder, epoch: str, console: Console) -> int:
@@ -105,25 +112,25 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
     known = epoch_of(combination, epochs)
     if known is not None and not new_epoch:
         return known
-    backend = open_backend(combination.backend, {}, say=console.print)
-    here = Combination.of(backend.pins())
-    if here != combination:
+    backend = open_backend(combination.backend, kernel_settings(combination.backend, *STACKS), say=console.print)
+    here = combinations(backend)
+    if combination not in here:
         message = f"the results were made with {combination.text()}, which no epoch lists"
-        hint = f"add them where they were made: this machine has {here.text()}"
+        hint = f"add them where they were made: this machine has {' and '.join(one.text() for one in here)}"
         raise StudyError(message, hint=hint)
     digests = measured(backend, jobs, console)
     if failed := [canary for canary, digest in digests.items() if not digest]:
         raise RigError(f"canaries failed, so that nothing is known of {combination.text()}: {', '.join(failed)}")
     now = datetime.datetime.now(datetime.UTC)
     if new_epoch or not epochs:
-        epoch = begin(combination, digests, f"{now:%Y-%m-%dT%H%M}")
+        epoch = begin(here, digests, f"{now:%Y-%m-%dT%H%M}")
         say(console, f"a new epoch: {epoch.name}")
     else:
         verdict = epochs[-1].compare(digests)
         if verdict.differing:
             message = f"{combination.text()} does not behave as epoch {epochs[-1].name}: of its canaries {verdict}"
             raise RigError(message, hint="find out why, or begin a new epoch with --new-epoch; the old ones stay")
-        epoch = epochs[-1].with_member(combination, now.date().isoformat(), "canaries")
+        epoch = epochs[-1].with_members(here, now.date().isoformat(), "canaries")
         say(console, f"epoch {epoch.name} also has {combination.text()}: {verdict}")
     write_epoch(epoch, home)
     return epoch
@@ -162,7 +169,7 @@ def merge(given: Sequence[Path], console: Console, *, as_json: bool = False) -> 
             files = len(write_rows(folder.path, study, rows))
             say(console, f"{folder.name}: {gained} runs gained, {files} files written")
             write_page(folder)
-    write_findings()
+    write_findings(console)
     if as_json:
         print_json({"format": FORMAT, "gained": {folder.name: gained for folder, _, rows, gained in merged if rows}})
     return True

@@ -15,13 +15,13 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
-from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.evidence.collect import require_repeatable
 from longfat.evidence.costs import Costs, Targets, time_of
 from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
+from longfat.evidence.valid import build_valid
 from longfat.execute.deadline import length_of
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
@@ -33,7 +33,7 @@ from longfat.verbs.evidence import add_results, epoch_for, write_findings, write
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import say
-from longfat.verbs.study import find_study, job_count
+from longfat.verbs.study import find_study, job_count, kernel_settings
 
 BATCH_SECONDS = 240.0
 """CPU time of one batch: an interrupt loses no more than that."""
@@ -84,13 +84,19 @@ def fill(studies: Sequence[str], wanted: Wanted, console: Console, *, new_epoch:
     complete = True
     for folder in folders:
         folder.check()
-        backend = open_backend(wanted.backend, {}, say=console.print)
+        backend = open_for(folder, wanted, console)
         epoch = epoch_for(Combination.of(backend.pins()), jobs, console, new_epoch=new_epoch)
         new_epoch = False
         complete &= fill_study(folder, wanted, backend, epoch, console, begun=begun)
         write_page(folder)
-    write_findings()
+    write_findings(console)
     return complete
+
+
+def open_for(folder: StudyFolder, wanted: Wanted, console: Console) -> Backend:
+    """Open the backend with the kernel of the stack."""
+    settings = kernel_settings(wanted.backend, wanted.stack or folder.header.stack)
+    return open_backend(wanted.backend, settings, say=console.print)
 
 
 def fill_study(
@@ -176,7 +182,7 @@ def run_batch(
             summary = execute(
                 plan.runs, backend, results, jobs=job_count(wanted.jobs), events=events, memory_bytes=memory
             )
-        build_dataset(results.path)
+        build_valid(results.path, folder)
         gained = add_results(results.path, folder, epoch.name, console)
         if summary.failed == 0:
             shutil.rmtree(results.raw)

@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.backends.registry import open_backend
 from longfat.errors import StudyError
 from longfat.evidence.collect import require_repeatable
 from longfat.evidence.conditions import conditions
@@ -25,7 +24,7 @@ from longfat.relations.judge import Verdict, decide
 from longfat.runspec import Scalar
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import epoch_for, write_findings, write_page
-from longfat.verbs.fill import Wanted, fill_study, ground_of
+from longfat.verbs.fill import Wanted, fill_study, ground_of, open_for
 from longfat.verbs.places import repository_root
 from longfat.verbs.say import print_json, say
 from longfat.verbs.study import find_study, job_count
@@ -55,7 +54,7 @@ def identify(
     chosen = _chosen(claims, folder.claims)
     values = _values(one, at) or first_values(one)
     require_repeatable(wanted.backend)
-    backend = open_backend(wanted.backend, {}, say=console.print)
+    backend = open_for(folder, wanted, console)
     epoch = epoch_for(Combination.of(backend.pins()), job_count(wanted.jobs), console)
     tried: list[At] = []
     complete = True
@@ -65,7 +64,7 @@ def identify(
         complete &= fill_study(here, wanted, backend, epoch, console, begun=begun, only=only)
         tried.append(_show(f"{unknown} = {value}", value, chosen, here, ground_of(here, epoch, wanted), console))
     write_page(folder)
-    write_findings()
+    write_findings(console)
     _conclude(unknown, one, claims, tried, console)
     if as_json:
         outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in claims}

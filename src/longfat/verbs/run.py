@@ -19,7 +19,7 @@ from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
 from longfat.cache import cache_folder
 from longfat.canary import REFERENCE, doubts
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import StudyError
 from longfat.events import Event, EventSink, Kind, Level
 from longfat.execute.deadline import Deadline
@@ -161,7 +161,7 @@ def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: Eve
     kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
     if Feature.KERNELS in traits_of(machine.backend).can:
         settings["kernels"] = kernels
-        if added := folder.study.own_kernels():
+        if added := folder.study.own_kernels(choices.stack):
             settings["own"] = added
     own_files.keep(files_of(folder), cache_folder())
     stage(events, f"preparing backend {machine.backend}")
@@ -194,6 +194,7 @@ def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
 
 
 def named_kernels(plan: Plan) -> tuple[str, ...]:
-    """The kernels that the runs of a plan need which was made without digests; the default one first."""
-    names = {run.spec.pins.get("kernel", DEFAULT_KERNEL) for run in plan.runs}
-    return tuple(sorted(names or {DEFAULT_KERNEL}, key=lambda name: (name != DEFAULT_KERNEL, name)))
+    """List the kernels of the runs of a plan that was made without digests; the stack's kernel first."""
+    own = kernel_of_stack(plan.stack)
+    names = {run.spec.pins.get("kernel", own) for run in plan.runs}
+    return tuple(sorted(names or {own}, key=lambda name: (name != own, name)))

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.backends.virtual import VirtualBackend, open_virtual
-from longfat.catalog.kernels import DEFAULT_KERNEL, KERNELS, OwnKernel
+from longfat.catalog.kernels import KERNELS, OwnKernel
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import StudyError
 from longfat.network import lay_out
 from longfat.plan import Scenario, scenarios_of
@@ -21,7 +22,7 @@ from longfat.runspec import RunSpec
 from longfat.shell.session import Prompt, converse, session
 from longfat.studies import StudyFolder
 from longfat.verbs.again import pins_here
-from longfat.verbs.found import find_run
+from longfat.verbs.found import Found, find_run
 from longfat.verbs.places import study_names, study_path
 from longfat.verbs.say import say
 from longfat.verbs.study import find_study
@@ -36,9 +37,10 @@ def shell(target: str, point: str | None, given: Path | None, commands: Sequence
 
     ``commands`` are executed in the place of what is typed. Raises StudyError, RigError.
     """
-    spec, own = _spec(target, point, given)
-    named = spec.pins.get("kernel", DEFAULT_KERNEL)
-    kernels = tuple(dict.fromkeys((DEFAULT_KERNEL, named))) if named in {*KERNELS, *own} else (DEFAULT_KERNEL,)
+    spec, stack, own = _spec(target, point, given)
+    first = kernel_of_stack(stack)
+    named = spec.pins.get("kernel", first)
+    kernels = tuple(dict.fromkeys((first, named))) if named in {*KERNELS, *own} else (first,)
     backend: VirtualBackend = open_virtual(partial(say, console), kernels, own)
     spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
     if reasons := backend.refuses(spec):
@@ -54,19 +56,20 @@ def shell(target: str, point: str | None, given: Path | None, commands: Sequence
         return INTERRUPTED
 
 
-def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, Mapping[str, OwnKernel]]:
-    """What to build: of a run, or of a study's point; and the kernels that the study adds something to."""
+def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, str, Mapping[str, OwnKernel]]:
+    """Return the spec of a run or of a study's point, its stack, and the kernels that the study adds something to."""
     try:
         folder = study_path(target)
     except StudyError as error:
         if point is None:
-            return _of_run(target, given, error), {}
+            found = _of_run(target, given, error)
+            return found.spec, found.stack or "", {}
         raise
     study = find_study(StudyFolder(folder))
-    return point_of(study, point).run(1, 1).spec, study.study.own_kernels()
+    return point_of(study, point).run(1, 1).spec, study.header.stack, study.study.own_kernels()
 
 
-def _of_run(target: str, given: Path | None, no_study: StudyError) -> RunSpec:
+def _of_run(target: str, given: Path | None, no_study: StudyError) -> Found:
     try:
         found = find_run(target, given)
     except StudyError as error:
@@ -76,7 +79,7 @@ def _of_run(target: str, given: Path | None, no_study: StudyError) -> RunSpec:
         raise StudyError(
             f"the run is of backend {found.backend!r}, and shells are of {DEFAULT_BACKEND!r}", where=target
         )
-    return found.spec
+    return found
 
 
 def point_of(folder: StudyFolder, point: str | None) -> Scenario:
@@ -104,7 +107,8 @@ def _introduce(spec: RunSpec, node: str, console: Console) -> None:
         say(console, f"{name}: {links}")
     flows = ", ".join(flow.name for flow in spec.flows)
     say(console, f"You are on {node}. Each node is a command: `{spec.nodes[-1].name} ss -ti`; `on NODE` goes there.")
-    say(console, f"`start` starts the flows of the run ({flows}); ping, ss, tc, ip, tcpdump and iperf are there.")
+    starting = f"`start` starts the flows of the run ({flows}); " if flows else ""
+    say(console, f"{starting}ping, ss, tc, ip, sysctl, tcpdump and iperf are there.")
     say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
 
 

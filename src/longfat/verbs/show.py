@@ -80,10 +80,11 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     with _dataset_of(found, folder) as (dataset, judged):
         metrics = _metrics(dataset, judged) if judged.status == "ok" else {}
+        impossible = sorted(dataset.impossible.get(judged.run_id, ()))
     return {
         "folder": str(folder),
-        "status": judged.status,
-        "reason": judged.reason or record.reason,
+        "status": "invalid" if impossible else judged.status,
+        "reason": "; ".join(impossible) or judged.reason or record.reason,
         "kernel_release": _json(folder / "environment.json").get("kernel_release"),
         "started_utc": run["started_utc"],
         "wall_seconds": run["wall_seconds"],
@@ -147,17 +148,21 @@ def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str
 def _declared(port: Port) -> dict[str, Any]:
     egress = port.egress
     queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
-    return {"mtu_bytes": port.mtu_bytes, "rate_bps": egress.rate_bps, "delay_us": egress.delay_us, **queue}
+    wire = {"rate_bps": egress.wire_bps, "delay_us": egress.wire_delay_ns // 1000}
+    drawn = {key: getattr(egress, key) for key in ("clock_ppb", "distance_ns", "processing_ns")}
+    return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
 
 
 def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
     sockets = {item["flow"]: item for item in achieved.get("flows", ())}
+    receiving = achieved.get("receive_buffers", {})
     reports = {item["flow"]: item for item in (_json(folder / "flows.json", []) if folder else [])}
     for flow in spec.flows:
         declared = {
             "cca": flow.cca,
             "cca_parameters": spec.cca_parameters(flow),
             "window_bytes": flow.window_bytes,
+            "send_window_bytes": flow.send_window_bytes or flow.window_bytes,
             "streams": flow.streams,
             "start_us": flow.start_us,
             "duration_us": flow.duration_us,
@@ -167,8 +172,19 @@ def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> I
             "from": flow.sender,
             "to": flow.receiver,
             "declared": declared,
-            "achieved": {**sockets.get(flow.name, {}), **reports.get(flow.name, {})} or None,
+            "achieved": {
+                **sockets.get(flow.name, {}),
+                **_windows(sockets.get(flow.name, {}).get("send_buffer_bytes"), receiving.get(flow.name)),
+                **reports.get(flow.name, {}),
+            }
+            or None,
         }
+
+
+def _windows(send_bytes: int | None, receive_bytes: int | None) -> dict[str, int]:
+    """Return the windows that were granted: half of the buffers, because Linux doubles them (socket(7))."""
+    found = {"window_bytes": receive_bytes, "send_window_bytes": send_bytes}
+    return {key: size // 2 for key, size in found.items() if size}
 
 
 def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

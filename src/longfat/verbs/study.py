@@ -8,11 +8,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 
+from longfat.backends.protocol import Feature
+from longfat.backends.registry import traits_of
+from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import Problem, StudyError
 from longfat.plan import Plan, build_plan
+from longfat.plan.stated import without_effect
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.verbs.places import repository_root, study_path
 from longfat.verbs.say import WARNING, print_json, say
@@ -48,10 +53,17 @@ def job_count(jobs: int | None) -> int:
     return jobs or len(os.sched_getaffinity(0))
 
 
+def kernel_settings(backend: str, *stacks: str) -> dict[str, Any]:
+    """Return the settings that open a backend with the kernels of stacks; none where it has no named kernels."""
+    named = Feature.KERNELS in traits_of(backend).can
+    return {"kernels": tuple(dict.fromkeys(map(kernel_of_stack, stacks)))} if named else {}
+
+
 def resolve(
     folder: StudyFolder, choices: Choices, pins: dict[str, str], kernels: Mapping[str, str] = MappingProxyType({})
 ) -> Plan:
     """The plan of a study for a backend with these pins, and these kernels. Raises StudyError."""
+    require_effects(folder)
     return build_plan(
         folder.study,
         profile=choices.profile,
@@ -63,6 +75,17 @@ def resolve(
         manifest_sha256=folder.digest(MANIFEST),
         claims_sha256=folder.digest(CLAIMS),
     )
+
+
+def require_effects(folder: StudyFolder) -> None:
+    """Raise StudyError with every key of the manifest that changes no run.
+
+    Of a part of a study, or under other assumptions, a key may well be idle.
+    """
+    if folder.only or folder.given:
+        return
+    if problems := tuple(folder.problem(finding) for finding in without_effect(folder.study)):
+        raise StudyError("the study states what has no effect", problems=problems)
 
 
 def check(name: str, console: Console, *, as_json: bool = False) -> bool:
@@ -78,6 +101,7 @@ def check(name: str, console: Console, *, as_json: bool = False) -> bool:
     if as_json:
         return _check_as_json(folder)
     folder.check()
+    require_effects(folder)
     study = folder.study
     experiments = _count(len(study.experiments), "experiment")
     claims = counted_claims(len(folder.claims), study.header)
@@ -86,7 +110,7 @@ def check(name: str, console: Console, *, as_json: bool = False) -> bool:
     figures, count = _count(len(folder.figures.figures), "figure"), ""
     if warnings := folder.warnings:
         count = f", {_count(len(warnings), 'warning')}"
-    say(console, f"{study.name}: {experiments}, {claims}, {figures}, no problems{count}")
+    say(console, f"{folder.name}: {experiments}, {claims}, {figures}, no problems{count}")
     for warning in warnings:
         say(console, f"warning: {warning}", WARNING)
     return True
@@ -96,6 +120,7 @@ def _check_as_json(folder: StudyFolder) -> bool:
     problems: tuple[Problem, ...] = ()
     try:
         folder.check()
+        require_effects(folder)
     except StudyError as error:
         problems = error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
     warnings = () if problems else folder.warnings

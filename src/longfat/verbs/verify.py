@@ -16,11 +16,12 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
+from longfat.catalog.stacks import STACKS
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError
 from longfat.evidence.compare import difference, first_packet, sample_of
-from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
+from longfat.evidence.epochs import FOLDER, Epoch, read_epochs
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.planned import Planned
 from longfat.evidence.rows import Row
@@ -33,11 +34,12 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
+from longfat.verbs.canary import combinations
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import print_json, say
-from longfat.verbs.study import find_study, job_count
+from longfat.verbs.study import find_study, job_count, kernel_settings
 from longfat.verbs.verdicts import studies_with_evidence
 
 FORMAT = 1
@@ -107,9 +109,10 @@ def verify(
     say(console, f"{same} of {len(sample)} re-run here, identical to the byte")
     tell(mismatches, console)
     if mismatches:
-        here = Combination.of(open_backend(mismatches[0].backend, {}, say=console.print).pins())
-        if not any(here.key in one.members for one in epochs):
-            say(console, f"  no epoch lists {here.text()}: the difference may be this machine's")
+        name = mismatches[0].backend
+        here = combinations(open_backend(name, kernel_settings(name, *STACKS), say=console.print))
+        for unlisted in (one for one in here if not any(one.key in epoch.members for epoch in epochs)):
+            say(console, f"  no epoch lists {unlisted.text()}: the difference may be this machine's")
     if as_json:
         differing = [{"run": one.name, "what": one.text, "kept": str(one.place)} for one in mismatches]
         counts = {"evidence": len(kept), "sample": len(sample), "identical": same}
@@ -153,13 +156,13 @@ def run_again(sample: Iterable[Kept], jobs: int | None, console: Console) -> lis
     groups: dict[tuple[StudyFolder, str, str], list[Kept]] = {}
     for one in sample:
         groups.setdefault((one.folder, one.planned.stack, one.planned.profile), []).append(one)
-    backends: dict[str, Backend] = {}
+    backends: dict[tuple[str, str], Backend] = {}
     found = []
     for group in groups.values():
-        name = group[0].planned.backend
-        if name not in backends:
-            backends[name] = open_backend(name, {}, say=console.print)
-        found += _run_group(group, backends[name], jobs, console)
+        name, stack = key = group[0].planned.backend, group[0].planned.stack
+        if key not in backends:
+            backends[key] = open_backend(name, kernel_settings(name, stack), say=console.print)
+        found += _run_group(group, backends[key], jobs, console)
     return found
 
 

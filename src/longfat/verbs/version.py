@@ -15,6 +15,7 @@ from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.cache import cache_folder
 from longfat.catalog.kernels import KERNELS
+from longfat.tools import git
 
 ROOT = Path(__file__).resolve().parents[3]
 SHOWN_DIGITS = 12
@@ -56,9 +57,8 @@ def _facts(path: Path) -> dict[str, str]:
 
 def commit() -> str:
     """The commit of the checkout, and whether something in it differs; ``unknown`` where git does not know it."""
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        told = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
-    return told.stdout.strip() or "unknown"
+    return told.stdout.decode().strip() or "unknown"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import time
@@ -10,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from longfat.guest import sockets, traffic
+from longfat.guest import app_rate, sockets, traffic
+from longfat.guest.buffers import read_buffers
 from longfat.guest.ccas import parameter_names
 from longfat.guest.processes import finish, started
 from longfat.guest.reports import write_json
@@ -20,6 +22,7 @@ from longfat.runspec import Flow, RunSpec
 if TYPE_CHECKING:  # reports are written where there is no Mininet, too
     from longfat.guest.stage import Stage
 
+LOOK_US = 1000  # before its end a flow has all its sockets
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
 
 
@@ -28,25 +31,30 @@ class Traffic:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._ports = traffic.ports(stage.spec)
+        self.ports = traffic.ports(stage.spec)
         self._block = traffic.block_bytes(stage.spec)
         self._sending = [flow for flow in stage.spec.flows if stage.here(flow.sender)]
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._clients: dict[str, subprocess.Popen[bytes]] = {}
+        self._send_buffers: dict[str, int | None] = {}
+        self._receive_buffers: dict[str, int | None] = {}
 
     def prepare(self) -> None:
         """Start every receiving iperf2."""
         for flow in self._stage.spec.flows:
             if self._stage.here(flow.receiver):
-                command = traffic.server_command(flow, self._ports[flow.name], self._block)
+                command = traffic.server_command(flow, self.ports[flow.name], self._block)
                 process = self._stage.network.start(flow.receiver, command, self._output(flow, "server"))
                 self._servers[flow.name] = started(self._stage.cleanup, process)
 
     def plan(self) -> None:
-        """Put the start of every sending iperf2 on the time line, and the end of transfers that follow each other."""
+        """Put the start of every sending iperf2 on the time line, and what is read of its sockets before its end."""
         for flow in self._sending:
             self._stage.timeline.at(flow.start_us, partial(self._start_client, flow))
         for flow in self._stage.spec.flows:
+            if flow.window_bytes or flow.send_window_bytes:
+                before_end_us = flow.start_us + flow.duration_us - min(LOOK_US, flow.duration_us // 2)
+                self._stage.timeline.at(before_end_us, partial(self._look_at_buffers, flow))
             if flow.transfer_bytes is not None and flow.name in self._servers:
                 self._stage.timeline.at(flow.start_us + flow.duration_us, partial(self._note_under_way, flow))
 
@@ -56,7 +64,12 @@ class Traffic:
         for flow in self._stage.spec.flows:
             if flow.name in self._clients:
                 what, expected = f"iperf2 client of flow {flow.name}", traffic.client_status(flow)
-                finish(self._clients[flow.name], what, expected, drain_s)
+                try:
+                    finish(self._clients[flow.name], what, expected, drain_s)
+                except LaboratoryError as error:
+                    if flow.name in self._stage.seen.min_rtt_us:
+                        raise
+                    raise LaboratoryError(f"nothing of {flow.name} got through ({error})") from error
             if flow.name in self._servers:
                 if flow.transfer_bytes is not None:
                     self._wait_for_last_transfer(flow)
@@ -64,7 +77,7 @@ class Traffic:
                 finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}", within_s=drain_s)
 
     def achieved(self) -> dict[str, Any]:
-        """Algorithm, parameters and base RTT of each flow that is sent from here."""
+        """Return algorithm, parameters, base RTT and buffer of what is sent here, and buffers of what is received."""
         seen = self._stage.seen
         flows = [
             {
@@ -72,21 +85,36 @@ class Traffic:
                 "cca": seen.ccas.get(flow.name),
                 "cca_parameters": self._parameters(flow),
                 "base_rtt_us": seen.min_rtt_us.get(flow.name),
+                "send_buffer_bytes": self._send_buffers.get(flow.name),
             }
             for flow in self._sending
         ]
-        return {"flows": flows}
+        return {"flows": flows, "receive_buffers": self._receive_buffers}
 
     def _start_client(self, flow: Flow) -> None:
         address = self._stage.network.topology.address(flow.receiver)
-        command = traffic.client_command(flow, address, self._ports[flow.name], self._block)
-        process = self._stage.network.start(flow.sender, command, self._output(flow, "client"))
+        command = traffic.client_command(flow, address, self.ports[flow.name], self._block)
+        network = self._stage.network
+        start = network.start if flow.rate_bps is None else network.start_tool  # the program is not the node's own
+        process = start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = started(self._stage.cleanup, process)
+
+    def _look_at_buffers(self, flow: Flow) -> None:
+        """Keep the smallest buffers of the flow's sockets; a listening one has those of the connections to come."""
+        port = self.ports[flow.name]
+        if self._stage.here(flow.sender):
+            with self._stage.network.inside(flow.sender):
+                sending = [one.send for one in read_buffers() if one.destination_port == port]
+            self._send_buffers[flow.name] = min(sending, default=None)
+        if self._stage.here(flow.receiver):
+            with self._stage.network.inside(flow.receiver):
+                receiving = [one.receive for one in read_buffers() if one.source_port == port]
+            self._receive_buffers[flow.name] = min(receiving, default=None)
 
     def _note_under_way(self, flow: Flow) -> None:
         """Keep what the flow's open connections have received, by the sender's port: the rest comes too late."""
         with self._stage.network.inside(flow.receiver), sockets.open_probe() as channel:
-            found = [info for info in sockets.read_sockets(channel) if info.source_port == self._ports[flow.name]]
+            found = [info for info in sockets.read_sockets(channel) if info.source_port == self.ports[flow.name]]
         received = {str(info.destination_port): info.bytes_received for info in found}
         write_json(self._stage.folder / "iperf" / f"{flow.name}.end.json", received)
 
@@ -97,7 +125,7 @@ class Traffic:
         """Let what is under way arrive. Raises LaboratoryError when it does not."""
         drain_s = self._stage.drain_s
         deadline = time.monotonic() + drain_s
-        while self._stage.network.has_socket(flow.receiver, self._ports[flow.name], sockets.TCP_ESTABLISHED):
+        while self._stage.network.has_socket(flow.receiver, self.ports[flow.name], sockets.TCP_ESTABLISHED):
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"connections of flow {flow.name} are open {drain_s:g} s after its end")
             time.sleep(REPORT_S)
@@ -141,9 +169,16 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
 
 
 def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
-    sent, _ = traffic.parse_report(said["client"], flow.streams)
+    """Bytes and rates; iperf2's client sends from the establishment of the connection to the end of its socket."""
+    sent, rate = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
-    return {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
+    if flow.rate_bps is not None:
+        # iperf2 counts time from the first byte: with all data in time the rate would be more than what was given.
+        amounts["goodput_bps"] = min(goodput, round(8e6 * received / flow.duration_us))
+        amounts["bytes_due"] = app_rate.due_bytes(dataclasses.asdict(flow), flow.duration_us)
+        amounts["blocked_us"] = traffic.parse_blocked(said["client"])
+    return amounts | ({"sending_us": round(8e6 * sent / rate)} if rate else {})
 
 
 def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
@@ -154,7 +189,7 @@ def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[st
     """
     sent, ended = (traffic.parse_transfers(said[end], port) for end in ("client", "server"))
     if not ended:
-        raise ValueError(f"iperf2 reported no transfer of flow {flow.name}: {said['server'].strip()[-300:]!r}")
+        raise ValueError(f"nothing of {flow.name} got through (iperf2 reported {said['server'].strip()[-300:]!r})")
     received = [min(amount, under_way.get(str(sender), amount)) for sender, amount in ended]
     return {
         "bytes_sent": sum(amount for _, amount in sent),

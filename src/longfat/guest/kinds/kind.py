@@ -8,7 +8,7 @@ programs reported when all machines of the run have ended. Must not know what th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -35,6 +35,10 @@ _MODULES = {name: _named(name) for name in KINDS}
 
 class Traffic(Protocol):
     """All traffic of one kind, as far as it is on this machine."""
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The port of each traffic's server, by the traffic's name."""
 
     def prepare(self) -> None:
         """Start what has to be there before the measurement: what is sent to."""

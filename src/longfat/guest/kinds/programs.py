@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longfat.guest import program, wiretap
+from longfat.guest import program, program_files, wiretap
 from longfat.guest.processes import started
 from longfat.guest.reports import write_json
 from longfat.guest.sysctls import LaboratoryError
@@ -45,9 +45,11 @@ class Traffic:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self.ports = {one.name: one.port for one in stage.spec.programs}
         self._taps: dict[str, wiretap.Wiretap] = {}
         self._running: dict[str, dict[str, subprocess.Popen[bytes]]] = {}
         self._ended: dict[str, int] = {}
+        self._files: list[dict[str, Any]] = []
 
     def prepare(self) -> None:
         """Lay out the files, start what receives, and wait until it has a socket."""
@@ -80,18 +82,25 @@ class Traffic:
             self._end(one, "send")
             self._end(one, "receive")
             self._taps[one.name].read()
+            self._files += [self._kept(one, name) for name in one.keep]
         rows = [self._told(one) for one in self._stage.spec.programs]
         write_json(self._stage.folder / "programs.json", rows)
 
     def achieved(self) -> dict[str, Any]:
-        """How each program ended, and whose rights it had."""
+        """Return how each program ended, whose rights it had, and which of its files were kept."""
         said = []
         for one in self._stage.spec.programs:
             for role, process in self._running[one.name].items():
                 output = self._output(one, role).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
                 ended = {"status": process.returncode, "asked": f"{one.name} {role}" in self._ended}
                 said.append({"programs": one.name, "role": role, "user": NOBODY, "said": output, **ended})
-        return {"programs": said}
+        return {"programs": said, "program_files": self._files}
+
+    def _kept(self, one: Program, name: str) -> dict[str, Any]:
+        """Copy a file that the programs have left; return its entry of achieved.json."""
+        target = self._stage.folder / "programs" / one.name / name
+        reason = program_files.copy_file(self._folder(one) / name, target, one.most_kept_bytes)
+        return {"programs": one.name, "file": name, "reason": reason}
 
     def _told(self, one: Program) -> dict[str, Any]:
         tap = self._taps[one.name]
@@ -101,9 +110,9 @@ class Traffic:
             "receiver": one.receiver,
             "start_us": one.start_us,
             "end_us": one.start_us + one.duration_us,
-            "received_packets": tap.packets,
-            "received_bytes": tap.ip_bytes,
-            "payload_bytes": tap.payload_bytes,
+            "received_packets": tap.counts.packets,
+            "received_bytes": tap.counts.ip_bytes,
+            "payload_bytes": tap.counts.payload_bytes,
             "uncounted_packets": tap.lost(),
         }
 
@@ -111,7 +120,8 @@ class Traffic:
         t_us = self._stage.timeline.now_us()
         for name, tap in self._taps.items():
             tap.read()
-            print(f"{t_us},{name},{tap.packets},{tap.ip_bytes},{tap.payload_bytes}", file=table)
+            counts = tap.counts
+            print(f"{t_us},{name},{counts.packets},{counts.ip_bytes},{counts.payload_bytes}", file=table)
 
     def _tapped(self, one: Program) -> wiretap.Wiretap:
         network = self._stage.network

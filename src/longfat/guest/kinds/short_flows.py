@@ -16,13 +16,12 @@ from typing import Any
 
 from longfat.guest.kinds import requests
 from longfat.guest.reports import write_json
-from longfat.network import frame_bytes, route
+from longfat.network import least_time_us
 from longfat.runspec import RunSpec, ShortFlows
 
 FIRST_PORT = 7301  # entry k of the RunSpec's short flows is served at FIRST_PORT + k
 MOST_FLOWS = 16_000  # under way at once
 REQUEST_BYTES = 8  # the wanted size and nothing else
-HEADERS_BYTES = 52  # IPv4 and TCP with timestamps
 MILLION = 1_000_000
 COLUMNS = "t_us,short_flows,size_bytes,completion_us,ideal_us"
 ASKING = {"users": MOST_FLOWS, "request_bytes": REQUEST_BYTES}
@@ -60,29 +59,12 @@ def report(spec: RunSpec, folder: Path) -> None:
                 "errors": told["errors"],
             }
         )
-        rows += [(t_us, one.name, size, us, ideal_us(spec, one, size)) for t_us, _, size, us in told["responses"]]
+        rows += [(t_us, one.name, size, us, least_time_us(spec, one, size)) for t_us, _, size, us in told["responses"]]
     write_json(folder / "short_flows.json", reports)
     with (folder / "completions.csv").open("w") as table:
         print(COLUMNS, file=table)
         for row in sorted(rows):
             print(*row, sep=",", file=table)
-
-
-def ideal_us(spec: RunSpec, one: ShortFlows, size_bytes: int) -> int:
-    """How long a flow takes at least, in microseconds: its connection, its request, and all bytes at the path's rate.
-
-    That is two round trips of the declared delays and the frames of all segments over the slowest link of the way.
-    """
-    there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
-    round_trip_us = sum(port.egress.delay_us for port in (*there, *back))
-    shaped = [port for port in there if port.egress.rate_bps]
-    if not shaped:
-        return 2 * round_trip_us
-    slowest = min(shaped, key=lambda port: port.egress.rate_bps or 0)
-    segment_bytes = min(port.mtu_bytes for port in there) - HEADERS_BYTES
-    count = -(-size_bytes // segment_bytes)
-    on_wire = size_bytes + count * (HEADERS_BYTES + frame_bytes(0, slowest.egress))
-    return 2 * round_trip_us + round(8e6 * on_wire / (slowest.egress.rate_bps or 1))
 
 
 def size_bytes(order: dict[str, Any], random: Random) -> int:

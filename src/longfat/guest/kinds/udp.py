@@ -6,17 +6,22 @@ from __future__ import annotations
 import dataclasses
 import socket
 import subprocess
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
 from longfat.guest.processes import finish, started
-from longfat.network import smallest_mtu_bytes
+from longfat.guest.reports import write_json
+from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp
 
 if TYPE_CHECKING:
     from longfat.guest.stage import Stage
+
+
+ARRIVAL_S = 0.2  # when nothing has come for so long, or a round-trip time if that is longer, nothing is on its way
 
 
 class Traffic:
@@ -27,6 +32,7 @@ class Traffic:
         self._ports = {one.name: udp.FIRST_PORT + k for k, one in enumerate(stage.spec.udp)}
         self._receivers: dict[str, socket.socket] = {}
         self._senders: dict[str, subprocess.Popen[bytes]] = {}
+        self._in_time: dict[str, int] = {}
         self._mtu_bytes = smallest_mtu_bytes(stage.spec)
 
     def prepare(self) -> None:
@@ -39,23 +45,52 @@ class Traffic:
             with stage.network.inside(one.receiver):
                 self._receivers[one.name] = stage.cleanup.enter_context(udp.open_receiver(self._ports[one.name]))
             stage.timeline.at(one.start_us, partial(self._start_sender, one))
+            stage.timeline.at(one.start_us + one.duration_us, partial(self._note_received, one))
         if self._receivers and stage.spec.probes.queue_interval_us:
             table = stage.cleanup.enter_context((stage.folder / "datagrams.csv").open("w"))
             print(udp.COLUMNS, file=table)
             stage.timeline.repeat(stage.spec.probes.queue_interval_us, partial(self._sample, table))
 
     def finish(self) -> None:
-        """Wait for the senders."""
+        """Wait for the senders and for packets on their way, and write udp.json."""
         for name, process in self._senders.items():
             finish(process, f"program of UDP traffic {name}", within_s=self._stage.drain_s)
+        arrived = self._arrived()
+        while True:
+            time.sleep(max(ARRIVAL_S, longest_rtt_us(self._stage.spec) / 1e6))
+            before, arrived = arrived, self._arrived()
+            if arrived == before:
+                break
+        write_json(self._stage.folder / "udp.json", [self._report(one, arrived) for one in self._stage.spec.udp])
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of each receiving socket."""
+        return self._ports
 
     def achieved(self) -> dict[str, Any]:
-        """What has reached each receiving socket."""
-        received = [
-            {"udp": name, "received_packets": udp.received_packets(receiver)}
-            for name, receiver in self._receivers.items()
-        ]
-        return {"udp": received}
+        """Nothing of UDP traffic is set."""
+        return {}
+
+    def _report(self, one: Udp, arrived: dict[str, int]) -> dict[str, Any]:
+        return {
+            "udp": one.name,
+            "sender": one.sender,
+            "receiver": one.receiver,
+            "start_us": one.start_us,
+            "end_us": one.start_us + one.duration_us,
+            "packet_bytes": self._mtu_bytes,
+            "due_packets": round(udp.due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / self._mtu_bytes),
+            "sent_packets": int((self._stage.folder / f"{one.name}.udp.txt").read_text()) // self._mtu_bytes,
+            "received_packets": self._in_time[one.name],
+            "arrived_packets": arrived[one.name],
+        }
+
+    def _arrived(self) -> dict[str, int]:
+        return {name: udp.received_packets(receiver) for name, receiver in self._receivers.items()}
+
+    def _note_received(self, one: Udp) -> None:
+        self._in_time[one.name] = udp.received_packets(self._receivers[one.name])
 
     def _start_sender(self, one: Udp) -> None:
         address = self._stage.network.topology.address(one.receiver)
@@ -75,4 +110,4 @@ class Traffic:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """What is counted stands in datagrams.csv and achieved.json already."""
+    """What is counted stands in datagrams.csv and udp.json already."""

@@ -28,7 +28,7 @@ class Traffic:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._web = stage.spec.web
-        self._ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}
+        self.ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
         self._ccas: dict[str, set[str]] = {users.name: set() for users in self._web}
@@ -40,7 +40,7 @@ class Traffic:
         web.make_files(files)
         for users in self._web:
             config = self._stage.scratch / f"{users.name}.nginx"
-            config.write_text(web.server_config(users, self._ports[users.name], files, self._stage.scratch))
+            config.write_text(web.server_config(users, self.ports[users.name], files, self._stage.scratch))
             output = self._stage.output(f"web/{users.name}.server.txt")
             process = self._stage.network.start(users.sender, web.server_command(config), output)
             self._servers[users.name] = started(self._stage.cleanup, process)
@@ -69,7 +69,7 @@ class Traffic:
         order = self._stage.scratch / f"{users.name}.order"
         address = self._stage.network.topology.address(users.sender)
         origin_ns = self._stage.timeline.origin_ns
-        told = web.users_order(users, self._stage.spec.seed, address, self._ports[users.name], origin_ns)
+        told = web.users_order(users, self._stage.spec.seed, address, self.ports[users.name], origin_ns)
         order.write_text(json.dumps(told))
         output = self._stage.output(f"web/{users.name}.users.json")
         process = self._stage.network.start(users.receiver, web.users_command(order), output)
@@ -80,7 +80,7 @@ class Traffic:
         with self._stage.network.inside(users.sender):
             channel: socket.socket = sockets.open_probe()
         with channel:
-            port = self._ports[users.name]
+            port = self.ports[users.name]
             self._ccas[users.name] |= {info.cca for info in sockets.read_sockets(channel) if info.source_port == port}
 
 

@@ -19,7 +19,7 @@ from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
-TABLES = ("sockets.csv", "queues.csv", "arrivals.csv")
+TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv")
 
 
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
@@ -60,6 +60,7 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
         "nodes": _union([part["nodes"] for part in parts]),
         "interfaces": [interface for part in parts for interface in part["interfaces"]],
         "flows": sorted(flows, key=lambda flow: order.index(flow["flow"])),
+        "receive_buffers": _union([part.get("receive_buffers", {}) for part in parts]),
         "capture": _union([part.get("capture", {}) for part in parts]),
         "cpu_pressure_us": max(pressures, default=None),
         "memory_pressure": sum(part.get("memory_pressure", 0) for part in parts),

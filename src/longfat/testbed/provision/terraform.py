@@ -7,7 +7,6 @@ Owns command lines and the messages of failures. Must not decide what is done, n
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -19,9 +18,12 @@ from longfat.errors import RigError
 from longfat.testbed.provision.environments import Environment
 from longfat.testbed.provision.folder import PLAN, STATE, TERRAFORM_DATA, VARIABLES
 from longfat.testbed.provision.process import attend_alone
+from longfat.tools import environment_without
 
 PROGRAMS = ("terraform", "tofu")
 TOLD = {"apply_start", "apply_progress", "apply_complete", "apply_errored", "provision_progress", "change_summary"}
+# Where a user's providers come from, and what is logged; all else of TF_ would change what is done, or where.
+OWN = ("TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_LOG", "TF_LOG_PATH")
 CHANGES = 2  # exit status of plan -detailed-exitcode
 
 
@@ -122,7 +124,7 @@ class Terraform:
 
     def _environment(self) -> dict[str, str]:
         return {
-            **os.environ,
+            **environment_without("TF_", OWN),
             "TF_DATA_DIR": str(self.folder / TERRAFORM_DATA),
             "TF_IN_AUTOMATION": "1",
             "CHECKPOINT_DISABLE": "1",

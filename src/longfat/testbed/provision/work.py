@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,8 @@ def prepare(lab: Lab, say: Say) -> None:
     """
     assert lab.environment is not None
     find_program()
+    if re.search(r"\s", str(lab.folder)):
+        raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="name another with LONGFAT_LABS")
     if lab.environment.name == "local":
         prepare_local(lab.folder, say)
     read_variables(lab.folder / VARIABLES, lab.environment)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments without a TCP flow: UDP traffic, pings or a program alone, and the length of such runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fabricated_results import write_results
+from longfat.backends.fake import FakeBackend
+
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import load_dataset
+from longfat.errors import StudyError
+from longfat.manifest.load import load_study
+from longfat.metrics.data import RunData
+from longfat.metrics.quantities import Selection, metric_of_run
+from longfat.plan import build_plan, estimate
+from longfat.runspec import RunSpec
+
+MANIFEST = """\
+format: 2
+study: alone
+title: No TCP flow
+profiles: {quick: {duration: 3 s}}
+experiments:
+  - id: only
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 40 ms}
+"""
+UDP = "    udp: [{name: camera, from: client1, to: server, rate: 2 Mbit/s, start: 1 s, duration: 5 s}]\n"
+PINGS = "    probes: {ping: 500 ms}\n"
+FLOW = "    flows: [{name: bulk, from: client1, to: server, algorithm: {cca: reno}, duration: 5 s}]\n"
+
+
+def planned(folder: Path, *keys: str, profile: str = "paper") -> RunSpec:
+    path = folder / "study.yaml"
+    path.write_text(MANIFEST + "".join(keys), encoding="utf-8")
+    plan = build_plan(load_study(path), profile=profile, pins={"backend": "fake"})
+    assert estimate(plan, jobs=1).wall_seconds > 0
+    return plan.runs[0].spec
+
+
+def problem(folder: Path, *keys: str) -> str:
+    with pytest.raises(StudyError) as caught:
+        planned(folder, *keys)
+    (found,) = caught.value.problems
+    return f"{found.key}: {found.message}"
+
+
+def test_udp_traffic_needs_nothing_beside_it(tmp_path: Path) -> None:
+    found = planned(tmp_path, UDP)
+    assert (found.flows, found.end_us) == ((), 6_000_000)
+
+
+def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
+    found = planned(tmp_path, PINGS, "    duration: 4 s\n")
+    assert (found.sent, found.end_us) == ((), 4_000_000)
+    assert [ping.sender for ping in found.pings] == ["client1"]
+
+
+def test_pings_alone_do_not_say_how_long_they_last(tmp_path: Path) -> None:
+    assert "experiments[0].duration: is required here and missing" in problem(tmp_path, PINGS)
+
+
+def test_a_duration_alone_is_no_experiment(tmp_path: Path) -> None:
+    assert "experiments[0].flows: is required here and missing" in problem(tmp_path, "    duration: 4 s\n")
+
+
+@pytest.mark.parametrize(("traffic", "end"), [(UDP, "6 s"), (FLOW, "5 s")])
+def test_no_run_ends_before_its_traffic(tmp_path: Path, traffic: str, end: str) -> None:
+    assert f"4 s is over before {'camera' if traffic == UDP else 'bulk'!r} ends at {end}" in problem(
+        tmp_path, traffic, "    duration: 4 s\n"
+    )
+    assert planned(tmp_path, traffic, "    duration: 9 s\n").end_us == 9_000_000
+
+
+def test_a_profile_shortens_a_run_of_pings(tmp_path: Path) -> None:
+    assert planned(tmp_path, PINGS, "    duration: 4 s\n", profile="quick").end_us == 3_000_000
+
+
+def test_drops_need_traffic_over_tcp(tmp_path: Path) -> None:
+    assert "no traffic over TCP" in problem(tmp_path, UDP, "    drops: [{at: 2 s}]\n")
+
+
+@pytest.mark.parametrize("keys", [UDP, PINGS + "    duration: 4 s\n"])
+def test_a_run_without_a_flow_has_all_its_files(tmp_path: Path, keys: str) -> None:
+    spec = planned(tmp_path, keys)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    FakeBackend().run(spec, folder)
+    assert (folder / "sockets.csv").read_text().count("\n") == 1
+    assert (folder / ("pings.csv" if spec.pings else "udp.json")).read_text().strip()
+
+
+def test_an_unknown_algorithm_is_named_where_there_are_none(tmp_path: Path) -> None:
+    assert "'renno'" in problem(tmp_path, FLOW.replace("{cca: reno}", "renno"))
+
+
+def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path: Path) -> None:
+    """A port of a host, slower or not, is none: a host has one interface."""
+    dumbbell = "{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}"
+    text = MANIFEST.replace("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell).replace(
+        "study: alone", "study: small"
+    )
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small/study.yaml").write_text(text + UDP, encoding="utf-8")
+    write_results(tmp_path / "small", tmp_path)
+    assert build_dataset(tmp_path).ok == 1
+    dataset = load_dataset(tmp_path)
+    assert RunData(dataset, dataset.runs[0]).bottleneck().node == "switch"
+    assert metric_of_run(dataset, dataset.runs[0], Selection("udp_loss", "only")) == 0.0

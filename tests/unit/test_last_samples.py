@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last report of a connection: its time and number, and the receiving time of the flow that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import delay_spec
+
+from longfat.dataset.columns import SOCKETS
+from longfat.dataset.parse import receiving_time
+from longfat.guest import netlink, sockets
+from longfat.guest.closings import Closings
+from longfat.guest.probes import SeenSockets
+
+DIAG = (Path(__file__).parents[1] / "data" / "linux-6.12-inet-diag-two-sockets.bin").read_bytes()
+OPEN = next(netlink.bodies(DIAG))
+MILLISECOND = 1_000_000
+
+
+def report(*, closed: bool = False, source_port: int = 40_000, last_ack_ms: int = 0) -> bytes:
+    """A message about one socket of the flow that is received at port 5001."""
+    info = next(sockets.parse([OPEN]))
+    found = bytearray(OPEN.replace(struct.pack("!HH", info.source_port, 5001), struct.pack("!HH", source_port, 5001)))
+    place = sockets.MESSAGE_BYTES
+    while struct.unpack_from("=HH", found, place)[1] != sockets.INET_DIAG_INFO:
+        place += (struct.unpack_from("=HH", found, place)[0] + 3) & ~3
+    found[place + 4] = sockets.TCP_CLOSE if closed else sockets.TCP_ESTABLISHED
+    struct.pack_into("=I", found, place + 4 + 8 + 4 * 12, last_ack_ms)
+    return bytes(found)
+
+
+def rows(seen: SeenSockets, t_us: int, *messages: bytes) -> list[tuple[str, str, str]]:
+    """Time, stream and state of each row."""
+    fields = [row.split(",") for row in seen.rows(t_us, 0, messages)]
+    return [(row[0], row[2], row[3]) for row in fields]
+
+
+def test_the_last_sample_is_of_the_last_acknowledgment_and_not_of_the_close() -> None:
+    seen = SeenSockets({5001: "f"})
+    assert rows(seen, 100_000, report()) == [("100000", "0", "1")]
+    assert rows(seen, 190_000, report(closed=True, last_ack_ms=20)) == [("170000", "0", "7")]
+    assert seen.ccas == {"f": "reno"}
+
+
+def test_the_last_sample_is_never_before_one_that_was_taken() -> None:
+    seen = SeenSockets({5001: "f"})
+    rows(seen, 100_000, report())
+    assert rows(seen, 190_000, report(closed=True, last_ack_ms=5000)) == [("100000", "0", "7")]
+
+
+def test_a_connection_that_takes_the_port_of_an_ended_one_has_a_number_of_its_own() -> None:
+    seen = SeenSockets({5001: "f"})
+    rows(seen, 100_000, report(), report(source_port=40_001))
+    rows(seen, 150_000, report(closed=True))
+    assert rows(seen, 200_000, report(), report(source_port=40_001)) == [("200000", "1", "1"), ("200000", "2", "1")]
+
+
+def test_a_connection_between_two_samples_is_seen_by_its_last_report() -> None:
+    assert rows(SeenSockets({5001: "f"}), 130_000, report(closed=True)) == [("130000", "0", "7")]
+
+
+def test_reports_of_closed_sockets_wait_until_their_time_is_asked_for() -> None:
+    ours, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.setblocking(False)
+    length = netlink.HEADER.size + len(OPEN)
+    with ours, kernel, Closings([ours]) as closings:
+        kernel.send(netlink.HEADER.pack(length, 20, 0, 0, 0) + OPEN)
+        while not closings._found:
+            pass
+        closings.add(1, [b"looked at"])
+        closings.stop()
+        assert list(closings.until(0)) == []
+        (first, second) = closings.until()
+        assert (first[1:], second[1:]) == ((0, [OPEN]), (1, [b"looked at"]))
+        assert list(closings.until()) == []
+
+
+def closed_at(*times_us: int) -> pa.Table:
+    empty: dict[str, Any] = dict.fromkeys(SOCKETS.names, None)
+    return pa.Table.from_pylist(
+        [{**empty, "flow": "stream1", "state": "7", "t_us": t} for t in times_us], schema=SOCKETS
+    )
+
+
+ROW = {"start_us": 2_000_000, "bytes_received": 5_000_000, "goodput_bps": 20e6, "end_us": 3_000_000}
+SPEC = delay_spec()  # 15 ms each way
+
+
+@pytest.mark.parametrize(
+    ("closed_us", "first_us"),
+    [
+        (4_034_000, 2_045_000),  # established after a round trip, to a tick
+        (4_038_000, 2_045_000),
+        (5_030_000, 3_015_000 + 30_000),  # its first SYN was lost
+    ],
+)
+def test_a_receiver_begins_half_a_round_trip_after_the_sender(closed_us: int, first_us: int) -> None:
+    found = receiving_time({"sending_us": 2_000_000}, ROW, SPEC, SPEC.flows[0], closed_at(closed_us))
+    assert found == {"first_byte_us": first_us, "last_byte_us": first_us + 2_000_000}
+
+
+def test_transfers_and_flows_without_a_last_sample_have_the_time_from_their_start() -> None:
+    flow = SPEC.flows[0]
+    of_transfers = dataclasses.replace(flow, transfer_bytes=1000)
+    for one, table in ((of_transfers, closed_at(4_060_000)), (flow, closed_at())):
+        found = receiving_time({"sending_us": 2_000_000}, ROW, SPEC, one, table)
+        assert found == {"first_byte_us": 2_000_000, "last_byte_us": 4_000_000}

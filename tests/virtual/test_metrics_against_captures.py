@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each metric that a capture can tell, against an independent reader of the capture."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_reader import Connection, read_connections
+from packets import read_packets
+
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import Dataset, Series, load_dataset
+from longfat.metrics import METRICS
+from longfat.metrics.data import Array, RunData
+
+pytestmark = pytest.mark.virtual
+
+RATE_BPS, FRAME_BYTES, ON_WIRE_BYTES, MSS = 20e6, 1514, 1538, 1448
+STUDY = """\
+format: 2
+study: captured
+title: Runs whose captures are read twice
+algorithms: {reno: {cca: reno}}
+paths:
+  line: {kind: dumbbell, rate: 20 Mbit/s, host_rate: 100 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 50}}
+defaults: {flow: {to: server}}
+experiments:
+  - id: pair
+    path: line
+    flows:
+      - {name: old, from: client1, algorithm: reno, duration: 7 s}
+      - {name: new, from: client2, algorithm: reno, start: 3 s, duration: 4 s}
+    probes: {capture: [old, new]}
+  - id: apart
+    path: line
+    flows:
+      - {name: first, from: client1, algorithm: reno, duration: 1 s}
+      - {name: second, from: client2, algorithm: reno, start: 3 s, duration: 2 s}
+    probes: {capture: [first, second]}
+  - id: cable
+    topology: {kind: direct, rate: 20 Mbit/s}
+    flows: [{name: flow, from: client1, algorithm: reno, duration: "${long}"}]
+    probes: {capture: [flow]}
+    sweep: {product: {long: [0.5 s, 2 s]}}
+  - id: transfers
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: 2 %}
+    flows: [{name: flow, from: client1, algorithm: reno, transfer: 30 kB, streams: 2, duration: 5 s}]
+    probes: {capture: [flow], sockets: 1 s}
+  - id: drop
+    path: line
+    topology: {bottleneck_queue: {limit: 150}, senders: 1}
+    flows: [{name: flow, from: client1, algorithm: reno, duration: 8 s}]
+    probes: {capture: [flow]}
+    drops: [{at: 3 s}]
+"""
+BACK_OF_RTT = 0.5
+NOT_TOLD = {
+    "windows and thresholds are the sender's own (test_card_laws, test_timeline, unit tests of cuts and windows)": {
+        *("cuts", "streams_cut", "cut_spacing", "after_first_cut", "first_recovery", "window_at", "window_growth"),
+        *("cut_interval", "backlog", "reverted", "threshold_ratio", "least_threshold", "repeated_cuts"),
+    },
+    "delay_harm is of the kernel's smoothed RTT (test_harm)": {"delay_harm"},
+    "pings and counters of hosts are not in a flow's capture (test_datagrams, test_steadiness)": {
+        *("rtt", "rtt_least", "rtt_most", "return_loss", "out_of_order"),
+    },
+    "marks are seen at the receiver, captures are of the sender (test_red_marks)": {"mark_rate", "marks_per_s"},
+    "only flows are captured (test_short_flow_traffic, test_program_traffic, test_request_traffic, test_web)": {
+        *("completion_time", "median_completion_time", "late_completion_time", "slowdown", "late_slowdown"),
+        *("video_rate", "rebuffer_time", "rate_switches", "incast_time", "late_incast_time", "incast_goodput"),
+        *("program_goodput", "response_time", "late_response_time", "web_bytes", "web_rate"),
+    },
+}
+
+
+@dataclass
+class Captured:
+    """A run and what its captures say of each flow; the way there and the way back each take half of the base RTT."""
+
+    data: RunData
+    rtt_us: float
+    flows: dict[str, list[Connection]] = field(default_factory=dict)
+
+    def of(self, metric: str, flow: str | None = None, **parameters: float) -> float:
+        return METRICS[metric].of(self.data, flow, parameters)
+
+    def row(self, flow: str) -> Any:
+        return next(row for row in self.data.flows if row["flow"] == flow)
+
+    def times_us(self, flow: str) -> tuple[float, float]:
+        """When the receiver's end is established, and when it has all bytes but those of the last acknowledgment."""
+        own = self.flows[flow]
+        way_us = BACK_OF_RTT * self.rtt_us
+        return min(one.first_acked_us for one in own) - way_us, max(one.prompt[0] for one in own) - way_us
+
+    def payload(self, flow: str) -> int:
+        return sum(one.payload for one in self.flows[flow])
+
+    def goodput(self, flow: str) -> float:
+        first, last = self.times_us(flow)
+        return 8 * sum(one.prompt[1] for one in self.flows[flow]) / (last - first)
+
+    def rates(self, edges: Array, flows: list[str] | None = None) -> Array:
+        """Mb/s of each flow (columns) between edges (rows)."""
+        names = flows or list(self.flows)
+        acked = [[sum(one.acked_by(t_us) for one in self.flows[name]) for name in names] for t_us in edges]
+        rates: Array = 8 * np.diff(np.array(acked, dtype=np.float64), axis=0) / np.diff(edges)[:, None]
+        return rates
+
+    def span(self) -> tuple[float, float]:
+        """From the first byte of the last flow to the end of the first."""
+        return max(self.times_us(flow)[0] for flow in self.flows), min(row["end_us"] for row in self.data.flows)
+
+    def together(self, interval_us: float | None = None) -> Array:
+        start, end = self.span()
+        count = 1 if interval_us is None else int((end - start) // interval_us)
+        return self.rates(start + (interval_us or end - start) * np.arange(count + 1, dtype=np.float64))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
+    folder, results = tmp_path_factory.mktemp("captured"), tmp_path_factory.mktemp("results")
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    command = [sys.executable, "-m", "longfat", "run", str(folder), "--results", str(results), "--jobs", "1"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert build_dataset(results).valid
+    dataset = load_dataset(results)
+    return dict(each_run(dataset, results))
+
+
+def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
+    for run in dataset.runs:
+        (folder,) = (results / "raw").glob(f"{run.scenario}.*")
+        found = Captured(RunData(dataset, run), 40_000 if run.experiment != "cable" else 0)
+        paths = {row["flow"]: folder / "captures" / f"{row['flow']}.pcap" for row in found.data.flows}
+        # The first SYN leaves at the start of its flow; the clock of a capture is that of the guest.
+        begins = [read_packets(paths[row["flow"]])[0].time_us - row["start_us"] for row in found.data.flows]
+        for row in found.data.flows:
+            port = 5001 + (row["flow"] in ("new", "second"))
+            found.flows[row["flow"]] = read_connections(paths[row["flow"]], port, min(begins))
+        name = run.experiment + (f" {run.factors['long']}" if run.factors else "")
+        yield name, found
+
+
+def test_each_metric_is_compared_with_a_capture_or_has_a_reason() -> None:
+    reasons = set().union(*NOT_TOLD.values())
+    shipped = {name for name, metric in METRICS.items() if metric.shipped}
+    told = set(GOODPUT) | set(TOGETHER) | set(OUTSTANDING) | set(ALONE)
+    assert told.isdisjoint(reasons)
+    assert told | reasons == shipped
+
+
+GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
+    "goodput": lambda run: (run.of("goodput"), union_goodput(run)),
+    "each": lambda run: (run.of("each"), float(np.mean([run.goodput(name) for name in run.flows]))),
+    "share": lambda run: (
+        run.of("share", "new"),
+        100 * run.goodput("new") / (run.goodput("old") + run.goodput("new")),
+    ),
+    "fairness": lambda run: (run.of("fairness", "new"), run.goodput("new") / run.goodput("old")),
+    "asymmetry": lambda run: (run.of("asymmetry", "old"), asymmetry(run)),
+    "asymmetry_size": lambda run: (run.of("asymmetry_size", "new"), abs(asymmetry(run))),
+    "jain": lambda run: (run.of("jain"), jain([run.goodput(name) for name in run.flows])),
+    "reaches": lambda run: (run.of("reaches", level=1e6 * union_goodput(run) * 0.998), 100.0),
+    "lasts": lambda run: (run.of("lasts"), max(run.times_us(name)[1] for name in run.flows) / 1e6),
+    "carried": lambda run: (run.of("carried"), sum(run.payload(name) for name in run.flows) / 1e9),
+}
+
+
+def union_goodput(run: Captured) -> float:
+    spans = sorted(run.times_us(name) for name in run.flows)
+    (first, end), rest = spans[0], spans[1:]
+    length = end - first
+    for start, last in rest:
+        length, end = length + max(0.0, last - max(start, end)), max(end, last)
+    return 8 * sum(one.prompt[1] for own in run.flows.values() for one in own) / length
+
+
+def asymmetry(run: Captured) -> float:
+    old, new = run.goodput("old"), run.goodput("new")
+    return (old - new) / (old + new)
+
+
+def jain(rates: list[float]) -> float:
+    return sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
+
+
+@pytest.mark.parametrize("metric", GOODPUT)
+def test_goodput_and_shares_are_those_of_the_capture(runs: dict[str, Captured], metric: str) -> None:
+    found, told = GOODPUT[metric](runs["pair"])
+    assert found == pytest.approx(told, rel=1e-3)
+
+
+@pytest.mark.parametrize("run", ["pair", "apart", "cable 500000", "cable 2000000"])
+def test_goodput_of_all_is_that_of_the_capture_and_never_above_the_wire(runs: dict[str, Captured], run: str) -> None:
+    found = runs[run].of("goodput")
+    assert found == pytest.approx(union_goodput(runs[run]), rel=1e-3)
+    assert 0 < found <= RATE_BPS / 1e6 * MSS / ON_WIRE_BYTES * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("run", ["cable 500000", "cable 2000000"])
+def test_a_lone_flow_on_a_cable_has_one_rate_whatever_it_is_read_from(runs: dict[str, Captured], run: str) -> None:
+    assert runs[run].of("together") / runs[run].of("goodput") == pytest.approx(1, abs=0.005)
+    assert runs[run].of("sustained", interval=100_000) == 100
+    assert runs[run].of("dip", interval=100_000) > 97
+
+
+def xi(rates: Array) -> tuple[float, float]:
+    spread = rates.std(axis=1)
+    return float(np.sqrt((spread**2).mean()) / rates.mean()), float(spread.std() / rates.mean())
+
+
+SECOND = 1_000_000.0
+TOGETHER: dict[str, Callable[[Captured], tuple[float, float]]] = {
+    "together": lambda run: (run.of("together"), run.together().sum()),
+    "sigma_fairness": lambda run: (run.of("sigma_fairness"), run.together()[0].std() / run.together()[0].mean()),
+    "xi_fairness": lambda run: (run.of("xi_fairness", interval=SECOND), xi(run.together(SECOND))[0]),
+    "xi_deviation": lambda run: (run.of("xi_deviation", interval=SECOND), xi(run.together(SECOND))[1]),
+    "peak": lambda run: (run.of("peak", interval=SECOND), run.together(SECOND).sum(axis=1).max()),
+    "sustained": lambda run: (run.of("sustained", interval=SECOND), sustained(run.together(SECOND).sum(axis=1))),
+    "dip": lambda run: (run.of("dip", interval=SECOND), dip(run.together(SECOND).sum(axis=1))),
+    "least_share": lambda run: (run.of("least_share"), 100 * run.together()[0].min() / run.together()[0].mean()),
+    "stability": lambda run: (run.of("stability", "old", interval=SECOND), spread(old_rates(run, 0, 7))),
+    "harm": lambda run: (run.of("harm", "old", settle=SECOND), harm(run)),
+    "convergence": lambda run: (run.of("convergence", part=0.2, interval=SECOND), convergence(run, 0.2)),
+    "lead_changes": lambda run: (run.of("lead_changes", interval=SECOND), lead_changes(run)),
+    "utilisation": lambda run: (run.of("utilisation", since=SECOND, until=6 * SECOND), utilisation(run)),
+    "link_stability": lambda run: (run.of("link_stability", interval=SECOND), spread(wire_rates(run))),
+}
+
+
+def seconds(start: int, end: int) -> Array:
+    return SECOND * np.arange(start, end + 1, dtype=np.float64)
+
+
+def sustained(rates: Array) -> float:
+    return float(100 * np.mean(rates >= 0.9 * rates.max()))
+
+
+def dip(rates: Array) -> float:
+    after = list(itertools.dropwhile(lambda rate: rate < 0.9 * rates.max(), rates))
+    return float(100 * min(after) / rates.max())
+
+
+def spread(rates: Array) -> float:
+    return float(np.std(rates) / np.mean(rates))
+
+
+def old_rates(run: Captured, start_s: int, end_s: int) -> Array:
+    rates: Array = run.rates(seconds(start_s, end_s), ["old"])[:, 0]
+    return rates
+
+
+def harm(run: Captured) -> float:
+    alone = run.rates(np.array([SECOND, 3 * SECOND]), ["old"])[0, 0]
+    company = run.rates(np.array([4 * SECOND, 7 * SECOND]), ["old"])[0, 0]
+    return float((alone - company) / alone)
+
+
+def convergence(run: Captured, part: float) -> float:
+    rates = run.rates(seconds(3, 7), ["old", "new"])
+    wanted = part * rates.sum(axis=1) / 2
+    return float(np.flatnonzero(rates[:, 1] >= wanted)[0] + 1)
+
+
+def lead_changes(run: Captured) -> float:
+    rates = run.rates(seconds(3, 7), ["old", "new"])
+    ahead = [np.sign(old - new) for old, new in rates if abs(old - new) > 0.05 * (old + new)]
+    return float(sum(one != other for one, other in itertools.pairwise(ahead)))
+
+
+def wire_rates(run: Captured) -> Array:
+    """Rate of whole frames, for what was acknowledged half a round trip after it left the bottleneck."""
+    rates: Array = run.rates(seconds(0, 6) + BACK_OF_RTT * run.rtt_us).sum(axis=1) * ON_WIRE_BYTES / MSS
+    return rates
+
+
+def utilisation(run: Captured) -> float:
+    return float(100 * wire_rates(run)[1:].mean() * 1e6 / RATE_BPS)
+
+
+@pytest.mark.parametrize("metric", TOGETHER)
+def test_rates_over_time_are_those_of_the_capture(runs: dict[str, Captured], metric: str) -> None:
+    found, told = TOGETHER[metric](runs["pair"])
+    assert found == pytest.approx(told, rel=0.02, abs=0.005)
+
+
+ALONE = ("retransmissions", "transfers")
+
+
+@pytest.mark.parametrize("run", ["pair", "apart", "transfers", "drop"])
+def test_retransmissions_are_those_of_the_capture_to_the_segment(runs: dict[str, Captured], run: str) -> None:
+    of_flows = {name: sum(one.retransmissions for one in own) for name, own in runs[run].flows.items()}
+    assert {name: runs[run].of("retransmissions", name) for name in of_flows} == of_flows
+    assert runs[run].of("retransmissions") == sum(of_flows.values()) > 0
+
+
+def test_transfers_and_their_bytes_are_those_of_the_capture(runs: dict[str, Captured]) -> None:
+    run = runs["transfers"]
+    end_us = run.row("flow")["end_us"] + BACK_OF_RTT * run.rtt_us
+    received = [one.acked_by(end_us) for one in run.flows["flow"]]
+    assert run.of("transfers") == sum(amount >= 30_000 for amount in received) > 20
+    # Of what is under way at the end the capture tells to the segment, and a segment more or less for each stream.
+    assert run.of("carried") * 1e9 == pytest.approx(sum(received), abs=4 * MSS)
+    assert run.of("goodput") == pytest.approx(8 * sum(received) / 5e6, abs=8 * 4 * MSS / 5e6)
+
+
+DROP: dict[str, float] = {"at": 3e6}
+GROWTH: dict[str, float] = {"since": 3.5e6, "until": 6e6}
+OUTSTANDING: dict[str, dict[str, float]] = {
+    "points": {},
+    "plateau": {"since": 1e6, "until": 2.9e6},
+    "before_drop": DROP,
+    "after_drop": DROP,
+    "drop_ratio": DROP,
+    "slow_start_growth": {},
+    "linear_growth": {**GROWTH, "segment": 1448},
+    "linearity": GROWTH,
+    "regrowth": DROP,
+    "bend_time": GROWTH,
+    "bend_level": GROWTH,
+    "bend_ratio": GROWTH,
+}
+
+
+@pytest.mark.parametrize("metric", OUTSTANDING)
+def test_outstanding_data_is_that_of_the_capture(runs: dict[str, Captured], metric: str) -> None:
+    run = runs["drop"]
+    (connection,) = run.flows["flow"]
+    series = Series(*np.array(connection.outstanding, dtype=np.float64).T)
+    own = with_series(run.data, series)
+    told = METRICS[metric].of(own, None, OUTSTANDING[metric])
+    assert METRICS[metric].of(run.data, None, OUTSTANDING[metric]) == pytest.approx(told, rel=0.01)
+
+
+def with_series(data: RunData, series: Series) -> RunData:
+    """The run with outstanding data that was read here."""
+
+    class Own(RunData):
+        def outstanding(self, flow: str | None = None) -> Series:
+            return series
+
+    return Own(data.dataset, data.run)
