@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import write_results
-from longfat.backends.fake import FakeBackend
+from fake_backend import FakeBackend
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
