@@ -24,7 +24,7 @@ COMBINATION = Combination.of(FakeBackend().pins())
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
     """A study without evidence, in a repository with one baseline, to which the fake backend belongs."""
     folder = repository(tmp_path, monkeypatch)
-    write_epoch(begin(COMBINATION, {"a": "1"}, "2026-01-01"), tmp_path / FOLDER)
+    write_epoch(begin([COMBINATION], {"a": "1"}, "2026-01-01"), tmp_path / FOLDER)
     monkeypatch.setattr(verb, "epoch_for", lambda *_, **__: read_epochs(tmp_path / FOLDER)[0])
     return StudyFolder(folder)
 
@@ -35,20 +35,20 @@ def wanted(budget: float | None = None) -> Wanted:
 
 
 def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(study: StudyFolder) -> None:
-    ground = ground_of(study, begin(COMBINATION, {"a": "1"}, "2026-01-01"), wanted())
+    ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
     planned = [(name, n) for batch in batches(ground, 5) for name, n in batch.targets.items()]
     for name, scenario in ground.planned.scenarios.items():
         assert [n for of, n in planned if of == name] == list(range(1, max(5, scenario.repetitions) + 1))
 
 
 def test_batches_are_bounded_by_their_seconds(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    ground = ground_of(study, begin(COMBINATION, {"a": "1"}, "2026-01-01"), wanted())
+    ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
     monkeypatch.setattr(verb, "BATCH_SECONDS", 0.001)
     assert all(len(batch.targets) == 1 for batch in batches(ground, 2))
 
 
 def test_only_named_scenarios_are_planned(study: StudyFolder) -> None:
-    ground = ground_of(study, begin(COMBINATION, {"a": "1"}, "2026-01-01"), wanted())
+    ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
     assert {name for batch in batches(ground, 3, {"one-drop"}) for name in batch.targets} == {"one-drop"}
 
 
