@@ -16,18 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longfat.dataset.load import Columns
-from longfat.metrics.data import (
-    Array,
-    Connection,
-    Connections,
-    EachFlow,
-    FlowRows,
-    NoValue,
-    Point,
-    Points,
-    Samples,
-    Source,
-)
+from longfat.metrics import data
+from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
     BIC_S_MAX,
@@ -42,7 +32,7 @@ from longfat.relations.formulas import (
 CA_STATES = tuple(range(5))  # all of enum tcp_ca_state (linux/tcp.h)
 DISORDER = 1
 FIRST = "flow1"
-SocketRows = Annotated[Columns, Source(lambda data, flow: data.dataset.sockets(data.run.run_id, FIRST))]
+SocketRows = Annotated[Columns, data.Source(lambda run, flow: run.dataset.sockets(run.run.run_id, FIRST))]
 OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduction is under way
 BIC_KERNEL_BETA = 819 / 1024  # net/ipv4/tcp_bic.c
 CUBIC_KERNEL_BETA = 717 / 1024  # net/ipv4/tcp_cubic.c
@@ -473,15 +463,13 @@ def tuned_by_loss_window(
 
 def waits_ms(sockets: SocketRows, states: Collection[int]) -> list[float]:
     """List the times in ms from the last delivery to each retransmission out of one of the states of recovery."""
-    found, delivered_us = [], 0
-    for before, at in pairwise(range(len(sockets["t_us"]))):
-        if sockets["retrans_total"][at] > sockets["retrans_total"][before] and sockets["ca_state"][before] in states:
-            found.append((int(sockets["t_us"][at]) - delivered_us) / 1000)
-        if sockets["delivered_segments"][at] > sockets["delivered_segments"][before]:
-            delivered_us = int(sockets["t_us"][at])
-    if not found:
+    names = ("t_us", "retrans_total", "delivered_segments")
+    times, sent, delivered = (np.asarray(sockets[name], dtype=np.int64) for name in names)
+    last_us = np.maximum.accumulate(np.where(np.diff(delivered, prepend=delivered[:1]) > 0, times, 0))
+    late = np.flatnonzero((np.diff(sent) > 0) & np.isin(sockets["ca_state"][:-1], tuple(states)))
+    if not len(late):
         raise NoValue("nothing was retransmitted out of these states")
-    return found
+    return [float(times[at + 1] - last_us[at]) / 1000 for at in late]
 
 
 @metric("ms", "time without a delivery before a retransmission")

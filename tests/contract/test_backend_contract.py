@@ -149,6 +149,8 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Feature.GENTLE: queued("red", **RED, gentle=True),
         Feature.PLAIN_RENO: sender(recovery="reno"),
         Feature.IMAGES: sender(image="web:1"),
+        Feature.CLOCKS: sending(dataclasses.replace(own, clock_ppb=20_000)),
+        Feature.PROCESSING: sending(dataclasses.replace(own, processing_ns=12_000)),
         Feature.CARDS: sending(dataclasses.replace(own, card=Card(moderation_us=100))),
         Feature.KERNELS: dataclasses.replace(spec, pins={**spec.pins, "kernel": DEFAULT_KERNEL}),
     }
