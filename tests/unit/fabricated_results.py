@@ -50,6 +50,8 @@ experiments:
       - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 3 s}
     probes: {capture: [stream1]}
     drops: [{at: 1500 ms}]
+    clock_tolerance: 0 ppm # exact, so one repetition decides
+    phases: fixed
 """
 
 CLAIMS = """\
