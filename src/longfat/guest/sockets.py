@@ -178,7 +178,7 @@ def _tcp_info(
         bytes_acked=bytes_acked,
         bytes_received=bytes_received,
         delivered=delivered,
-        last_ack_ms=words[12],
+        last_ack_ms=words[15],
         pacing_bps=None if pacing == NO_PACING else 8 * pacing,
         delivery_bps=8 * delivery,
         app_limited=rates & 1,
