@@ -36,7 +36,7 @@ class TablesInMemory(Dataset):
 def flow_row(flow: str, mbps: float, since_s: float = 0.0, until_s: float = 10.0) -> dict[str, Any]:
     """A row of ``flows`` with its goodput and its receiving time."""
     times = {"start_us": 1e6 * since_s, "first_byte_us": 1e6 * since_s, "end_us": 1e6 * until_s}
-    amount = round(mbps * (until_s - since_s) * 1e6 / 8)
+    amount = round(mbps * (until_s - since_s) * 1e6 / 8) if np.isfinite(mbps) else None
     return {"flow": flow, "goodput_bps": mbps * 1e6, "bytes_received": amount, "last_byte_us": 1e6 * until_s} | times
 
 
