@@ -21,7 +21,9 @@ experiments:
     topology: {{kind: delay, rate: 10 Mbit/s, rtt: 20 ms}}
     flows: [{{name: f, from: client1, to: server, algorithm: reno, duration: 5 s, start_jitter: {jitter}}}]
     repetitions: {repetitions}
+    {clocks}
 """
+EXACT = "clock_tolerance: 0 ppm\n    phases: fixed"
 CLAIMS = """\
 format: 2
 study: cables
@@ -33,9 +35,10 @@ claims:
 """
 
 
-def warnings(folder: Path, repetitions: int = 3, jitter: str = "1 s", needs: str = "") -> list[str]:
+def warnings(folder: Path, repetitions: int = 3, jitter: str = "1 s", clocks: str = "", needs: str = "") -> list[str]:
     folder.mkdir()
-    (folder / "study.yaml").write_text(STUDY.format(repetitions=repetitions, jitter=jitter), encoding="utf-8")
+    text = STUDY.format(repetitions=repetitions, jitter=jitter, clocks=clocks)
+    (folder / "study.yaml").write_text(text, encoding="utf-8")
     (folder / "claims.yaml").write_text(CLAIMS.format(needs=needs), encoding="utf-8")
     return [str(one) for one in StudyFolder(folder).warnings]
 
@@ -53,7 +56,9 @@ def test_a_name_that_is_not_the_folder_s_is_warned_of(tmp_path: Path) -> None:
         ({"repetitions": 2}, "3 are needed by 'full'"),
         ({"repetitions": 1}, "3 are needed by 'full'"),
         ({"repetitions": 4, "needs": "needs: {at_least_n: 7}"}, "7 are needed by 'full'"),
-        ({"repetitions": 1, "jitter": "0 s"}, None),
+        ({"repetitions": 1, "jitter": "0 s"}, "3 are needed by 'full'"),
+        ({"repetitions": 1, "clocks": EXACT}, "3 are needed by 'full'"),
+        ({"repetitions": 1, "jitter": "0 s", "clocks": EXACT}, None),
         ({"repetitions": 3}, None),
     ],
 )

@@ -117,6 +117,8 @@ def test_check_names_the_problems_of_claims_and_figures_together(root: Path) -> 
 
 
 def test_check_prints_warnings_and_is_content(root: Path) -> None:
+    exact = STUDY + "    clock_tolerance: 0 ppm\n    phases: fixed\n"
+    (root / "experiments/tiny/study.yaml").write_text(exact, encoding="utf-8")
     for name, text in (("claims", "format: 2\nclaims: []"), ("figures", "format: 2\nfigures: []")):
         (root / "experiments" / "tiny" / f"{name}.yaml").write_text(f"study: tiny\n{text}\n")
     result = call("check", "tiny")

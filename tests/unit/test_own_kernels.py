@@ -39,6 +39,8 @@ experiments:
     flows: [{name: flow, from: client1, to: server, algorithm: "${algorithm}", duration: 1 s}]
     kernel: "${kernel}"
     sweep: {product: {algorithm: [reno, mine], kernel: [linux-6.12, patched]}}
+    clock_tolerance: 0 ppm
+    phases: fixed
 """
 SOURCE = """\
 /* A comment with "quotes" and struct tcp_cc_param none_params[] = { 1 }; */
