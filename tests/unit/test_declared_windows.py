@@ -69,8 +69,10 @@ def test_a_limit_of_the_manifest_stays_and_cuts_with_a_warning(tmp_path: Path) -
     spec = planned(tmp_path, **given)
     assert limits(spec) == {("500000", "1000000")}
     assert buffers_bytes(spec, spec.flows[1]) == (2_000_000, 1_000_000)
-    write(tmp_path, **given)
-    (warning,) = StudyFolder(tmp_path).warnings
+    folder = tmp_path / "windows"
+    folder.mkdir()
+    write(folder, **given)
+    (warning,) = StudyFolder(folder).warnings
     assert (warning.line, warning.key) == (5, "hosts.sysctls.net.core.rmem_max")
     assert "cuts windows of 1 experiments, the largest 2 MB in 'one'" in warning.message
 

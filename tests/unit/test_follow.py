@@ -203,5 +203,5 @@ def test_an_array_is_requeued_warned_before_its_limit_and_kept_from_nodes(tmp_pa
     for option in ("array=1-7", "cpus-per-task=2", "mem-per-cpu=1024M", "time=10", "requeue", "signal=B:TERM@60"):
         assert f"#SBATCH --{option}" in lines
     assert "#SBATCH --exclude=n1,n2" in lines
-    assert f"{sys.executable} -m longfat task '{tmp_path}/a b' --shard auto &" in lines
-    assert f"#SBATCH --output={tmp_path}/50%% full/task-%a.log" in lines
+    assert f"{sys.executable} -P -m longfat task '{tmp_path}/a b' --shard auto &" in lines
+    assert f"#SBATCH --output='{tmp_path}/50%% full/task-%a.log'" in lines
