@@ -44,7 +44,7 @@ HOSTS = {
     "input_queue": 10,
 }
 FLOW = {"name": "f", "from": "client1", "to": "server", "algorithm": "a", "duration": "1 s", "window": "64 KiB"}
-FLOW |= {"send_window": "32 KiB", "start": "0 s", "start_jitter": "1 ms", "streams": 1}
+FLOW |= {"send_window": "32 KiB", "start": "0 s", "start_jitter": "1 ms", "streams": 1, "count": 1}
 PROBES = {"sockets": "10 ms", "queues": "10 ms", "ping": "10 ms"}
 
 

@@ -198,6 +198,8 @@ Mtu = Annotated[Size, Within("576 B", "9216 B")]
 Share = Annotated[Ratio, Within("1 ppm", "100 %")]
 Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+MOST_ALIKE = 2000  # entries that one stands for: as many ports lie between those of flows and of other traffic
+Alike = Annotated[int, Field(strict=True, ge=1, le=MOST_ALIKE)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]

@@ -20,7 +20,7 @@ from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import FOLDER
 from longfat.manifest.explain import explain
-from longfat.manifest.fields import REFERENCE
+from longfat.manifest.fields import MOST_ALIKE, REFERENCE
 from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
@@ -216,7 +216,7 @@ def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
         key, mark = _NUMBERED.get(section, (None, ""))
         for entry in (one for one in entries if isinstance(one, dict)):
             name, count = str(entry.get("name")), entry.get(key) if key else None
-            if count is not None and not isinstance(count, int):
+            if count is not None and not (isinstance(count, int) and count <= MOST_ALIKE):
                 return None
             names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
     return names

@@ -53,7 +53,7 @@ class Flow(TcpEntry):
         description="with a `rate`: how long the application has data, before an `off_time` (default: always)",
     )
     off_time: f.Length | None = Field(default=None, description="how long it then has none, in turn with `on_time`")
-    count: f.Count | None = Field(
+    count: f.Alike | None = Field(
         default=None,
         description="so many flows alike, called NAME1, NAME2, ...: the first is from `from` to `to`, the others from "
         "and to the hosts that follow these in turn",
