@@ -62,14 +62,20 @@ def test_a_sysctl_of_one_sender_leaves_the_others_alone(tmp_path: Path) -> None:
 def test_the_layers_are_laid_key_by_key(tmp_path: Path) -> None:
     path = written(
         tmp_path,
-        "{offloads: [tso, gso], per_host: {client3: {offloads: [], sysctls: {net.ipv4.tcp_sack: 0}}}}",
+        "{offloads: [gro], per_host: {client3: {offloads: [], sysctls: {net.ipv4.tcp_sack: 0}}}}",
         "{sysctls: {net.ipv4.tcp_sack: 1}, per_host: {client3: {sysctls: {net.ipv4.tcp_ecn: 1}}}}",
     )
     found = nodes(path)
-    assert (found["client1"].offloads, found["client3"].offloads) == (("tso", "gso"), ())
+    assert (found["client1"].offloads, found["client3"].offloads) == (("gro",), ())
     assert found["client1"].sysctls["net.ipv4.tcp_sack"] == "1"
     own = {name: found["client3"].sysctls[name] for name in ("net.ipv4.tcp_sack", "net.ipv4.tcp_ecn")}
     assert own == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "1"}
+
+
+def test_long_segments_of_one_sender_are_refused_before_a_queue_that_counts_packets(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="the limit of queue pfifo counts packets"):
+        load_study(written(tmp_path, own="{per_host: {client1: {offloads: [gso]}}}"))
+    assert load_study(written(tmp_path, "{offloads: [gso]}", "{per_host: {client1: {offloads: []}}}"))
 
 
 @pytest.mark.parametrize("kind", [DUMBBELL, GRAPH, "delay, rate: 10 Mbit/s, rtt: 20 ms", "direct, rate: 10 Mbit/s"])

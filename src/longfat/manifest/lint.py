@@ -205,8 +205,9 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    topology, settings = experiment.topology, host_settings(hosts, experiment.hosts)
-    mtu, segmented = settings.mtu, not SEGMENTING.isdisjoint(settings.offloads)
+    topology, mtu = experiment.topology, host_settings(hosts, experiment.hosts).mtu
+    senders = {one.sender: host_settings(hosts, experiment.hosts, one.sender) for one in experiment.sent}
+    segmented = any(not SEGMENTING.isdisjoint(own.offloads) for own in senders.values())
     if segmented and not isinstance(topology, Direct | Delay):
         for kind in dict.fromkeys(queue.name for _, queue, _ in topology.queues(mtu) if queue.counts_packets):
             message = f"with tso or gso a packet has up to 64 KiB, and the limit of queue {kind} counts packets"
