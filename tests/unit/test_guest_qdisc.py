@@ -112,7 +112,9 @@ def test_a_delay_element_is_read_back(interface: str) -> None:
 
 def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
     queue = {"kind": "pfifo", "handle": "10:", "dev": "c-eth0", "root": True, "options": {"limit": 100}, "drops": 7}
-    used = UsedWire(Wire(1_000_000_000, 15_000_000, 24, jitter_ns=700), sent_bytes=1538, busy_ns=12_304, offered_bits=12_304)
+    used = UsedWire(
+        Wire(1_000_000_000, 15_000_000, 24, jitter_ns=700), sent_bytes=1538, busy_ns=12_304, offered_bits=12_304
+    )
     assert achieved_egress([queue], "c-eth0", used) == {
         **NOTHING,
         "rate_bps": 1_000_000_000,
