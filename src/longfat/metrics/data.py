@@ -37,7 +37,8 @@ class Samples:
     ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
     bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is unknown to the socket; a ``dwnd`` of
     NaN belongs to a congestion control that has none. ``began_us`` is the earliest time at which the connection may
-    have begun; ``closed`` tells that the last sample is of its end.
+    have begun. ``end`` has the time and the bytes acknowledged when it was closed, None where that was not seen: it
+    belongs to no sample, because the window may have moved for long since the last one.
     """
 
     t_us: Array
@@ -50,7 +51,7 @@ class Samples:
     dwnd: Array = field(default_factory=_nothing)
     delivered: Array = field(default_factory=_nothing)
     began_us: float = 0.0
-    closed: bool = False
+    end: tuple[float, float] | None = None
 
     def since(self, since_us: float) -> Samples:
         """The samples from that time on."""
@@ -63,10 +64,12 @@ class Samples:
         return replace(self, **chosen_arrays)
 
     def acked_by(self, t_us: Array) -> Array:
-        """Bytes acknowledged by these times, linear between samples, and from the beginning to the first sample."""
-        began = min(self.began_us, float(self.t_us[0]))
-        acked: Array = np.interp(t_us, np.append(began, self.t_us), np.append(0.0, self.acked), left=0)
-        return acked
+        """Bytes acknowledged by these times, linear between the beginning, the samples and the end."""
+        end_us, end_acked = ([value] for value in self.end) if self.end else ([], [])
+        times, acked = np.concatenate((self.t_us, end_us)), np.concatenate((self.acked, end_acked))
+        began = min(self.began_us, float(times[0]))
+        by: Array = np.interp(t_us, np.append(began, times), np.append(0.0, acked), left=0)
+        return by
 
 
 _COLUMNS = (
@@ -153,16 +156,20 @@ class RunData:
         """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
         table = self.dataset.sockets(self.run.run_id, flow)
         starts = {row["flow"]: float(row["start_us"]) for row in self.flows}
-        ticks = np.unique(table["t_us"][table["state"] != CLOSED])
+        closed = table["state"] == CLOSED
+        ticks = np.unique(table["t_us"][~closed])
         interval_us = float(np.diff(ticks).min()) if len(ticks) > 1 else np.inf
         found = {}
         for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
             own = (table["flow"] == name) & (table["stream"] == stream)
             began_us = max(starts.get(name, 0.0), float(table["t_us"][own][0]) - interval_us)
             columns = {
-                key: table[column][own].astype(np.float64) for key, column in zip(_ARRAYS, _COLUMNS, strict=True)
+                key: table[column][own & ~closed].astype(np.float64)
+                for key, column in zip(_ARRAYS, _COLUMNS, strict=True)
             }
-            found[name, stream] = Samples(**columns, began_us=began_us, closed=bool(table["state"][own][-1] == CLOSED))
+            ends = table["t_us"][own & closed], table["bytes_acked"][own & closed]
+            end = (float(ends[0][-1]), float(ends[1][-1])) if len(ends[0]) else None
+            found[name, stream] = Samples(**columns, began_us=began_us, end=end)
         if not found:
             raise NoValue("no socket was sampled")
         return found

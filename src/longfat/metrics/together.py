@@ -22,9 +22,7 @@ def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | 
 
     The span ends with the last sample of a connection whose end was not sampled. Raises NoValue for too short a span.
     """
-    span = Span(
-        span.start_us, min(span.end_us, *(np.inf if one.closed else one.t_us[-1] for one in connections), np.inf)
-    )
+    span = Span(span.start_us, min([span.end_us, *(one.t_us[-1] for one in connections if not one.end)]))
     length = span.end_us - span.start_us
     count = 1 if interval_us is None else int(length // interval_us)
     if length <= 0 or count < 1:

@@ -29,7 +29,7 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
 def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
     """Percent of the samples in which the delay part of the window is 0 and only the loss part is left."""
     delay_part = samples.since(since_us).dwnd
-    delay_part = delay_part[~np.isnan(delay_part)]  # the last report of a connection has none
+    delay_part = delay_part[~np.isnan(delay_part)]
     if not len(delay_part):
         raise NoValue("the congestion control tells of no delay part of its window")
     return float(100 * (delay_part == 0).mean())
