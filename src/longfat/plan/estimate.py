@@ -69,7 +69,7 @@ def run_seconds(spec: RunSpec) -> float:
     costs = [section_of(one).cost(one, path) for one in spec.sent]
     packets = min(most, sum(cost.packets for cost in costs))
     captured = min(most, _captured_packets(spec))
-    ends = {(one.sender, one.receiver) for one in (*spec.sent, *spec.pings)}
+    ends = {(one.sender, one.receiver) for one in spec.sent} | {(ping.sender, ping.receiver) for ping in spec.pings}
     hops = max(len(route(spec, *pair)) for pair in ends)
     seconds = packets * hops * SECONDS_PER_PACKET_HOP + captured * SECONDS_PER_CAPTURED_PACKET
     return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
