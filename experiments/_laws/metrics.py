@@ -165,13 +165,16 @@ def growth_together(connections: Connections) -> float:
 
 
 @metric("", "share of the window kept on a loss", over=("window",))
-def kept(samples: Connection, since_us: float = 0.0) -> Points:
+def kept(samples: Connection) -> Points:
     """What each loss leaves of the window, down to ssthresh, where recovery ends, after the first loss."""
-    return [
-        Point(epoch.left, {"window": before})
-        for epoch, before in after_losses(samples)
-        if epoch.samples.t_us[0] >= since_us
-    ]
+    return [Point(epoch.left, {"window": before}) for epoch, before in after_losses(samples)]
+
+
+@metric("", "share of the window kept on each loss in turn", over=("moment",))
+def kept_in_turn(samples: Connection, since_us: float) -> Points:
+    """Share of the window that each loss leaves, by its time: losses of a periodic flow meet one window."""
+    moments = [(float(epoch.samples.t_us[0]), epoch) for epoch, _ in after_losses(samples)]
+    return [Point(epoch.left, {"moment": moment}) for moment, epoch in moments if moment >= since_us]
 
 
 @metric("", "share of the window that a loss takes", over=("window",))

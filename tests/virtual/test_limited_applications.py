@@ -58,9 +58,12 @@ def test_a_limited_application_keeps_bbr_in_its_startup_until_the_end(
     specs: dict[str, RunSpec], tmp_path: Path
 ) -> None:
     parsed = done(specs["turns"], tmp_path / "run")
-    modes = [row["value"] for row in parsed.cca_state.to_pylist() if row["name"] == "mode"]
-    assert len(modes) == parsed.sockets.num_rows == 29
-    assert set(modes) == {MODES.index("startup")}
+    modes = {row["t_us"]: row["value"] for row in parsed.cca_state.to_pylist() if row["name"] == "mode"}
+    *regular, last_us = modes
+    assert list(modes) == parsed.sockets["t_us"].to_pylist()
+    assert regular == list(range(100_000, 3_000_001, 100_000))
+    assert last_us > 3_000_000  # a connection is sampled once more at the end of the run
+    assert set(modes.values()) == {MODES.index("startup")}
 
 
 def test_an_application_faster_than_the_path_is_held_back_and_the_run_is_valid(

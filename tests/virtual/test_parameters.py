@@ -16,6 +16,7 @@ from guests import ask, one_flow, run, virtual
 from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.gates import Evidence
+from longfat.guest.sockets import TCP_CLOSE
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.manifest.load import load_study
 from longfat.plan import build_plan
@@ -108,9 +109,11 @@ def sampled(cca: str) -> RunSpec:
 def test_only_compound_has_a_delay_window_in_its_samples(tmp_path: Path, cca: str, has_delay_window: bool) -> None:
     folder = run(sampled(cca), tmp_path / "run")
     with (folder / "sockets.csv").open(newline="") as table:
-        windows = [row["dwnd_segments"] for row in csv.DictReader(table)]
-    assert windows
-    assert all(window.isdigit() == has_delay_window for window in windows)
+        windows = [(row["state"], row["dwnd_segments"]) for row in csv.DictReader(table)]
+    *states, closed = [state for state, _ in windows]
+    assert states
+    assert closed == str(TCP_CLOSE)  # the kernel's report of a closed socket has nothing of its congestion control
+    assert all(window.isdigit() == (has_delay_window and state != closed) for state, window in windows)
 
 
 def test_the_listed_sysctls_are_those_that_a_host_has(answer: Any) -> None:

@@ -13,6 +13,7 @@ from guests import KERNEL, virtual
 from reference_examples import write_study
 from studies import done
 
+from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.manifest.load import load_study
 from longfat.plan import build_plan
 
@@ -23,8 +24,8 @@ NEWER = "linux-7.3"
 
 def test_every_example_of_the_reference_is_a_valid_run(tmp_path: Path) -> None:
     pins = virtual().pins()
-    newer = {NEWER: pins["kernel"] if KERNEL == NEWER else "not here"}
-    runs = build_plan(load_study(write_study(tmp_path)), profile="quick", pins=pins, kernels=newer).runs
+    kernels = {DEFAULT_KERNEL: pins["kernel"], NEWER: pins["kernel"] if KERNEL == NEWER else "not here"}
+    runs = build_plan(load_study(write_study(tmp_path)), profile="quick", pins=pins, kernels=kernels).runs
     here = {run.experiment: run.spec for run in runs if run.spec.pins == pins}
     assert len(here) >= 30
     absent = {run.experiment for run in runs} - set(here)
