@@ -175,10 +175,12 @@ class RunData:
         return found
 
     def by_flow(self, flow: str | None = None) -> dict[str, Samples]:
-        """Samples of each flow's only connection. Raises NoValue when a flow has several."""
+        """Samples of each flow's only connection. Raises NoValue when a flow has several, or none while it was open."""
         streams = self.streams(flow)
         found = {name: samples for (name, _), samples in streams.items()}
-        for name in found:
+        for name, samples in found.items():
+            if not len(samples.t_us):
+                raise NoValue(f"the connection of flow {name!r} ended before its first sample")
             count = sum(name == other for other, _ in streams)
             if count > 1:
                 raise NoValue(f"flow {name!r} has {count} streams, each with a congestion window of its own")
