@@ -13,6 +13,7 @@ from packets import SYN, Packet, read_packets
 
 FIN, ACK = 0x01, 0x10
 CIRCLE = 1 << 32
+UNDELAYED_BYTES = 2 * 1448
 
 
 @dataclass
@@ -39,9 +40,13 @@ class Connection:
 
     @property
     def prompt(self) -> tuple[float, int]:
-        """Time and bytes of the last acknowledgment but one: that of the last segment may be delayed."""
+        """Time and bytes of the last acknowledgment, or of the one before where the last one may be delayed.
+
+        An acknowledgment of more than two segments fills a hole and is never delayed (RFC 5681, section 4.2).
+        """
         last_us = next(t_us for t_us, ack in self.acks if ack >= self.payload)
-        return max((t_us, ack) for t_us, ack in self.acks if t_us < last_us)
+        before = max((t_us, ack) for t_us, ack in self.acks if t_us < last_us)
+        return (last_us, self.payload) if self.payload - before[1] > UNDELAYED_BYTES else before
 
     def acked_by(self, t_us: float) -> int:
         """Bytes acknowledged by that time."""

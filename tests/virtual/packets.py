@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the TCP packets of a capture (pcap of Ethernet frames). Must not assert anything."""
+"""Readers of the TCP or UDP packets of a capture (pcap of Ethernet frames). Must not assert anything."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ FILE_HEADER_BYTES = 24
 RECORD = struct.Struct("=IIII")  # seconds, microseconds, captured length, length
 ETHERNET_BYTES = 14
 TCP = struct.Struct("!HHIIBBH")  # ports, sequence, acknowledgement, data offset, flags, window
+UDP_BYTES = 8
 SYN = 0x02
 
 
@@ -29,16 +31,38 @@ class Packet:
     payload: int
 
 
+@dataclass(frozen=True)
+class Datagram:
+    """One UDP packet: its time (us of the epoch), its payload in bytes."""
+
+    time_us: int
+    payload: int
+
+
 def read_packets(path: Path) -> list[Packet]:
-    """All packets of a capture in its order."""
-    data, offset, packets = path.read_bytes(), FILE_HEADER_BYTES, []
+    """Return all TCP packets of a capture in its order."""
+    packets = []
+    for time_us, length, ip in _records(path):
+        header = 4 * (ip[0] & 15)
+        source, destination, sequence, acknowledgement, data_offset, flags, window = TCP.unpack_from(ip, header)
+        payload = int.from_bytes(ip[2:4], "big") - header - 4 * (data_offset >> 4)
+        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length, payload))
+    return packets
+
+
+def read_datagrams(path: Path) -> list[Datagram]:
+    """Return all UDP packets of a capture in its order."""
+    return [
+        Datagram(time_us, int.from_bytes(ip[2:4], "big") - 4 * (ip[0] & 15) - UDP_BYTES)
+        for time_us, _, ip in _records(path)
+    ]
+
+
+def _records(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the time (us), the length on the link and the kept bytes from the IP header on of each packet."""
+    data, offset = path.read_bytes(), FILE_HEADER_BYTES
     while offset < len(data):
         seconds, micros, captured, length = RECORD.unpack_from(data, offset)
-        ip = offset + RECORD.size + ETHERNET_BYTES
-        tcp = ip + 4 * (data[ip] & 15)
-        source, destination, sequence, acknowledgement, data_offset, flags, window = TCP.unpack_from(data, tcp)
-        time_us = seconds * 1_000_000 + micros
-        payload = int.from_bytes(data[ip + 2 : ip + 4], "big") - (tcp - ip) - 4 * (data_offset >> 4)
-        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length, payload))
-        offset += RECORD.size + captured
-    return packets
+        start = offset + RECORD.size
+        offset = start + captured
+        yield seconds * 1_000_000 + micros, length, data[start + ETHERNET_BYTES : offset]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_reader import Connection, read_connections
-from packets import read_packets
+from packets import Datagram, read_datagrams, read_packets
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Series, load_dataset
@@ -31,7 +31,7 @@ title: Runs whose captures are read twice
 algorithms: {reno: {cca: reno}}
 paths:
   line: {kind: dumbbell, rate: 20 Mbit/s, host_rate: 100 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 50}}
-defaults: {flow: {to: server}}
+defaults: {clock_tolerance: 0 ppm, phases: fixed, flow: {to: server}}
 experiments:
   - id: pair
     path: line
@@ -60,6 +60,10 @@ experiments:
     flows: [{name: flow, from: client1, algorithm: reno, duration: 8 s}]
     probes: {capture: [flow]}
     drops: [{at: 3 s}]
+  - id: overload
+    path: line
+    udp: [{name: flood, from: client1, to: server, rate: 25 Mbit/s, duration: 4 s}]
+    probes: {capture: [flood], capture_at: [sender, receiver]}
 """
 BACK_OF_RTT = 0.5
 NOT_TOLD = {
@@ -86,6 +90,7 @@ class Captured:
 
     data: RunData
     rtt_us: float
+    folder: Path
     flows: dict[str, list[Connection]] = field(default_factory=dict)
 
     def of(self, metric: str, flow: str | None = None, **parameters: float) -> float:
@@ -138,8 +143,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
 def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
     for run in dataset.runs:
         (folder,) = (results / "raw").glob(f"{run.scenario}.*")
-        found = Captured(RunData(dataset, run), 40_000 if run.experiment != "cable" else 0)
-        paths = {row["flow"]: folder / "captures" / f"{row['flow']}.pcap" for row in found.data.flows}
+        found = Captured(RunData(dataset, run), 40_000 if run.experiment != "cable" else 0, folder / "captures")
+        paths = {row["flow"]: found.folder / f"{row['flow']}.pcap" for row in found.data.flows}
         # The first SYN leaves at the start of its flow; the clock of a capture is that of the guest.
         begins = [read_packets(paths[row["flow"]])[0].time_us - row["start_us"] for row in found.data.flows]
         for row in found.data.flows:
@@ -152,7 +157,7 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
 def test_each_metric_is_compared_with_a_capture_or_has_a_reason() -> None:
     reasons = set().union(*NOT_TOLD.values())
     shipped = {name for name, metric in METRICS.items() if metric.shipped}
-    told = set(GOODPUT) | set(TOGETHER) | set(OUTSTANDING) | set(ALONE)
+    told = set(GOODPUT) | set(TOGETHER) | set(OUTSTANDING) | set(ALONE) | set(DATAGRAMS)
     assert told.isdisjoint(reasons)
     assert told | reasons == shipped
 
@@ -310,6 +315,35 @@ def test_transfers_and_their_bytes_are_those_of_the_capture(runs: dict[str, Capt
     # Of what is under way at the end the capture tells to the segment, and a segment more or less for each stream.
     assert run.of("carried") * 1e9 == pytest.approx(sum(received), abs=4 * MSS)
     assert run.of("goodput") == pytest.approx(8 * sum(received) / 5e6, abs=8 * 4 * MSS / 5e6)
+
+
+DATAGRAMS: dict[str, Callable[[Captured], tuple[float, float]]] = {
+    "udp_loss": lambda run: (run.of("udp_loss"), 100 * (1 - len(arrived(run)) / len(sent(run)))),
+    "udp_goodput": lambda run: (run.of("udp_goodput"), udp_goodput(run)),
+}
+
+
+def sent(run: Captured) -> list[Datagram]:
+    return read_datagrams(run.folder / "flood.pcap")
+
+
+def arrived(run: Captured) -> list[Datagram]:
+    return read_datagrams(run.folder / "flood@receiver.pcap")
+
+
+def udp_goodput(run: Captured) -> float:
+    """Mb/s of the payload that arrived within 4 s of the first packet's start."""
+    start_us = sent(run)[0].time_us
+    in_time = (one.payload for one in arrived(run) if one.time_us <= start_us + 4_000_000)
+    return 8 * sum(in_time) / 4e6
+
+
+@pytest.mark.parametrize("metric", DATAGRAMS)
+def test_loss_and_goodput_of_udp_are_those_of_the_captures(runs: dict[str, Captured], metric: str) -> None:
+    found, told = DATAGRAMS[metric](runs["overload"])
+    assert found == pytest.approx(told, rel=1e-3)
+    # Frames of 25 Mbit/s of IPv4 need 25.6 Mbit/s: of 20 Mbit/s 19.1 are payload, and 22 % are lost.
+    assert found == pytest.approx({"udp_loss": 22, "udp_goodput": 19.1}[metric], rel=0.03)
 
 
 DROP: dict[str, float] = {"at": 3e6}
