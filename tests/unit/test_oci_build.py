@@ -38,7 +38,7 @@ class Inputs:
     root: Path
 
     def build(self) -> OciBuild:
-        return build_oci(self.kernel, self.image, self.root)
+        return build_oci([self.kernel], self.image, self.root)
 
 
 def made_inputs(cache: Path) -> Inputs:

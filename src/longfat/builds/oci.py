@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,15 +48,15 @@ class OciBuild:
 
 
 def build_oci(
-    kernel: Path, image: ImageBuild, root: Path, *, say: Callable[[str], None] = lambda line: None
+    kernels: Sequence[Path], image: ImageBuild, root: Path, *, say: Callable[[str], None] = lambda line: None
 ) -> OciBuild:
-    """The archive with these three of the cache folder: the kernel, the image, and the root composed of it.
+    """Build the archive from parts of the cache folder: the kernels, the image, and the root composed of it.
 
     Raises RigError when the Python packages cannot be installed or the archive cannot be written.
     """
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lock = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
-    inputs = _inputs(kernel, image, root, lock)
+    inputs = _inputs(kernels, image, root, lock)
     path = cache_folder() / "oci" / f"longfat-{project['version']}.tar"
     labels = {INPUTS: inputs, "org.opencontainers.image.version": str(project["version"])}
 
@@ -66,7 +66,7 @@ def build_oci(
 
     def make(new: Path) -> None:
         say("building the container image (about two minutes)")
-        _write(new.parent, kernel, image, root, lock, labels, f"longfat:{project['version']}")
+        _write(new.parent, kernels, image, root, lock, labels, f"longfat:{project['version']}")
         (new.parent / "archive.tar").rename(new)
 
     keep(path, make, "the container image", "1 GB", right=right)
@@ -75,11 +75,11 @@ def build_oci(
     return OciBuild(path, built.image_id, built.tag)
 
 
-def _inputs(kernel: Path, image: ImageBuild, root: Path, lock: str) -> str:
+def _inputs(kernels: Sequence[Path], image: ImageBuild, root: Path, lock: str) -> str:
     """SHA-256 over all that goes into the archive."""
     digest = hashlib.sha256(f"{image.digest} {root.parent.name}\n{lock}".encode())
-    for path in [kernel, *_project_files()]:
-        digest.update(f"{path.name if path == kernel else path.relative_to(CHECKOUT)}\0".encode())
+    for path in [*kernels, *_project_files()]:
+        digest.update(f"{path.name if path in kernels else path.relative_to(CHECKOUT)}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
@@ -98,7 +98,7 @@ def _is_source(path: str) -> bool:
 
 
 def _write(
-    scratch: Path, kernel: Path, image: ImageBuild, root: Path, lock: str, labels: dict[str, str], tag: str
+    scratch: Path, kernels: Sequence[Path], image: ImageBuild, root: Path, lock: str, labels: dict[str, str], tag: str
 ) -> None:
     """Make the layers and pack them into ``archive.tar`` in ``scratch``."""
     epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
@@ -112,7 +112,7 @@ def _write(
 
     dependencies = Layer("Python packages of requirements.lock", epoch)
     dependencies.tree(place, packages, wanted=is_wanted)
-    layers = [_userland(image, root, epoch), dependencies, _testbed(kernel, source, place, epoch)]
+    layers = [_userland(image, root, epoch), dependencies, _testbed(kernels, source, place, epoch)]
     blobs = scratch / "blobs"
     blobs.mkdir()
     pack(scratch / "archive.tar", [write_layer(layer, blobs) for layer in layers], tag, epoch, _settings(labels))
@@ -139,14 +139,14 @@ def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
     return layer
 
 
-def _testbed(kernel: Path, source: Path, place: str, epoch: int) -> Layer:
-    """The kernel, the studies and the package; folders that any user can write to."""
-    layer = Layer("kernel, package and studies", epoch)
+def _testbed(kernels: Sequence[Path], source: Path, place: str, epoch: int) -> Layer:
+    """The kernels, the studies and the package; folders that any user can write to."""
+    layer = Layer("kernels, package and studies", epoch)
     for name in PROJECT:
         layer.tree(f"{HOME}/{name}", CHECKOUT / name, wanted=_is_source)
     layer.tree(f"{HOME}/src", source)
-    # There is no compiler in the container: nothing can be linked with the kernel.
-    layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent, wanted=lambda name: name != KIT)
+    for kernel in kernels:  # without a compiler in the container nothing can be linked with them
+        layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent, wanted=lambda name: name != KIT)
     layer.file(f"{place}/longfat.pth", f"/{HOME}/src\n".encode())
     for name in ("analysis", "experiments"):
         layer.link(name, f"{HOME}/{name}")

@@ -8,9 +8,11 @@ from rich.console import Console
 from longfat.backends.virtual import open_virtual
 from longfat.builds.image import build_image
 from longfat.builds.oci import OciBuild, build_oci
+from longfat.catalog.kernels import STACK_KERNELS
 
 
 def build(console: Console) -> OciBuild:
     """The archive in the cache folder, built now unless it is there. Raises RigError."""
-    backend = open_virtual(say=console.print)
-    return build_oci(backend.kernel.path, build_image(), backend.root, say=console.print)
+    backend = open_virtual(say=console.print, kernels=STACK_KERNELS)
+    kernels = [kernel.path for kernel in backend.kernels.values()]
+    return build_oci(kernels, build_image(), backend.root, say=console.print)
