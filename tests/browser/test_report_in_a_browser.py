@@ -150,7 +150,7 @@ def test_question_4_what_was_set_in_a_run_what_was_achieved_and_how_to_repeat_it
     run.locator("summary").click()
     expect(run).to_contain_text(re.compile(r"\./just again [0-9a-f]{12};"))
     expect(run).to_contain_text("./just reproduce small --only one-drop --profile paper --stack modern")
-    expect(run).to_contain_text("one packet dropped at 1.5 s")
+    expect(run).to_contain_text("dropped: packet 100 after 1.5 s")
     expect(run).to_contain_text("Achieved, as read back from the kernel")
     folder = run.get_by_role("link", name="raw/one-drop.r01").get_attribute("href")
     assert (
