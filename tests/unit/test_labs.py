@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 from stubbed_labs import EXISTING, TAGS, Labs, call, names, stubbed_labs
 
+from longfat.cli import lab as verbs
 from longfat.errors import RigError, StudyError
 from longfat.testbed.provision import local, work
 from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
@@ -25,7 +26,6 @@ from longfat.testbed.provision.folder import lab_folder, labs_folder
 from longfat.testbed.provision.made import made_files, make_file
 from longfat.testbed.provision.process import attend_alone
 from longfat.testbed.provision.terraform import said_while_applying
-from longfat.verbs import lab as verbs
 
 TOMORROW = "2030-01-02T00:00:00Z"
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -112,10 +112,10 @@ def test_only_the_name_of_the_lab_confirms(labs: Labs, monkeypatch: pytest.Monke
     for typed in ("yes\n", ""):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         with pytest.raises(StudyError, match="nothing was changed"):
-            verbs.up("existing", None, Price(None, "USD"), Console(), yes=False)
+            verbs.up(Console(), "existing")
     assert "apply" not in labs.called
     monkeypatch.setattr(sys, "stdin", Terminal("existing\n"))
-    verbs.up("existing", None, Price(None, "USD"), Console(), yes=False)
+    verbs.up(Console(), "existing")
     assert "apply" in labs.called
 
 

@@ -16,7 +16,7 @@ from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
-from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
@@ -154,7 +154,7 @@ def test_what_the_reports_own_runs_do_not_have_is_shown_from_committed_ones_and_
         build_dataset(results)
         judge_study(results, study)
         draw_all(results, StudyFolder(study))
-        evidence = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+        evidence = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
         page = write_report(results, StudyFolder(study), evidence).read_text(encoding="utf-8")
         return re.findall(r'(?s)<section class="panel figure.*?</section>', page)
 

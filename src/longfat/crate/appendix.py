@@ -54,7 +54,7 @@ Of its measured {noun}: {summary or "none was judged"}.
 ## Set-up
 ```console
 $ tar --extract --file software/longfat.tar.gz && cd longfat
-$ ./just smoke        # 1 minute after the set-up: the whole chain on a small study
+$ ./just reproduce _smoke  # 1 minute after the set-up: the whole chain on a small study
 ```
 
 ## The experiments

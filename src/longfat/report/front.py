@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
-from longfat.evidence.epochs import Epoch
+from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.figures.document import Catalogue, Coverage
 from longfat.figures.drawing import FOLDER as FIGURES
@@ -93,15 +93,15 @@ class Shown:
     card: Card | None
 
 
-def write_front(results_root: Path, studies: Iterable[StudyFolder], epochs: Sequence[Epoch] = ()) -> Path:
-    """Write the page of studies over all of ``results_root``, and the evidence of ``epochs``; give its path.
+def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: Sequence[Baseline] = ()) -> Path:
+    """Write the page of studies over all of ``results_root``, and the evidence of ``baselines``; give its path.
 
     Studies whose names begin with an underscore test the testbed and are left out. A file that cannot be read
     is named on the page. Raises RigError when the page cannot be written.
     """
     results_root.mkdir(parents=True, exist_ok=True)
     folders, faults = _folders(results_root)
-    shown = [_shown(study, folders, epochs) for study in studies if not study.name.startswith("_")]
+    shown = [_shown(study, folders, baselines) for study in studies if not study.name.startswith("_")]
     page = render(
         "front.html.j2",
         studies=shown,
@@ -125,7 +125,7 @@ def _folders(results_root: Path) -> tuple[dict[Path, Plan], list[str]]:
     return plans, faults
 
 
-def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Epoch]) -> Shown:
+def _shown(study: StudyFolder, folders: Mapping[Path, Plan], baselines: Sequence[Baseline]) -> Shown:
     header = catalogue = None
     rows: list[Row] = []
     faults: list[str] = []
@@ -142,7 +142,7 @@ def _shown(study: StudyFolder, folders: Mapping[Path, Plan], epochs: Sequence[Ep
                 except LongfatError as error:  # the study's other results are no worse for it
                     faults.append(str(error))
         rows += _references(committed(study), rows, study)
-        evidence = evidence_of(study, epochs)
+        evidence = evidence_of(study, baselines)
         if evidence:
             rows.insert(0, _evidence(evidence))
     except LongfatError as error:
@@ -196,7 +196,7 @@ def _card(study: StudyFolder, evidence: Evidenced | None, folders: Sequence[Path
 def _evidence(evidence: Evidenced) -> Row:
     profiles = " and ".join(ground.profile for ground in evidence.grounds)
     return Row(
-        what=f"all evidence, epoch {evidence.epoch}",
+        what=f"all evidence, baseline {evidence.baseline}",
         report=None,
         profile=profiles or "no profile",
         stack=evidence.stack,

@@ -13,10 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from longfat.dataset.columns import STATUSES
-from longfat.dataset.load import Dataset, load_dataset
-from longfat.evidence.collect import ground_of_results
+from longfat.dataset.load import load_dataset
 from longfat.evidence.conditions import Condition
-from longfat.evidence.costs import Lack, lack_of
 from longfat.evidence.judged import Evidenced
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
@@ -91,7 +89,6 @@ def write_report(
         apart=apart,
         evidence=evidence,
         judged=judged,
-        lacks=_lacks(folder, plan, dataset, verdicts),
         word_of=word_of,
         words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
         glyphs=GLYPHS,
@@ -165,16 +162,6 @@ def _links(results: Path, folder: StudyFolder, home: Path) -> dict[str, str]:
         found["all studies"] = "../index.html"
         found["README of the study"] = quote(f"../../experiments/{folder.name}/README.md", errors="surrogateescape")
     return {words: address for words, address in found.items() if (results / address).exists() or ".." in address}
-
-
-def _lacks(folder: StudyFolder, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
-    """What the results lack of the profile's runs, by claim that is not measured."""
-    open_ = {verdict.claim for verdict in verdicts if verdict.verdict == "not_measured"}
-    ground = ground_of_results(folder, plan, dataset) if open_ else None
-    if ground is None:
-        return {}
-    claims = [claim for claim in folder.claims if claim.id in open_]
-    return {claim.id: lack for claim in claims if (lack := lack_of(claim, ground))}
 
 
 def _source(header: Header, verdicts: list[Verdict]) -> str:

@@ -48,8 +48,8 @@ def trust(
     if evidence:
         yield (
             "Committed",
-            f"{evidence.runs} runs in epoch {evidence.epoch} under experiments/{plan.study}/evidence; "
-            f"./just evidence verify {plan.study} makes a sample of them again, which must be the same to the byte",
+            f"{evidence.runs} runs in baseline {evidence.baseline} under experiments/{plan.study}/evidence; "
+            f"./just again {plan.study} repeats a sample of them, which must be byte-identical",
         )
 
 

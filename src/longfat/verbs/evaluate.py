@@ -17,6 +17,9 @@ from longfat.card.own import is_file, name_of, own_study, require_source
 from longfat.card.page import draw_card, draw_matrix, matrix_text
 from longfat.card.sheet import counted
 from longfat.catalog.ccas import CCAS
+from longfat.cli.console import listen, print_json
+from longfat.cli.report import build_tables
+from longfat.cli.study import Choices, find_study
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
 from longfat.execute.results import open_results
@@ -26,11 +29,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.studies import StudyFolder
-from longfat.verbs.conclude import tidy
-from longfat.verbs.listening import listen
 from longfat.verbs.run import Machine, results_path, run_study
-from longfat.verbs.say import print_json
-from longfat.verbs.study import Choices, find_study
 
 STUDY = "bcp133"
 FORMAT = 1
@@ -141,7 +140,7 @@ def _evaluated(
     """Run what is missing, judge and measure."""
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), machine, results, events)
-        tidy(results.path, folder, events)
+        build_tables(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
         grounds = Grounds(folder.study, load_dataset(results.path))
         lock = hashlib.sha256(results.lock.read_bytes()).hexdigest()
