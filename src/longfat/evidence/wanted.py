@@ -17,7 +17,7 @@ from longfat.metrics.quantities import Selection
 from longfat.relations.bind import ValuesOf, scopes, selections_in, values_in_study
 from longfat.relations.claims import Claim
 from longfat.relations.needs import asked_of
-from longfat.relations.syntax import Chain
+from longfat.relations.syntax import Chain, Expression
 
 
 def wanted(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
@@ -44,7 +44,7 @@ def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None =
         said = relation.claim
         if isinstance(said, Chain):
             sides = [said.first, *(limit.of for _, limit in said.rest)]
-            terms = [*pairwise(sides)]
+            terms: list[tuple[Expression, ...]] = [*pairwise(sides)]
         else:
             terms = [(said.of,)]
         for scope in scopes(relation, study, values_of):
