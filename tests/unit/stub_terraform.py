@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stub of Terraform for a lab with one host: plans, applies and keeps a state, and makes nothing.
+"""Stub of Terraform for a lab: plans, applies and keeps a state, and makes nothing.
 
 Its first argument is a folder: it notes its verbs in `calls`; a file `VERB.fails` makes a verb fail with its text.
 """
@@ -12,13 +12,16 @@ import sys
 from pathlib import Path
 
 MACHINE = 'some_machine.this["sender"]'
-HOST = {
-    "name": "sender",
-    "role": "sender",
-    "ssh": {"address": "192.0.2.1", "port": 22, "user": "root", "host_key": "ssh-ed25519 AAAA"},
-    "nics": [{"link": "wire", "mac": "52:54:00:00:00:01", "pci": None, "vlan": None}],
-    "placement": {"provider": "stub", "location": None, "machine_type": None, "id": None},
-}
+HOSTS = [
+    {
+        "name": role,
+        "role": role,
+        "ssh": {"address": f"192.0.2.{number}", "port": 22, "user": "root", "host_key": "ssh-ed25519 AAAA"},
+        "nics": [{"link": "wire", "mac": "52:54:00:00:00:01", "pci": None, "vlan": None}],
+        "placement": {"provider": "stub", "location": None, "machine_type": None, "id": None},
+    }
+    for number, role in ((1, "sender"), (2, "receiver"))
+]
 
 
 def plan(state: Path, tags: object, arguments: list[str]) -> int:
@@ -76,7 +79,7 @@ def main() -> int:
     if verb == "show":
         sys.stdout.write(Path(arguments[-1]).read_text())
     if verb == "output":
-        inventory = {"format": 1, "environment": environment, "tags": {"expires": None, **tags}, "hosts": [HOST]}
+        inventory = {"format": 1, "environment": environment, "tags": {"expires": None, **tags}, "hosts": HOSTS}
         sys.stdout.write(json.dumps(inventory))
     return 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from conftest import cable_spec, delay_spec
 
 from longfat.runspec import Interface, Link, Node, Role, RunSpec
-from longfat.testbed.connect.inventory import Host, Inventory
 from longfat.testbed.connect.placement import Placement, place
+from longfat.testbed.inventory import Host, Inventory
 
 
 def host(name: str, role: Role, *links: str) -> Host:

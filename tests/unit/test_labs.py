@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.errors import RigError, StudyError
+from longfat.testbed.folder import lab_folder, labs_folder
 from longfat.testbed.provision import lifecycle, local
 from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.testbed.provision.folder import lab_folder, labs_folder
 from longfat.testbed.provision.labs import ENVIRONMENTS
 from longfat.testbed.provision.terraform import interrupts_for_child
 from longfat.verbs import lab as verbs
@@ -157,7 +157,7 @@ def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> N
     folder = labs.lab("existing")
     assert "next: longfat lab provision existing" in call("up", "existing", "--yes")
     assert labs.called == ["init", "plan", "show", "apply", "output"]
-    assert (folder / "known_hosts").read_text() == "192.0.2.1 ssh-ed25519 AAAA\n"
+    assert (folder / "known_hosts").read_text() == "192.0.2.1 ssh-ed25519 AAAA\n192.0.2.2 ssh-ed25519 AAAA\n"
     assert "plan" not in names(folder)
 
     (folder / "inventory.json").write_text("{damaged")

@@ -13,9 +13,9 @@ from conftest import cable_spec
 
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed
-from longfat.backends.host_kernel import FEATURES, HostKernel
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout
 from longfat.errors import RigError
+from longfat.guest.host_kernel import FEATURES, HostKernel
 from longfat.runspec import Node, Program, Web
 
 KERNEL = HostKernel("6.1.0", frozenset({"reno"}), frozenset(FEATURES), ())

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.collect import collect
-from longfat.backends.host_kernel import FEATURES, needed_features
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError, StudyError
@@ -34,15 +33,15 @@ from longfat.gates import (
     sysctls_hold,
 )
 from longfat.guest.ccas import refused_ccas
+from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.runspec import Ping, RunSpec
-from longfat.testbed.connect.clocks import Clock, drift_ns, read_clock
 from longfat.testbed.connect.code import agent_code, code_digest
-from longfat.testbed.connect.connection import Connections
-from longfat.testbed.connect.inventory import Inventory, read_inventory
+from longfat.testbed.connect.connection import Clock, Connections, drift_ns
 from longfat.testbed.connect.join import join_achieved, join_parts
 from longfat.testbed.connect.paths import Laid, lay, missed_round_trips
 from longfat.testbed.connect.placement import Placement, place
+from longfat.testbed.inventory import Inventory, read_inventory
 
 TRAITS = {
     "hosts": Traits(
@@ -249,7 +248,7 @@ def _require_idle(connections: Connections) -> None:
 
 def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, Clock]:
     """Each host's clock. Raises RigError when one cannot be known well enough."""
-    clocks = {name: read_clock(lambda name=name: connections.clock(name)) for name in names}  # type: ignore[misc]
+    clocks = {name: connections.clock(name) for name in names}
     for name, clock in clocks.items():
         if clock.uncertainty_ns > CLOCK_LIMIT_NS:
             known, allowed = clock.uncertainty_ns / 1e6, CLOCK_LIMIT_NS / 1e6

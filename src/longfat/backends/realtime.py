@@ -17,11 +17,11 @@ from pathlib import Path
 from longfat.backends.collect import collect, read_text
 from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed, run_enclosed, tail
-from longfat.backends.host_kernel import HostKernel, ask_kernel
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
+from longfat.guest.host_kernel import HostKernel, ask_kernel
 from longfat.locks import held
 from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from longfat.errors import RigError, StudyError
+from longfat.testbed.folder import VARIABLES
 from longfat.testbed.provision import lifecycle
 from longfat.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
-from longfat.testbed.provision.folder import VARIABLES
 from longfat.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
 from longfat.verbs.say import say
 

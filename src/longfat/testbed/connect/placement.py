@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longfat.runspec import RunSpec
-from longfat.testbed.connect.inventory import Inventory
+from longfat.testbed.inventory import Inventory
 
 
 @dataclass(frozen=True)

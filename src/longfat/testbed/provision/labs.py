@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from longfat.errors import RigError, StudyError
-from longfat.testbed.provision.folder import STATE, lab_folder, labs_folder
+from longfat.testbed.folder import STATE, lab_folder, labs_folder
 
 INFRA = Path(__file__).resolve().parents[4] / "infra"
 ENVIRONMENTS = {

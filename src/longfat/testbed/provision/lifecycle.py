@@ -25,7 +25,7 @@ from longfat.builds.kernel_targets import X86_64
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
 from longfat.locks import held
-from longfat.testbed.provision.folder import (
+from longfat.testbed.folder import (
     ANSIBLE_INVENTORY,
     CHOSEN,
     INVENTORY,

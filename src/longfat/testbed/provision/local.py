@@ -16,7 +16,7 @@ from longfat.builds.disk import build_disk
 from longfat.builds.packages import is_there
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
-from longfat.testbed.provision.folder import CHOSEN, KEY
+from longfat.testbed.folder import CHOSEN, KEY
 
 PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}  # Debian package of each program
 ROLES = ("receiver", "router", "sender")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.errors import Problem, RigError, StudyError
-from longfat.testbed.provision.folder import CHOSEN, PLAN, STATE, TERRAFORM_DATA, VARIABLES
+from longfat.testbed.folder import CHOSEN, PLAN, STATE, TERRAFORM_DATA, VARIABLES
 from longfat.tools import environment_without
 
 PROGRAMS = ("terraform", "tofu")
