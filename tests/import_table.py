@@ -146,11 +146,11 @@ PARTS: dict[str, Part] = {
         "traffic",
     ),
     "card": _part(
-        "report cards: their rows, their numbers from a dataset, their page, the matrix of several",
+        "report cards: rows, numbers from a dataset, the page of a card, the matrix of several",
         "studies",
-        "figures.style",
         "relations",
         "metrics",
+        "catalog",
         "manifest",
         "plan.model",
         "report.page",

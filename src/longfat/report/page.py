@@ -48,6 +48,7 @@ def unbroken(text: str) -> str:
 def write_page(path: Path, page: str) -> Path:
     """Write the page whole or not at all; give its path. Raises RigError when that is not possible."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         # Names of files that are no text in the locale's encoding stand in the page as the bytes that they are.
         write_whole(path, page.encode("utf-8", "surrogateescape"))
     except OSError as error:
