@@ -160,11 +160,10 @@ PARTS: dict[str, Part] = {
         "studies",
         "figures.drawing",
         "relations",
+        "report.page",
         "dataset",
         "manifest",
         "plan",
-        "record.bundle",
-        "record.verify",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ def render(template: str, **values: Any) -> str:
     """The page that a template of this folder makes of the values; their text is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
+        autoescape=jinja2.select_autoescape(("html.j2",)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["words"] = words
     environment.filters["unbroken"] = unbroken
+    environment.filters["cell"] = cell
     environment.globals["asset"] = asset
     return environment.get_template(template).render(values)
 
@@ -36,6 +38,11 @@ def asset(name: str) -> markupsafe.Markup:
 def words(name: str) -> str:
     """A name of the files as people read it."""
     return name.replace("_", " ")
+
+
+def cell(text: str) -> str:
+    """Format a text for a cell of a table in Markdown."""
+    return " ".join(html.escape(text, quote=False).replace("|", "\\|").split())
 
 
 def unbroken(text: str) -> str:
