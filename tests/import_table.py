@@ -131,7 +131,7 @@ PARTS: dict[str, Part] = {
         "plan.model",
     ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "the report of a study, the page of all studies, the committed reference, the execution of notebooks",
         "data",
         "evidence",
         "studies",
