@@ -70,14 +70,14 @@ def test_a_value_that_is_not_so_is_named_and_both_sides_are_kept(study: Path, tm
 def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_same(study: Path) -> None:
     change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
     same, text = verified()
-    assert not same and "every value is the same, but the digest of what was measured is 0" in text
+    assert not same and "every value is equal, but the digest of the measurements is 0" in text
 
 
 @pytest.mark.parametrize(("before", "after"), [("[at=", "[ta="), ("[at=1500000.0]", "")])
 def test_a_value_by_a_parameter_that_its_metric_does_not_have_is_named(study: Path, before: str, after: str) -> None:
     change(file_of(study, "one-drop"), before, after)
     same, text = verified()
-    assert not same and "has other parameters than its metric: at" in text
+    assert not same and "has parameters that its metric lacks: at" in text
 
 
 def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
     assert len(sample_of(items, "10%", 1)) == 50
     assert len(sample_of(items[:7], "1%", 1)) == 7
     for wrong in ("0", "-1", "1.5", "many"):
-        with pytest.raises(ValueError, match=r"no sample|could not convert"):
+        with pytest.raises(ValueError, match=r"not a sample|could not convert"):
             sample_of(items, wrong, 1)
 
 

@@ -18,8 +18,8 @@ from longfat.errors import Problem, StudyError
 from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
 from longfat.manifest.schema import ManifestSchema, json_schema
+from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
-from longfat.relations.gates import without_oracle
 from longfat.studies import StudyFolder
 
 FORMAT = 2  # of the files that the schemas describe

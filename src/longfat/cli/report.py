@@ -38,6 +38,7 @@ from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
+from longfat.report.comparison import MODERN
 from longfat.report.front import write_front
 from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare
@@ -171,8 +172,11 @@ def _draw(results: Path, folder: StudyFolder, events: EventSink) -> RigError | N
 def _write_report(results: Path, folder: StudyFolder) -> Path:
     """Write the report, which also has the verdicts by the committed evidence."""
     baselines = read_baselines(repository_root() / FOLDER)
-    evidence = evidence_of(folder, baselines, stack=read_lock(results / LOCK).stack)
-    return write_report(results, folder, evidence, tuple(conditions(folder, baselines)))
+    stack = read_lock(results / LOCK).stack
+    evidence = evidence_of(folder, baselines, stack=stack)
+    others = [name for name in (MODERN, folder.study.header.stack) if name != stack]
+    other = evidence_of(folder, baselines, stack=others[0]) if others else None
+    return write_report(results, folder, evidence, tuple(conditions(folder, baselines)), other)
 
 
 def _give(

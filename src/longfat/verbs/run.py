@@ -42,7 +42,7 @@ from longfat.record.outbox import Outbox
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
-from longfat.testbed.provision.folder import lab_folder
+from longfat.testbed.folder import lab_folder
 
 
 @dataclass(frozen=True)
