@@ -164,7 +164,7 @@ def test_a_canary_that_fails_is_named_and_leaves_no_verdict(root: Path) -> None:
     failing = FakeBackend(kernel=NEWER, faults={era: "report_failure"})
     assert told(failing) == (False, ["kernel check: 2 of 3 behave like the reference; these do not: era"])
     assert "`./just kernel-check`" in str(doubt(NEWER, failing.pins(), root))
-    with pytest.raises(RigError, match="canaries that failed make no reference: era"):
+    with pytest.raises(RigError, match="no reference was made, because checks failed: era"):
         renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
 
 
