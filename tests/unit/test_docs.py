@@ -37,7 +37,9 @@ def test_the_site_has_every_document_once_and_all_pictures(tmp_path: Path) -> No
     pages = [page for section in SITE.nav(tmp_path) for own in section.values() for page in own]
     assert len(set(pages)) == len(pages)
     assert set(pages) == {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
-    assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == {path.name for path in DOCS.glob("pictures/*.svg")}
+    assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == {
+        path.name for path in DOCS.glob("pictures/*.svg")
+    }
 
 
 def test_every_page_that_the_code_names_exists() -> None:

@@ -87,7 +87,13 @@ def follow(page: Path, root: Path) -> Iterator[tuple[Command, str]]:
 def _run(line: str, root: Path) -> str:
     """Execute a line in the checkout: the recipes of ``./just`` are the commands of ``longfat``."""
     program = f"{sys.executable} -m longfat"
-    environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(SOURCE), "COLUMNS": "120", "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "LONGFAT_ROOT": str(root),
+        "PYTHONPATH": str(SOURCE),
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+    }
     command = ["bash", "-c", re.sub(r"^\./just\b", program, line)]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     output = (done.stdout + done.stderr).replace(f"{root}/", "")
