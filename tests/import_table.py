@@ -51,6 +51,7 @@ PARTS: dict[str, Part] = {
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
+        "backends.guest_process",
         "guest",
     ),
     "bench": Part("the speed of runs, next to simulators and the machine's own kernel", free=True),
@@ -131,7 +132,7 @@ PARTS: dict[str, Part] = {
         "plan.model",
     ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "the report of a study, the page of all studies, the committed reference, the execution of notebooks",
         "data",
         "evidence",
         "studies",
@@ -146,11 +147,11 @@ PARTS: dict[str, Part] = {
         "traffic",
     ),
     "card": _part(
-        "report cards: their rows, their numbers from a dataset, their page, the matrix of several",
+        "report cards: rows, numbers from a dataset, the page of a card, the matrix of several",
         "studies",
-        "figures.style",
         "relations",
         "metrics",
+        "catalog",
         "manifest",
         "plan.model",
         "report.page",
@@ -160,11 +161,10 @@ PARTS: dict[str, Part] = {
         "studies",
         "figures.drawing",
         "relations",
+        "report.page",
         "dataset",
         "manifest",
         "plan",
-        "record.bundle",
-        "record.verify",
     ),
     "evidence": _part(
         "values of runs kept in the repository: rows, epochs, verdicts from them alone",

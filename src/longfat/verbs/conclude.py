@@ -32,6 +32,7 @@ from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Origin, Verdict, judge, read_origin
+from longfat.report.comparison import MODERN
 from longfat.report.front import write_front
 from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare, write_reference
@@ -178,8 +179,11 @@ def reproduce_sample(name: str | StudyFolder, sample: str, seed: int, jobs: int 
 def _write_report(results: Results, folder: StudyFolder) -> Path:
     """The report, with what the committed evidence says."""
     epochs = read_epochs(repository_root() / FOLDER)
-    evidence = evidence_of(folder, epochs, stack=read_lock(results.lock).stack)
-    return write_report(results.path, folder, evidence, tuple(conditions(folder, epochs)))
+    stack = read_lock(results.lock).stack
+    evidence = evidence_of(folder, epochs, stack=stack)
+    others = [name for name in (MODERN, folder.study.header.stack) if name != stack]
+    other = evidence_of(folder, epochs, stack=others[0]) if others else None
+    return write_report(results.path, folder, evidence, tuple(conditions(folder, epochs)), other)
 
 
 def _evidence(folder: StudyFolder, stack: str | None = None) -> Evidenced | None:
