@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words that texts of the project avoid, each with the word to use, and the places in which they are looked for.
 
-The words are those of the glossary's column "do not say" that are in quotation marks there, and the substitutions below.
+The glossary's column "do not say" has some of the words, in quotation marks; the substitutions below are the others.
 Markdown is searched without code and without generated parts, Python in comments, docstrings and messages.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Console blocks of a page, executed in order; the files that the page tells a reader to write are written between them.
+"""Console blocks of a page, executed in order; the page's files are written between them.
 
 A block is a fenced ``console`` block with a ``$`` before each command and the command's output below it. ``...`` stands
 for any lines, or for any text inside a line. Times, sizes, digests and paths are not compared. A comment ``not
