@@ -25,6 +25,7 @@ _GENERATED_PART = re.compile(r"<!-- from the evidence.*?<!-- end of|<!-- Generat
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 
 SUBSTITUTIONS = {
+    r'^"""(?:What|Of|That|Those|One of)\b|^# (?:What|Of|That|Those)\b': "a verb or a noun first",
     r"\banew\b": "again",
     r"\bonce more\b": "again",
     r"\breckon\w*": "compute",
@@ -48,19 +49,10 @@ SUBSTITUTIONS = {
     r"\bheld against\b": "evaluated against",
     r"\bmay not be taken for\b": "must not be",
     r"\bthe way back\b|\bway back\b": "reverse path",
-    r"\buse of (?:the|a) (?:link|path|bottleneck)\b": "link utilisation",
-    r"\btime that packets wait\b": "queueing delay",
-    r"\bsegments sent again\b": "retransmissions",
     r"\bproducts? of rate and (?:delay|round)": "BDP",
     r"\bqueues? that decides? by delay\b": "AQM",
-    r"\bmarks (?:in|instead) (?:place )?of losses\b": "ECN",
     r"\bthe late (?:response|completion) time\b": "99th-percentile",
     r"\bgoodput read from acknowledg": "acknowledged rate",
-    r"\bother traffic\b|\btraffic of others\b": "cross traffic",
-    r"\blaborator(?:y|ies)(?:'s)?\b(?!,)": "guest",
-    r"\bcanar(?:y|ies)\b": "kernel regression check",
-    r"\bcampaigns?\b": "stress test, study",
-    r"\bno effect\b(?=: )": "not reproduced: no effect",
     r"\bclaims? (?:that )?(?:is|are) open\b|\bopen claims?\b": "undecided",
     r"\bcounted apart\b|\bapart:": "counted separately",
     r"\bnot_reproduced\b|\bnot_measured\b|\bnot_testable\b": "not reproduced, not measured, not testable",
@@ -74,7 +66,7 @@ def rules() -> dict[re.Pattern[str], str]:
     for row in GLOSSARY.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         for word in re.findall(r'"([^"]+)"', cells[2]) if len(cells) == 3 else ():
-            found[re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)] = cells[0]
+            found[re.compile(rf"(?<![\w/]){re.escape(word)}s?\b(?!\.)", re.IGNORECASE)] = cells[0]
     return found
 
 
