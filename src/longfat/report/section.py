@@ -63,8 +63,6 @@ def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
     yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     if further := apart(one.counts):
         yield "Counted separately: " + "; ".join(further) + "."
-    for lack in one.lacks:
-        yield from ("", f"To measure the others, the evidence {lack}.")
     if one.stack != TODAY:
         yield from ("", _today(one, today))
     yield ""
@@ -119,25 +117,13 @@ def between(text: str, lines: Iterable[str]) -> str:
 def overview(every: Sequence[Evidenced]) -> Iterator[str]:
     """A table of studies with evidence, as Markdown."""
     yield ""
-    columns = (
-        "study",
-        "claims",
-        "reproduced",
-        "not reproduced",
-        "undecided",
-        "not measured",
-        "separate",
-        "lacking runs",
-    )
-    yield from (_row(*columns), "|---|---|---|---|---|---|---|---|")
+    columns = ("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate")
+    yield from (_row(*columns), "|---|---|---|---|---|---|---|")
     for one in every:
         row = one.counts["measured"]
         testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
         others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
         others_of_measured = (row[word] for word in ("not_reproduced", "inconclusive", "not_measured"))
         numbers = (testable, row["reproduced"] + row["agrees"], *others_of_measured)
-        lacks = ", ".join(str(lack).removeprefix("lacks ") for lack in one.lacks)
-        yield _row(
-            f"[{one.folder.name}](../experiments/{one.folder.name}/{README})", *map(str, numbers), str(others), lacks
-        )
+        yield _row(f"[{one.folder.name}](../experiments/{one.folder.name}/{README})", *map(str, numbers), str(others))
     yield ""
