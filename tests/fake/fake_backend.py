@@ -99,7 +99,7 @@ class FakeBackend:
         return tuple(reasons)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Write the files of docs/formats.md as ``fake_truth`` has them."""
+        """Write the files of docs/data.md as ``fake_truth`` has them."""
         time.sleep(self.wall_seconds)
         fault = self._fault_of(spec.run_id)
         if fault == "crash":

@@ -356,7 +356,7 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation_is_a_valid_file(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     example = text.split("```yaml\n")[1].split("```")[0]
     study = write_study(tmp_path, figures=example)
     assert [figure.artifact for figure in StudyFolder(study).figures.figures] == ["fig-1"]

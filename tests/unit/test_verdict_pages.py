@@ -17,7 +17,7 @@ from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
-from longfat.report.section import BEGIN, END, TODAY, between, experiment_words, overview, renewed
+from longfat.report.section import BEGIN, END, TODAY, between, cause_experiments, experiment_words, overview, renewed
 from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
@@ -74,15 +74,13 @@ def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_m
     assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_each_claim_that_does_not_hold_names_the_experiments_that_show_why(name: str) -> None:
-    text = (ROOT / "experiments" / name / "README.md").read_text(encoding="utf-8")
-    rows = [line for line in between_marks(text).splitlines() if re.match(r"\| `[\w-]+` \|", line)]
-    assert [row.split("|")[1] for row in rows if row.rstrip().endswith("|  |")] == []
-
-
-def between_marks(text: str) -> str:
-    return text.partition(BEGIN)[2].partition(END)[0]
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_each_claim_that_is_not_reproduced_names_the_experiments_that_show_why(folder: Path) -> None:
+    found = evidence_in(folder)
+    assert found is not None
+    shown = dict(cause_experiments(found))
+    failing = [item.verdict.claim for item in found.judged if item.verdict.verdict == "not_reproduced"]
+    assert [claim for claim in failing if not shown[claim]] == []
 
 
 def test_an_english_word_names_an_experiment_in_parentheses_only() -> None:

@@ -89,8 +89,8 @@ def table_of(cards: Sequence[Card], document: CardDocument) -> str:
         "# Algorithms against RFC 9743\n\n"
         "<!-- Generated: longfat evaluate --keep -->\n\n"
         "Each column is the candidate of a card in `cards/`. A bold number is worse than Reno and CUBIC in the\n"
-        "same runs; `open` needs more repetitions. [docs/evaluate.md](../../docs/evaluate.md) describes how to\n"
-        "make and to read a card.\n\n"
+        "same runs; `open` needs more repetitions. [Your own algorithm](../../docs/own-algorithm.md) describes\n"
+        "how to make and to read a card.\n\n"
         f"{matrix_text(cards, document)}"
     )
 
