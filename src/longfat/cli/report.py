@@ -227,7 +227,7 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in words.items())
     say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
-        say(console, f"  apart: {line}")
+        say(console, f"  counted separately: {line}")
 
 
 def print_origin(origin: Origin, console: Console) -> None:

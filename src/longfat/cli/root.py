@@ -12,6 +12,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
 
 NAME = "longfat"
+LATER_S = 0.01  # until a lost interrupt is repeated
 COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
 
 COMMANDS = {
@@ -182,9 +184,11 @@ def completion(
 
 def main() -> None:
     """Run the command line; the only function that ends the process."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
-            signal.signal(number, _interrupt)
+    sys.unraisablehook = _repeat_interrupt
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGHUP))
     if COMPLETE in os.environ:
         completion_init()
     try:
@@ -200,7 +204,18 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat a signal as Ctrl-C, once: a second one must not disturb the clean end."""
-    for other in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, lambda number, frame: None)
+    """Treat SIGTERM and a closed terminal as Ctrl-C, once: a second one must not disturb the clean end."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt in a callback after fork(2) or at an object's end, where Python only reports it."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    later = threading.Timer(LATER_S, os.kill, (os.getpid(), signal.SIGINT))
+    later.daemon = True
+    later.start()

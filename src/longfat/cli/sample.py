@@ -202,7 +202,7 @@ def compare_results(place: Path, folder: StudyFolder) -> Check:
             continue
         run = of.run(*key)
         if run is None or dataclasses.replace(ids[key].spec, pins=run.spec.pins).run_id != run.run_id:
-            continue  # of another seed, or of an older manifest
+            continue  # another seed, or an older manifest
         compared += 1
         if (text := difference(one.row, dataset, runs[key])) is not None:
             again = place / "raw" / run_folder_name(*key, runs[key].run_id)
