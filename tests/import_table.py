@@ -40,17 +40,12 @@ def _leaf(owns: str, *may: str) -> Part:
 
 
 PARTS: dict[str, Part] = {
-    "verbs": Part("the commands", free=True),
-    "cli": Part("the command line", free=True),
-    "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
-    "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
-    "cli_runs": Part("the verbs about one run: to look at it, to run it again, to be in its network", free=True),
-    "cli_machines": Part("the verbs about what runs are made on: kernels, images, labs", free=True),
-    "cli_program": Part("the version, and completion in shells", free=True),
-    "cli_reference": Part("the reference of the commands, docs/commands.md", free=True),
+    "cli": Part("the command line, a module for each command", free=True),
+    "verbs": Part("the execution of studies for commands", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
+        "backends.guest_process",
         "guest",
     ),
     "bench": Part("the speed of runs, next to simulators and the machine's own kernel", free=True),
@@ -166,7 +161,7 @@ PARTS: dict[str, Part] = {
         "plan",
     ),
     "evidence": _part(
-        "values of runs kept in the repository: rows, epochs, verdicts from them alone",
+        "values of runs kept in the repository: rows, baselines, verdicts from them alone",
         "studies",
         "figures",
         "relations",
@@ -187,17 +182,23 @@ PARTS: dict[str, Part] = {
         "catalog.ccas",
         "catalog.sysctls",
         "testbed.connect",
+        "testbed.inventory",
     ),
     "testbed.connect": _part(
         "the hosts of a lab as seen from here: their names and roles, connections, clocks, the merging of their parts",
         "guest",
-        "testbed.provision.folder",
+        "testbed.folder",
+        "testbed.inventory",
     ),
-    "testbed.provision": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
+    "testbed.provision": _part(
+        "machines by Terraform, prepared by Ansible: a folder for each lab", "builds", "testbed.folder"
+    ),
+    "testbed.inventory": _part("the hosts of a lab", "testbed.folder"),
+    "testbed.folder": _part("the folder of a lab: its place, and the names of its files"),
     "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
     "testbed.agent": Part(
         "the code on a host of a lab: sent there over SSH, leaves nothing behind",
-        frozenset({"guest", "backends.host_kernel", "runspec", "locks", "parent"}),
+        frozenset({"guest", "runspec", "locks", "parent"}),
         travels=True,
         foreign=frozenset({"mininet"}),
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a browser: five questions by their click paths (docs/report.md), the explorer, phones, print, axe."""
+"""The report in a browser: five questions by their click paths, the explorer, phones, print, axe."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ from typer.testing import CliRunner
 from longfat.builds import oci
 from longfat.builds.oci import OciBuild
 from longfat.cli import app
+from longfat.cli.build import build_container as build
 from longfat.cluster.manifest import FOLDER, Pods, job_of
 from longfat.cluster.protocol import Work, ends_in
 from longfat.dataset.build import build_dataset, dataset_digests
 from longfat.record.verify import find_records
 from longfat.report.reference import compare
 from longfat.studies import StudyFolder
-from longfat.verbs.oci import build
 
 pytestmark = pytest.mark.docker
 

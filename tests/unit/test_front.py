@@ -15,7 +15,7 @@ from fabricated_results import judge_study, write_results, write_study
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
-from longfat.evidence.epochs import FOLDER, Epoch, read_epochs
+from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.figures.drawing import seal_figures
 from longfat.report.front import write_front
 from longfat.report.report import coverage, write_report
@@ -44,13 +44,13 @@ def root(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
-def page_of(root: Path, epochs: Sequence[Epoch] = ()) -> str:
-    return write_front(root / "results", studies_in(root / "experiments"), epochs).read_text(encoding="utf-8")
+def page_of(root: Path, baselines: Sequence[Baseline] = ()) -> str:
+    return write_front(root / "results", studies_in(root / "experiments"), baselines).read_text(encoding="utf-8")
 
 
-def rows_of(root: Path, epochs: Sequence[Epoch] = ()) -> list[str]:
+def rows_of(root: Path, baselines: Sequence[Baseline] = ()) -> list[str]:
     """The text of each row of results."""
-    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root, epochs))
+    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root, baselines))
     rows = [row for body in bodies for row in re.findall(r"(?s)<tr>(.*?)</tr>", body)]
     return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
 
@@ -79,10 +79,10 @@ def test_the_picture_of_a_study_is_a_plot_and_never_a_table(root: Path) -> None:
 def test_all_evidence_of_a_study_stands_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
-    (epoch,) = epochs = read_epochs(tmp_path / FOLDER)
-    first, second = rows_of(tmp_path, epochs)
+    (baseline,) = baselines = read_baselines(tmp_path / FOLDER)
+    first, second = rows_of(tmp_path, baselines)
     assert first == (
-        f"{ABOUT} all evidence, baseline {epoch.name} paper, modern, fake 9 of 9 not drawn 2 claims 2 0 0 0 0 0"
+        f"{ABOUT} all evidence, baseline {baseline.name} paper, modern, fake 9 of 9 not drawn 2 claims 2 0 0 0 0 0"
     )
     assert second == "small, no report yet paper, modern, fake 9 of 9 0 of 40 2 claims 2 0 0 0 0 0"
 
@@ -93,7 +93,7 @@ def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
     change(file_of(study, "delay"), '"format":1', '"format":2')
-    page = page_of(tmp_path, read_epochs(tmp_path / FOLDER))
+    page = page_of(tmp_path, read_baselines(tmp_path / FOLDER))
     assert "a newer Longfat wrote it" in page and "small, no report yet" in page
 
 

@@ -15,7 +15,7 @@ from fabricated_results import FIGURES, change_json, judge_study, write_results,
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
-from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Judged, evidence_of
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
@@ -137,7 +137,7 @@ def test_a_figure_without_data_is_drawn_from_committed_runs_and_marked(
         build_dataset(results)
         judge_study(results, study)
         draw_all(results, StudyFolder(study))
-        evidence = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+        evidence = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
         page = write_report(results, StudyFolder(study), evidence).read_text(encoding="utf-8")
         return re.findall(r'(?s)<section class="panel figure.*?</section>', page)
 
@@ -195,7 +195,7 @@ def test_a_number_has_three_digits_unless_a_limit_is_nearer_than_that() -> None:
 def test_claims_are_compared_with_those_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
-    own = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+    own = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     assert own is not None
     other = dataclasses.replace(own, stack="linux-2.4")
     failed = [replace_word(item, "not_reproduced") for item in own.judged if item.verdict.claim == "halves"]

@@ -21,10 +21,11 @@ from longfat.files import write_whole
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import significant
 from longfat.plan.model import Plan
-from longfat.relations.bind import Scope, selections_in, values_in_study
+from longfat.relations.bind import Scope
 from longfat.relations.evaluate import Evidence, Grounds, evaluated
 from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import selections
 
 RUN_DIGITS = 8  # of a run's id in a cell
 Word = Literal["no worse", "worse", "open", "not measured"]
@@ -144,8 +145,8 @@ def measure_card(
 
 def _cell(row: Row, column: str, grounds: Grounds) -> Cell:
     expression = parse_expression(row.expression(column))
-    selections = selections_in([expression], Scope(grounds.study), values_in_study(grounds.study))
-    runs = {run.run_id[:RUN_DIGITS] for selection in selections for run in selection.chosen(grounds.dataset)}
+    chosen = selections(expression, Scope(grounds.study))
+    runs = {run.run_id[:RUN_DIGITS] for selection in chosen for run in selection.chosen(grounds.dataset)}
     try:
         found = evaluated(expression, grounds, least=1)
         low, high = found.interval() if found.n > 1 else (None, None)

@@ -13,8 +13,9 @@ from longfat.manifest.closed import Closed
 from longfat.manifest.document import document_of
 from longfat.manifest.names import Finding, unknown
 from longfat.manifest.source import read_source
-from longfat.relations.bind import check_expression
-from longfat.relations.syntax import RelationError, parse_expression
+from longfat.relations.bind import RelationError, Scope
+from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import check as check_expression
 from longfat.studies import StudyFolder
 
 FILE = "card.yaml"
@@ -82,7 +83,7 @@ def card_document(folder: StudyFolder) -> CardDocument:
                 continue
             for text in map(row.expression, document.columns):
                 try:
-                    check_expression(parse_expression(text), study)
+                    check_expression(parse_expression(text), Scope(study))
                 except RelationError as error:
                     message = f"column {error.column} of {text!r}: {error.message}"
                     yield Finding(("rows", index, "of"), message, error.hint)

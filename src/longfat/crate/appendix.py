@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from longfat.crate.metadata import Part
 from longfat.plan.estimate import run_bytes, run_seconds
 from longfat.plan.model import Plan
-from longfat.relations.bind import experiments_of
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import tally
 from longfat.relations.judge import Verdict
@@ -59,7 +58,7 @@ def _rows(folder: StudyFolder, plan: Plan, verdicts: Iterable[Verdict]) -> Itera
     claims = {claim.id: claim for claim in folder.claims}
     for verdict in verdicts:
         claim = claims[verdict.claim]
-        named = [name for one in claim.relations for name in experiments_of(one, folder.study)]
+        named = [name for one in claim.relations for name in one.experiments(folder.study)]
         experiments = tuple(dict.fromkeys(named)) if claim.measured else ()
         yield Row(verdict, experiments, _cost(plan, experiments))
 

@@ -115,7 +115,7 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
         found = pl.scan_parquet(path, glob=False)
         found.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
-        hint = "build it again with `longfat dataset STUDY`"
+        hint = "build it again with `longfat report STUDY`"
         raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
     return found
 

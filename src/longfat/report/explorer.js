@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explorer of a report: reads the samples in the page (docs/report.md), lists the runs, draws the chosen runs over
+// The explorer of a report: reads the samples in the page, lists the runs, draws the chosen runs over
 // one time axis, and keeps the view in the address.
 "use strict";
 (() => {

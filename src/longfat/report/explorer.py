@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of a study as data inside its report: their settings, how to run them again, and their samples.
 
-Owns the shape of that data (docs/report.md), which ``explorer.js`` reads.
+Owns the shape of that data, which ``explorer.js`` reads.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
-from longfat.evidence.epochs import Epoch
+from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.figures.document import Coverage
 from longfat.figures.drawing import FOLDER as FIGURES
@@ -83,8 +83,8 @@ class StudyView:
     card: Card | None
 
 
-def write_front(results_root: Path, studies: Iterable[StudyFolder], epochs: Sequence[Epoch] = ()) -> Path:
-    """Write the page of studies over all results in a folder and the evidence of ``epochs``; return its path.
+def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: Sequence[Baseline] = ()) -> Path:
+    """Write the page of studies over all results in a folder and the evidence of ``baselines``; return its path.
 
     Studies whose names begin with an underscore test the testbed and are left out. The page names files that cannot be
     read. Raises RigError if the page cannot be written.
@@ -94,7 +94,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], epochs: Sequ
     for path in sorted(results_root.glob("*/lock.json")):
         with _noted(faults):
             plans[path.parent] = read_lock(path)
-    views = [_view(study, plans, epochs, faults) for study in studies if not study.name.startswith("_")]
+    views = [_view(study, plans, baselines, faults) for study in studies if not study.name.startswith("_")]
     page = render("front.html.j2", studies=views, faults=dict.fromkeys(faults), verdict_words=VERDICT_WORDS)
     return write_page(results_root / FRONT, page)
 
@@ -108,7 +108,9 @@ def _noted(faults: list[str]) -> Iterator[None]:
         faults.append(str(error))
 
 
-def _view(study: StudyFolder, plans: Mapping[Path, Plan], epochs: Sequence[Epoch], faults: list[str]) -> StudyView:
+def _view(
+    study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Baseline], faults: list[str]
+) -> StudyView:
     header: Header | None = None
     size: Coverage | None = None
     evidence: Evidenced | None = None
@@ -124,7 +126,7 @@ def _view(study: StudyFolder, plans: Mapping[Path, Plan], epochs: Sequence[Epoch
                 folders.append(folder)
     with _noted(faults):
         size = study.catalogue.size if header and header.paper else None
-        if evidence := evidence_of(study, epochs):
+        if evidence := evidence_of(study, baselines):
             rows.insert(0, _evidence(evidence))
     if header:
         with _noted(faults):
@@ -165,7 +167,7 @@ def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[
 
 def _evidence(evidence: Evidenced) -> Row:
     return Row(
-        name=f"all evidence, baseline {evidence.epoch}",
+        name=f"all evidence, baseline {evidence.baseline}",
         report="",
         profile=" and ".join(ground.profile for ground in evidence.grounds) or "no profile",
         stack=evidence.stack,

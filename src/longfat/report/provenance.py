@@ -48,7 +48,7 @@ def provenance(
     if evidence:
         yield (
             "Committed",
-            f"{evidence.runs} runs of baseline {evidence.epoch} under experiments/{plan.study}/evidence; "
+            f"{evidence.runs} runs of baseline {evidence.baseline} under experiments/{plan.study}/evidence; "
             f"./just again {plan.study} --sample 1% runs a sample of them again, which must be byte-identical",
         )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samples of sockets and queues for the explorer of a report, as series of small whole numbers.
 
-Owns the encoding (docs/report.md), which ``explorer.js`` reads: each list holds the first number of a series and then
+Owns the encoding, which ``explorer.js`` reads: each list holds the first number of a series and then
 the difference of each number from the one before, which deflate makes small. Samples are rounded by the factors of
 ``TABLES``, and thinned in large datasets.
 """

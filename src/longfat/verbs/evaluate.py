@@ -14,6 +14,9 @@ from longfat.card.candidate import candidate
 from longfat.card.card import Card, measure_card, read_cards, write_card
 from longfat.card.document import CardDocument, card_document
 from longfat.card.page import draw_card, draw_matrix, matrix_text
+from longfat.cli.console import listen, print_json
+from longfat.cli.report import build_tables
+from longfat.cli.study import Choices, find_study
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.execute.results import open_results
@@ -22,11 +25,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.studies import StudyFolder
-from longfat.verbs.conclude import tidy
-from longfat.verbs.listening import listen
 from longfat.verbs.run import Machine, results_path, run_study
-from longfat.verbs.say import print_json
-from longfat.verbs.study import Choices, find_study
 
 STUDY = "bcp133"
 FORMAT = 1
@@ -90,8 +89,8 @@ def table_of(cards: Sequence[Card], document: CardDocument) -> str:
         "# Algorithms against RFC 9743\n\n"
         "<!-- Generated: longfat evaluate --keep -->\n\n"
         "Each column is the candidate of a card in `cards/`. A bold number is worse than Reno and CUBIC in the\n"
-        "same runs; `open` needs more repetitions. [docs/evaluate.md](../../docs/evaluate.md) describes how to\n"
-        "make and to read a card.\n\n"
+        "same runs; `open` needs more repetitions. [Your own algorithm](../../docs/own-algorithm.md) describes\n"
+        "how to make and to read a card.\n\n"
         f"{matrix_text(cards, document)}"
     )
 
@@ -116,7 +115,7 @@ def _evaluated(
     """Run what is missing, judge and measure."""
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), machine, results, events)
-        tidy(results.path, folder, events)
+        build_tables(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
         grounds = Grounds(folder.study, load_dataset(results.path))
         lock = hashlib.sha256(results.lock.read_bytes()).hexdigest()

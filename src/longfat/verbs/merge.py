@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from longfat.cli.console import WARNING, print_json, say
 from longfat.errors import Problem, RecordError, RigError, StudyError
 from longfat.execute.results import full_disk, no_room, open_results
 from longfat.files import write_once
@@ -19,7 +20,6 @@ from longfat.record.bucket import Bucket
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
-from longfat.verbs.say import WARNING, print_json, say
 
 FORMAT = 1
 AT_ONCE = 8  # objects that are fetched: a request takes long, and little of this machine

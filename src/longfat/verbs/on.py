@@ -17,6 +17,8 @@ from rich.table import Column, Table
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
+from longfat.cli.console import listen
+from longfat.cli.study import Choices, resolve
 from longfat.cluster.follow import LOOK_S, Follower
 from longfat.cluster.places import open_cluster
 from longfat.cluster.protocol import Cluster, Work
@@ -37,9 +39,7 @@ from longfat.record.verify import Record, find_records
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
-from longfat.verbs.listening import listen
 from longfat.verbs.run import Machine, named_kernels, prepare
-from longfat.verbs.study import Choices, resolve
 from longfat.verbs.task import Task, options, task
 
 FOLDER = "cluster"

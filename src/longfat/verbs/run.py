@@ -20,6 +20,10 @@ from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backe
 from longfat.cache import cache_folder
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.stacks import kernel_of_stack
+from longfat.cli.console import listen, stage
+from longfat.cli.paths import repository_root
+from longfat.cli.study import Choices, find_study, job_count, resolve
+from longfat.cli.version import commit
 from longfat.errors import StudyError
 from longfat.events import Event, EventSink, Kind, Level
 from longfat.execute.deadline import Deadline
@@ -38,11 +42,7 @@ from longfat.record.outbox import Outbox
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
-from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.listening import listen, stage
-from longfat.verbs.places import repository_root
-from longfat.verbs.study import Choices, find_study, job_count, resolve
-from longfat.verbs.version import commit
+from longfat.testbed.folder import lab_folder
 
 
 @dataclass(frozen=True)

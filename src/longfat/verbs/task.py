@@ -14,6 +14,8 @@ from rich.console import Console
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
+from longfat.cli.console import listen, stage
+from longfat.cli.study import job_count
 from longfat.cluster.size import Size
 from longfat.execute.deadline import Deadline
 from longfat.execute.leases import Leases
@@ -23,8 +25,6 @@ from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import read_lock
-from longfat.verbs.listening import listen, stage
-from longfat.verbs.study import job_count
 
 
 @dataclass(frozen=True)
