@@ -2,12 +2,12 @@
 """The command ``longfat``: arguments in, exit status out.
 
 Owns options, messages of errors and the exit; the verbs are in ``longfat.verbs``. Their modules bring
-pydantic, pyarrow, Dask and matplotlib with them, so each verb imports its own when it is called: that keeps
+pydantic, pyarrow and matplotlib with them, so each verb imports its own when it is called: that keeps
 ``--help`` quick. No other module defers an import for speed, except where it says so.
 
 Exit status: 0 all runs valid and every claim judged, 1 a defect of the program itself, 2 wrong study or command line, 3
 the machine or a tool is at fault, 4 some runs failed, are invalid or differ from the evidence, a law is not followed or
-a canary differs, 75 the time given was up before the work was done, 130 interrupted.
+a canary differs, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import signal
 import sys
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -43,28 +42,21 @@ from longfat.cli_options import (
     Profile,
     Results,
     SampleOnly,
-    Scheduler,
     Seed,
-    ShardOption,
     Stack,
-    StoreAddress,
     Study,
-    Tasks,
-    Until,
     UsedLab,
     chosen,
     finish,
     guard_output,
     ids,
     outcome,
-    settle,
     shown,
     verified,
 )
 from longfat.cli_program import COMPLETE, NAME, options, program
 from longfat.cli_runs import runs
 from longfat.errors import StudyError
-from longfat.interrupts import let_go, lose_none
 from longfat.verbs.places import require_lock
 from longfat.verbs.say import print_json
 
@@ -92,7 +84,6 @@ def reproduce(
     jobs: Jobs = None,
     seed: Seed = None,
     results: Results = None,
-    scheduler: Scheduler = None,
     lab: UsedLab = None,
     sample: SampleOnly = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
@@ -100,7 +91,6 @@ def reproduce(
     every: Every = False,
     as_json: Json = False,
     on: On = None,
-    tasks: Tasks = None,
 ) -> None:
     """Run what is missing of a study, judge its claims, draw its figures and write the report."""
     with outcome(as_json=as_json) as console:
@@ -111,7 +101,7 @@ def reproduce(
         if sample is not None:
             verified(conclude.reproduce_sample(folder, sample, sample_seed, jobs, console))
             return
-        machine = Machine(backend, jobs, results, scheduler, lab, on=on, tasks=tasks)
+        machine = Machine(backend, jobs, results, lab, on)
         finish(conclude.reproduce(folder, choices, machine, console, conclude.Show(opened, every, as_json)))
 
 
@@ -194,10 +184,7 @@ def plan(
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
     as_json: Json = False,
-    on: On = None,
-    tasks: Tasks = None,
     results: Results = None,
-    printed: Annotated[bool, typer.Option("--print", help="print what the cluster of --on would be handed")] = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing."""
     with outcome(as_json=as_json) as console:
@@ -205,8 +192,8 @@ def plan(
         from longfat.verbs.plan import show_plan
         from longfat.verbs.run import Machine
 
-        machine = Machine(backend, jobs, results, on=on, tasks=tasks)
-        finish(show_plan(folder, choices, machine, console, spelt_out=expanded, printed=printed, as_json=as_json))
+        machine = Machine(backend, jobs, results)
+        finish(show_plan(folder, choices, machine, console, spelt_out=expanded, as_json=as_json))
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -219,64 +206,33 @@ def run(
     jobs: Jobs = None,
     seed: Seed = None,
     results: Results = None,
-    scheduler: Scheduler = None,
     lab: UsedLab = None,
-    shard: ShardOption = None,
-    until: Until = None,
     on: On = None,
-    tasks: Tasks = None,
-    store: StoreAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Write the lock and execute the runs that have no valid record, or a shard of them (docs/cluster.md)."""
+    """Write the lock and execute the runs that have no valid record."""
     with outcome(as_json=as_json) as console:
         choices, folder = chosen(study, profile, only, stack, seed)
-        from longfat.execute.deadline import seconds_until
-        from longfat.execute.shards import read_shard
         from longfat.verbs.run import Machine, run
 
-        part = read_shard(shard, os.environ) if shard is not None else None
-        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        machine = Machine(backend, jobs, results, scheduler, lab, part, until_s, on, tasks, store)
-        summary = run(folder, choices, machine, console)
+        summary = run(folder, choices, Machine(backend, jobs, results, lab, on), console)
         if as_json:
             print_json(asdict(summary))
-        settle(summary)
-
-
-@app.command(hidden=True)
-def task(
-    results: Annotated[Path, typer.Argument(help="results folder with the lock")],
-    shard: ShardOption = "auto",
-    jobs: Jobs = None,
-    until: Until = None,
-    kernels: Annotated[str, typer.Option(help="names of the kernels that runs pin")] = "",
-    again: Annotated[str, typer.Option(help="ids of runs to execute once more")] = "",
-    into: Annotated[str, typer.Option(help="folder in the results for these")] = "twice",
-) -> None:
-    """Execute a part of the runs in a lock: what `--on` has a cluster's tasks do."""
-    with outcome() as console:
-        from longfat.execute.deadline import seconds_until
-        from longfat.execute.shards import read_shard
-        from longfat.verbs.task import Task, task
-
-        until_s = seconds_until(until, datetime.now().astimezone()) if until is not None else None
-        part = read_shard(shard or "auto", os.environ)
-        settle(task(results, Task(part, jobs, until_s, ids(kernels), ids(again), into), console))
+        finish(summary.failed == 0)
 
 
 @app.command(rich_help_panel=STUDIES)
 def merge(
-    results: Annotated[Path, typer.Argument(help="results folder to join the records in, made if need be")],
-    folders: Annotated[list[str], typer.Argument(help="results folders of shards, folders of records, or stores")],
+    results: Annotated[Path, typer.Argument(help="results folder that takes the records, created if missing")],
+    folders: Annotated[list[Path], typer.Argument(help="results folders, or folders of records")],
     as_json: Json = False,
 ) -> None:
-    """Join the records of shards from anywhere, or from a store, into one results folder, each one checked."""
+    """Merge results folders from anywhere into one, and verify every record."""
     with outcome(as_json=as_json) as console:
         from longfat.verbs.merge import merge
 
         if not merge(results, folders, console, as_json=as_json):
-            sys.stderr.write("some records are damaged and were not joined; their runs count as missing\n")
+            sys.stderr.write("some records are damaged and were not merged; their runs count as missing\n")
             raise typer.Exit(RUNS_NOT_VALID)
 
 
@@ -435,7 +391,6 @@ def bench(
 
 def main() -> None:
     """The entry point; the only function that ends the process."""
-    lose_none(signal.SIGTERM, _listen)
     _listen()
     if COMPLETE in os.environ:
         completion_init()
@@ -460,6 +415,7 @@ def _listen() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM, and a terminal that was closed, as Ctrl-C, once: all stop cleanly, and nothing interrupts that."""
-    let_go((signal.SIGTERM, signal.SIGHUP))
+    """Treat SIGTERM, and a closed terminal, as Ctrl-C, once: no further one interrupts the clean-up."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt

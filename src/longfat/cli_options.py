@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 
 from longfat.backends.registry import backend_names, require_backend
 from longfat.catalog.stacks import STACKS
+from longfat.cluster.places import read_place
 from longfat.errors import LongfatError, RigError, StudyError
 from longfat.manifest.names import unknown
 from longfat.verbs.places import study_names, study_path
@@ -29,12 +30,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from typer._click.formatting import HelpFormatter
 
-    from longfat.execute.study import Summary
     from longfat.studies import StudyFolder
     from longfat.verbs.study import Choices
 
 RUNS_NOT_VALID = 4
-UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt is to succeed
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as a shell says of a program that SIGPIPE has ended
 
@@ -229,22 +228,14 @@ SampleOnly = Annotated[
     str | None, typer.Option(help="run a sample of the study's evidence again instead: a number of runs, or 5%")
 ]
 EpochName = Annotated[str | None, typer.Option("--epoch", help="epoch of the evidence (default: the newest)")]
-ShardOption = Annotated[
-    str | None, typer.Option("--shard", help="part of the runs: K/N, or auto in an array of Slurm or Kubernetes")
-]
-Until = Annotated[
-    str | None, typer.Option("--until", help="end by then: a length of time such as 45min, or a time such as 06:30")
-]
 On = Annotated[
     str | None,
     typer.Option(
         "--on",
-        help="cluster that executes the runs: slurm, ssh:HOST,... or kubernetes:image=...,claim=... (docs/cluster.md)",
+        help="machines that execute the runs: slurm, ssh:HOST,..., kubernetes:image=IMAGE or tls://HOST:PORT",
+        callback=checked(read_place),
     ),
 ]
-StoreAddress = Annotated[str | None, typer.Option("--store", help="address for a shard's records, s3://bucket/study")]
-Tasks = Annotated[int | None, typer.Option(min=1, help="tasks for the cluster (default: by the estimate)")]
-Scheduler = Annotated[str | None, typer.Option(help="address of a Dask scheduler to use, tcp://host:port")]
 
 
 def _file_of(error: OSError) -> str | None:
@@ -271,14 +262,6 @@ def finish(valid: bool) -> None:
     if not valid:
         sys.stderr.write("some runs failed or are invalid; the report and exclusions.csv say which and why\n")
         raise typer.Exit(RUNS_NOT_VALID)
-
-
-def settle(summary: Summary) -> None:
-    """End with the status of an execution: runs that are left for want of time, or failed."""
-    if summary.left:
-        sys.stderr.write(f"the time is up; {summary.left} runs are left, and the same command continues\n")
-        raise typer.Exit(UNFINISHED)
-    finish(summary.failed == 0)
 
 
 def shown(valid: bool) -> None:

@@ -18,14 +18,14 @@ from typing import Any
 import dockerd
 import pytest
 from dockerd import Docker
+from longfat.cluster.manifest import FOLDER, Pods, job_of
+from longfat.cluster.protocol import Work, ends_in
 from rich.console import Console
 from typer.testing import CliRunner
 
 from longfat.builds import oci
 from longfat.builds.oci import OciBuild
 from longfat.cli import app
-from longfat.cluster.manifest import FOLDER, Pods, job_of
-from longfat.cluster.protocol import Work, ends_in
 from longfat.dataset.build import build_dataset, dataset_digests
 from longfat.record.verify import find_records
 from longfat.report.reference import compare

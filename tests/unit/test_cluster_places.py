@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from longfat.cluster.manifest import Pods, job_of, read_pods
+from longfat.cluster.protocol import End, Work, ends_in
 from typer.testing import CliRunner
 
 from longfat.cli import app
 from longfat.cluster import manifest
-from longfat.cluster.manifest import Pods, job_of, read_pods
 from longfat.cluster.places import open_cluster
-from longfat.cluster.protocol import End, Work, ends_in
 from longfat.cluster.ssh import Host, Ssh
 from longfat.errors import StudyError
 from longfat.record.verify import find_records

@@ -7,8 +7,11 @@ Runs are executed one after the other; nothing else should use the machine meanw
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -19,7 +22,6 @@ from longfat.bench.cases import CASES, PEER_CASES, PEER_SECONDS, PEERS, SIDE_BY_
 from longfat.bench.report import PeerRow, Results, Row, show
 from longfat.bench.timing import time_case
 from longfat.errors import RigError
-from longfat.execute.workers import WorkerDied, Workers, open_workers
 
 ROOT_COMMAND = "as root: ./just bench --peers host"
 Say = Callable[[str], None]
@@ -66,7 +68,7 @@ def measure(backend: Backend, cases: Sequence[str], repeats: int, say: Say) -> t
     if reasons := backend.capabilities().reasons:
         raise RigError("; ".join(reasons), where=backend.name)
     rows: list[Row] = []
-    with open_workers(2, None) as workers:
+    with _workers(2) as workers:
         for name in cases:
             say(CASES[name].name)
             timings = [_timed(workers, backend, CASES[name])[0] for _ in range(repeats)]
@@ -85,7 +87,7 @@ def measure_peers(peers: Sequence[str], cases: Sequence[str], say: Say) -> tuple
             if reasons := backend.capabilities().reasons:
                 notes.append(f"{peer}: {'; '.join(reasons)}" + (f"; {ROOT_COMMAND}" if peer == "host" else ""))
                 continue
-            with open_workers(1, None) as workers:
+            with _workers(1) as workers:
                 for name in cases:
                     case = peer_case(peer, CASES[name])
                     say(f"{peer}: {case.name}")
@@ -101,17 +103,21 @@ def peer_case(peer: str, case: Case) -> Case:
     return dataclasses.replace(case, seconds=seconds, own_kernel=peer == "host")
 
 
-def _timed(workers: Workers, backend: Backend, case: Case, at_once: int = 1) -> list[Timing]:
+def _workers(count: int) -> ProcessPoolExecutor:
+    """Return worker processes: a run's CPU time is the time of all children of its process."""
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _timed(workers: ProcessPoolExecutor, backend: Backend, case: Case, at_once: int = 1) -> list[Timing]:
     """Execute the case in ``at_once`` workers at the same time. Raises RigError if a run fails."""
-    for number in range(at_once):
-        workers.start(number, time_case, backend, case)
+    started = [workers.submit(time_case, backend, case) for _ in range(at_once)]
     try:
-        return [workers.wait()[1]() for _ in range(at_once)]
-    except WorkerDied as error:
+        return [future.result() for future in started]
+    except BrokenProcessPool as error:
         raise RigError("the process that executed the run ended", where=case.name) from error
 
 
-def _side_by_side(workers: Workers, backend: Backend, repeats: int) -> float:
+def _side_by_side(workers: ProcessPoolExecutor, backend: Backend, repeats: int) -> float:
     """Return the rate of two runs at a time as a multiple of one at a time."""
     walls = []
     for at_once in (1, 2):

@@ -38,7 +38,6 @@ from longfat.report.reference import ReferenceMatch, compare, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 from longfat.verbs.listening import listen, stage
-from longfat.verbs.on import run_on
 from longfat.verbs.pace import pace_of
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import Machine, results_path, run_study
@@ -133,11 +132,8 @@ def reproduce(
     folder.check()  # a fault in claims or figures is found before hours of runs
     _print_evidence(folder, console, choices.stack)
     given = results_path(folder, machine.results, machine.backend)
-    if machine.on:
-        run_on(folder, choices, machine, given, console)
-    else:
-        with open_results(given) as results, listen(results, console) as events:
-            run_study(folder, choices, machine, results, events)
+    with open_results(given) as results, listen(results, console) as events:
+        run_study(folder, choices, machine, results, events)
     return conclude(folder, given, console, show)[0]
 
 

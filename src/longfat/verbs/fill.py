@@ -6,6 +6,7 @@ The number of repetitions is stated before the first run and does not depend on 
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -22,7 +23,6 @@ from longfat.evidence.epochs import FOLDER, Combination, Epoch, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.valid import build_valid
-from longfat.execute.deadline import length_of
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
@@ -66,10 +66,10 @@ def seconds_of(budget: str | None) -> float | None:
     """Return the seconds of a budget such as ``45min`` or ``2h``, None for None. Raises StudyError."""
     if budget is None:
         return None
-    seconds = length_of(budget)
-    if seconds is None:
-        raise StudyError(f"{budget!r} is no length of time; allowed: such as 90s, 45min or 2h", where="--budget")
-    return seconds
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", budget, re.ASCII)
+    if match is None:
+        raise StudyError(f"{budget!r} is not a length of time; allowed: such as 90s, 45min or 2h", where="--budget")
+    return float(match[1]) * {"s": 1, "min": 60, "h": 3600}[match[2]]
 
 
 def fill(studies: Sequence[str], wanted: Wanted, console: Console, *, new_epoch: bool = False) -> bool:

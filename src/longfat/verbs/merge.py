@@ -1,84 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb ``merge``: the records of shards, from wherever they ran, in one results folder under one lock."""
+"""The command ``merge``: the records of several results folders in one, under one lock."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
-from longfat.errors import Problem, RecordError, RigError, StudyError
+from longfat.errors import Problem, RigError, StudyError
 from longfat.execute.results import full_disk, no_room, open_results
 from longfat.files import write_once
 from longfat.plan.lockfile import LOCK, read_lock, require_same
-from longfat.record.bucket import Bucket
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
 from longfat.seals import check_seal, seal, seal_of
 from longfat.verbs.say import WARNING, print_json, say
 
 FORMAT = 1
-AT_ONCE = 8  # objects that are fetched: a request takes long, and little of this machine
 
 
-class Merged(NamedTuple):
-    """How many records were taken over, and how many were there already; what is damaged, with the reason."""
+def merge(target: Path, folders: Sequence[Path], console: Console, *, as_json: bool = False) -> bool:
+    """Merge the records and the lock of ``folders`` into ``target``; return whether no record is damaged.
 
-    copied: int
-    kept: int
-    damaged: tuple[str, ...]
-
-
-def merge(target: Path, places: Sequence[str], console: Console, *, as_json: bool = False) -> bool:
-    """Join the records of ``places`` in ``target``: folders, and addresses of stores; whether no record is damaged."""
-    folders = [Path(place) for place in places if "://" not in place]
-    merged = [_fetch(target, place, console) for place in places if "://" in place]
-    merged += [merge_folders(target, folders, console)] if folders else []
-    damaged = [text for one in merged for text in one.damaged]
-    if as_json:
-        counts = {"copied": sum(one.copied for one in merged), "kept": sum(one.kept for one in merged)}
-        print_json({"format": FORMAT, "results": str(target), **counts, "damaged": damaged})
-    return not damaged
-
-
-def _fetch(target: Path, address: str, console: Console) -> Merged:
-    """Fetch from a store what ``target`` does not have, and the lock."""
-    store = Bucket(address)
-    with open_results(target) as results:
-        lock = store.text(LOCK)
-        if lock is not None:
-            there = results.lock.read_text(encoding="ascii") if results.lock.exists() else lock
-            require_same(lock, address, there, str(results.lock))
-            if write_once(results.lock, lock):
-                seal(results.path, "lock", [results.lock])
-        names = store.names()
-        wanted = [key for name, key in names.items() if not (results.raw / name).exists()]
-
-        def problem_of(key: str) -> str | None:
-            try:
-                store.get(key, results.raw)
-            except RecordError as error:
-                return str(error)
-            return None
-
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            damaged = tuple(problem for problem in pool.map(problem_of, wanted) if problem)
-        for problem in damaged:
-            say(console, f"damaged: {problem}", WARNING)
-    merged = Merged(len(wanted) - len(damaged), len(names) - len(wanted), damaged)
-    say(console, f"{merged.copied} records fetched, {merged.kept} there already")
-    return merged
-
-
-def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> Merged:
-    """Join the records and lock of ``folders`` in ``target``.
-
-    Raises StudyError when a folder has no records or locks differ, RecordError when records do, before anything is
-    copied.
+    Raises StudyError if a folder has no records or the locks differ, RecordError if records of one run differ, before
+    anything is copied.
     """
     raws = _raw_folders(target, folders)
     lock = _one_lock([target, *folders])
@@ -91,7 +38,7 @@ def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> Me
         except OSError as error:
             if no_room(error):
                 raise full_disk(results.path, error) from error
-            raise RigError(f"the records cannot be joined: {error.strerror}", where=str(error.filename)) from error
+            raise RigError(f"the records cannot be merged: {error.strerror}", where=str(error.filename)) from error
         for text in joined.damaged:
             say(console, f"damaged: {text}", WARNING)
         text = f"{joined.copied} records copied, {joined.kept} kept"
@@ -99,24 +46,27 @@ def merge_folders(target: Path, folders: Sequence[Path], console: Console) -> Me
             planned = {run.run_id for run in read_lock(results.lock).runs}
             text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
         say(console, text)
-    return Merged(joined.copied, joined.kept, joined.damaged)
+    if as_json:
+        counts = {"copied": joined.copied, "kept": joined.kept, "damaged": list(joined.damaged)}
+        print_json({"format": FORMAT, "results": str(target), **counts})
+    return not joined.damaged
 
 
 def _raw_folders(target: Path, folders: Sequence[Path]) -> list[Path]:
-    """Where the records of each folder are. Raises StudyError with all folders that have none, or are the target."""
+    """Return the folders of the records. Raises StudyError with all folders that are missing or the target."""
     problems = []
     for folder in folders:
         if not folder.is_dir():
-            problems.append(Problem(str(folder), None, "", "no such folder", "give results folders of shards"))
+            problems.append(Problem(str(folder), None, "", "no such folder", "name results folders"))
         elif folder.resolve() in (target.resolve(), (target / "raw").resolve()):
-            problems.append(Problem(str(folder), None, "", "it is the folder to join records in itself"))
+            problems.append(Problem(str(folder), None, "", "it is the target itself"))
     if problems:
-        raise StudyError("the records cannot be joined", problems=tuple(problems))
+        raise StudyError("the records cannot be merged", problems=tuple(problems))
     return [folder / "raw" if (folder / "raw").is_dir() else folder for folder in folders]
 
 
 def _one_lock(folders: Sequence[Path]) -> Path | None:
-    """The first lock that there is. Raises StudyError when another differs, RecordError when one was changed."""
+    """Return the first lock. Raises StudyError if another differs, RecordError if one was changed."""
     locks = [folder / LOCK for folder in folders if (folder / LOCK).exists()]
     for lock in locks:
         if seal_of(lock.parent, "lock").exists():
@@ -130,14 +80,14 @@ def _text(lock: Path) -> str:
 
 
 def _keep_first(target: Path, folders: Sequence[Path]) -> None:
-    """Take over the claims that any of the folders saw first, unless the target has seen some."""
+    """Copy the oldest record of the claims (docs/formats.md), unless the target has one."""
     firsts = [folder / FIRST for folder in folders if (folder / FIRST).exists()]
     if firsts:
         write_once(target / FIRST, min(firsts, key=_time_of).read_bytes())
 
 
 def _time_of(first: Path) -> str:
-    """When the claims were kept, in UTC."""
+    """Return the time at which the claims were kept, in UTC."""
     try:
         return str(json.loads(first.read_bytes())["time"])
     except (ValueError, KeyError, TypeError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import yaml
@@ -14,17 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from longfat.backends.registry import require_backend, traits_of
-from longfat.cluster.places import open_cluster
-from longfat.cluster.size import longest_part, size_of
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.manifest.profiles import thinned
 from longfat.manifest.study import Point, Study, SweptExperiment
 from longfat.plan import Plan, PlannedRun
-from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.settings import Setting, expanded, settings
 from longfat.studies import StudyFolder
 from longfat.traffic import SECTIONS
-from longfat.verbs.on import text_for
 from longfat.verbs.pace import Pace, pace_here
 from longfat.verbs.run import Machine, results_path
 from longfat.verbs.say import print_json, say
@@ -42,11 +37,10 @@ def show_plan(
     *,
     spelt_out: bool = False,
     as_json: bool = False,
-    printed: bool = False,
 ) -> bool:
     """Print the plan; no kernel or image is needed for it.
 
-    ``spelt_out`` prints every point in full instead, ``printed`` what the cluster would be handed.
+    ``spelt_out`` prints every point in full instead.
     """
     backend = machine.backend
     require_backend(backend)
@@ -58,9 +52,6 @@ def show_plan(
         for swept, points in planned:
             _print_points(swept, points, study, console)
         return True
-    if printed:
-        console.out(text_for(plan, machine, results_path(folder, machine.results, backend)), end="", highlight=False)
-        return True
     pace = pace_here(plan, results_path(folder, machine.results, backend))
     if as_json:
         print_json(_data(plan, pace, job_count(machine.jobs)))
@@ -68,7 +59,7 @@ def show_plan(
     kernel = f", kernel {study.header.kernel}" if study.header.kernel else ""
     console.print(f"{folder.name}, profile {plan.profile}, stack {plan.stack}{kernel}, seed {plan.seed}")
     tables = [_varied(plan, planned, pace), *_fixed(study, planned), *([_excluded(plan)] if plan.excluded else [])]
-    tables.append(_on_cluster(plan, machine) if machine.on else _totals(plan, backend, job_count(machine.jobs), pace))
+    tables.append(_totals(plan, backend, job_count(machine.jobs), pace))
     for table in tables:
         console.print(table, width=min(WIDTH, console.width))
     return True
@@ -199,30 +190,6 @@ def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
     ):
         if value:
             table.add_row(what, value)
-    return table
-
-
-def _on_cluster(plan: Plan, machine: Machine) -> Table:
-    """What the tasks of a cluster are given, and what they are expected to use of it."""
-    cost = partial(seconds_on, machine.backend)
-    cluster = open_cluster(machine.on or "")
-    size = size_of(plan.runs, plan.runs, cost, tasks=machine.tasks, cpus=machine.jobs)
-    seconds = longest_part(plan.runs, plan.runs, cost, size.tasks, size.cpus)
-    expected = estimate(plan, 1)
-    hours = sum(cost(spec) for spec in {run.run_id: run.spec for run in plan.runs}.values()) / 3600
-    table = _table(f"what it takes on {cluster.name}", "what", "value")
-    for what, value in (
-        ("runs", str(expected.runs)),
-        ("distinct runs", str(expected.distinct_runs)),
-        ("tasks, on as many nodes at the most", str(size.tasks)),
-        ("CPUs of a task", str(size.cpus)),
-        ("memory of a task", f"{size.cpus * size.memory_bytes / 1e9:.1f} GB"),
-        ("estimated time, if all tasks run at once", f"{seconds / 60:.1f} min"),
-        ("time limit of a task", f"{size.limit_s / 60:.0f} min"),
-        ("estimated core hours", f"{hours:.2f}"),
-        ("estimated disk", f"{expected.disk_bytes / 1e9:.3f} GB"),
-    ):
-        table.add_row(what, value)
     return table
 
 
