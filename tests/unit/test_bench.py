@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -140,13 +141,20 @@ def test_a_case_is_timed_in_a_worker_and_two_at_a_time() -> None:
     assert said == [row.name for row in rows]
 
 
+class DyingBackend(FakeBackend):
+    """A backend that takes its process with it."""
+
+    def run(self, spec: RunSpec, folder: Path) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_run_that_is_refused_or_fails_is_an_error_with_the_name_of_the_case() -> None:
     case = CASES["fixed"]
     backend = FakeBackend()
     run_id = spec_of(case, backend.pins()).run_id
-    for fault in ("report_failure", "die"):
+    for wrong in (FakeBackend(faults={run_id: "report_failure"}), DyingBackend()):
         with pytest.raises(RigError) as raised:
-            measure(FakeBackend(faults={run_id: fault}), ["fixed"], 1, print)
+            measure(wrong, ["fixed"], 1, print)
         assert raised.value.where == case.name
 
 
