@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -59,6 +60,8 @@ from longfat.cli_runs import runs
 from longfat.errors import StudyError
 from longfat.verbs.places import require_lock
 from longfat.verbs.say import print_json
+
+LATER_S = 0.01  # until a lost interrupt is repeated
 
 app = typer.Typer(
     cls=Grouped,
@@ -391,6 +394,7 @@ def bench(
 
 def main() -> None:
     """The entry point; the only function that ends the process."""
+    sys.unraisablehook = _repeat_interrupt
     _listen()
     if COMPLETE in os.environ:
         completion_init()
@@ -419,3 +423,14 @@ def _interrupt(number: int, frame: object) -> None:
     for stop in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt in a callback after fork(2) or at an object's end, where Python only reports it."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    later = threading.Timer(LATER_S, os.kill, (os.getpid(), signal.SIGINT))
+    later.daemon = True
+    later.start()

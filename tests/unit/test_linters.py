@@ -19,6 +19,7 @@ WITHOUT_HEADER = {
     "LICENSE",
     "GPL-2.0-only.txt",
     "MIT-uPlot.txt",
+    "requirements-cluster.lock",
     "requirements.lock",
     "requirements-dev.lock",
     "go.sum",
