@@ -20,9 +20,9 @@ from rich.console import Console
 
 from longfat.builds import oci
 from longfat.builds.oci import OciBuild
+from longfat.cli.build import build_container as build
 from longfat.report.reference import compare
 from longfat.studies import StudyFolder
-from longfat.verbs.oci import build
 
 pytestmark = pytest.mark.docker
 

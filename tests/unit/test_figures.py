@@ -17,8 +17,9 @@ import matplotlib
 import numpy as np
 import pytest
 from fabricated_results import FIGURES, bytes_of, judge_study, write_results, write_study
-from rich.console import Console
 
+from longfat.cli.console import Output
+from longfat.cli.report import conclude
 from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
@@ -30,7 +31,6 @@ from longfat.figures.style import look, order
 from longfat.figures.timeseries import TimeSeries, curve_data, envelope
 from longfat.report.notebook import run_notebook
 from longfat.studies import StudyFolder
-from longfat.verbs.conclude import conclude
 
 ROOT = Path(__file__).parents[2]
 
@@ -292,7 +292,7 @@ def test_a_notebook_that_fails_costs_neither_figures_nor_report(
     shutil.rmtree(results / "figures", ignore_errors=True)
     monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
     with pytest.raises(RigError, match="no such thing"):
-        conclude(opened.folder, results, Console())
+        conclude(opened.folder, results, Output())
     assert (results / "figures" / "fig-1.svg").exists()
     assert "small" in (results / "report.html").read_text(encoding="utf-8")
 
@@ -356,7 +356,7 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation_is_a_valid_file(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     example = text.split("```yaml\n")[1].split("```")[0]
     study = write_study(tmp_path, figures=example)
     assert [figure.artifact for figure in StudyFolder(study).figures.figures] == ["fig-1"]

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from words import rules, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = {".git", ".venv", ".venv.lock", "results", "__pycache__", ".terraform", ".terraform.lock.hcl"}
@@ -169,3 +170,15 @@ def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
         if not (path.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_texts_use_the_words_of_the_glossary() -> None:
+    """tests/words.py has the list, and the packages that are checked."""
+    avoided = rules()
+    found = [
+        f"{name}:{number}: {match[0]!r}, better: {word}"
+        for name, number, line in texts()
+        for pattern, word in avoided.items()
+        for match in pattern.finditer(line)
+    ]
+    assert found == [], "\n".join(found)

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For which values of what a paper does not state its claims hold, by the committed evidence alone. Runs nothing."""
+"""The values of unknowns for which claims hold, by the committed evidence alone. Runs nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from longfat.evidence.epochs import Epoch
+from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.regions import At, Region, regions, values_in
-from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
+from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.manifest.unknowns import Unknown
-from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
@@ -21,7 +20,7 @@ from longfat.studies import StudyFolder
 
 @dataclass(frozen=True)
 class Condition:
-    """An unknown, the values that evidence has, and the outcomes of each claim that depends on it along them."""
+    """An unknown, its values in the evidence, and the outcomes along them of each claim that depends on it."""
 
     name: str
     unknown: Unknown
@@ -29,13 +28,13 @@ class Condition:
     claims: Mapping[str, tuple[Region, ...]]
 
 
-def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Condition]:
-    """What each unknown of a study decides. A claim that says the same at every value does not depend on it."""
-    with_evidence = epochs_with_evidence(folder.path)
+def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[Condition]:
+    """Yield the conditions of a study's unknowns. A claim with equal evidence at every value does not depend on one."""
+    with_evidence = baselines_with_evidence(folder.path)
     unknowns = folder.header.unknowns if with_evidence else {}
     rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
     about = {
-        claim.id: {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
+        claim.id: {name for relation in claim.relations for name in relation.experiments(folder.study)}
         for claim in (folder.claims if unknowns else ())
     }
     for name, unknown in folder.header.unknowns.items():
@@ -47,7 +46,7 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
         needed = {experiment for claim in asked for experiment in about[claim.id]}
         own = {place: of for place, of in rows.items() if place.experiment in needed}
         for value in values if len(values) > 1 else ():
-            verdicts = list(_verdicts(folder.assuming({name: value}, needed), epochs, own, asked)) if asked else []
+            verdicts = list(_verdicts(folder.assuming({name: value}, needed), baselines, own, asked)) if asked else []
             tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
             for verdict in verdicts:
                 told.setdefault(verdict.claim, []).append(verdict.evidence)
@@ -62,9 +61,11 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
         )
 
 
-def _verdicts(folder: StudyFolder, epochs: Sequence[Epoch], rows: Rows, asked: Sequence[Claim]) -> Iterator[Verdict]:
-    """The verdicts on claims by rows of their experiments; none on a claim of which no run is there."""
-    found = evidence_of(folder, epochs, rows=rows)
+def _verdicts(
+    folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, asked: Sequence[Claim]
+) -> Iterator[Verdict]:
+    """Yield the verdicts on claims that have runs."""
+    found = evidence_of(folder, baselines, rows=rows)
     for claim in asked if found else ():
-        if found and (judged := found.of_own_runs(claim)).profile:
+        if found and (judged := found.judge(claim)).profile:
             yield judged.verdict

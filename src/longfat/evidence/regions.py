@@ -14,8 +14,8 @@ from longfat.manifest.unknowns import Unknown
 from longfat.runspec import Scalar
 
 FIRST = 5  # values over the whole range
-WIDE = 4  # a range whose ends are as many times apart is divided by ratios
-DIGITS = 3  # significant ones of a value between two others
+WIDE = 4  # ratio of the ends from which a range is divided by ratios
+DIGITS = 3  # significant digits of an intermediate value
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 _WORDS = {"reproduced": HOLDS, "agrees": HOLDS, "not_reproduced": FAILS}
 _TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
@@ -23,19 +23,19 @@ _TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
 
 @dataclass(frozen=True)
 class At:
-    """The verdicts of claims, by id, where an unknown has a value."""
+    """The verdicts on claims, by id, at one value of an unknown."""
 
     value: Scalar
     words: Mapping[str, str]
 
     def outcome(self, claim: str) -> str:
-        """Whether the claim holds here, fails, or is open or not measured."""
+        """Return whether the claim holds here, fails, or is open."""
         return _WORDS.get(self.words.get(claim, ""), OPEN)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Neighbouring values where a claim has one outcome."""
+    """Neighbouring values with the same outcome of a claim."""
 
     outcome: str
     first: Scalar
@@ -47,20 +47,20 @@ class Region:
 
 
 def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region, ...]:
-    """A claim's outcomes along the values that were tried, in their order."""
+    """Return a claim's outcomes along the tried values, in order."""
     ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
     grouped = ((outcome, list(own)) for outcome, own in groupby(ordered, key=lambda at: at.outcome(claim)))
     return tuple(Region(outcome, own[0].value, own[-1].value) for outcome, own in grouped)
 
 
 def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> tuple[Scalar, ...]:
-    """The values that were tried and where every one of the claims holds, in their order."""
+    """Return the tried values at which all claims hold, in order."""
     values = [at.value for at in tried if all(at.outcome(claim) == HOLDS for claim in claims)]
     return tuple(sorted(values, key=lambda value: _order(unknown, value)))
 
 
 def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
-    """The default, then what divides the range evenly, by ratios where it is wide; or all that there is."""
+    """Return the default, then values that divide the range evenly (a wide range by ratios), or all discrete values."""
     if unknown.between is None:
         return tuple(dict.fromkeys((unknown.default, *(unknown.among or ()))))
     low, high = (_number(unknown, value) for value in unknown.between)
@@ -76,12 +76,12 @@ def _order(unknown: Unknown, value: Scalar) -> float:
 
 
 def _number(unknown: Unknown, value: Scalar) -> float:
-    """A value in the default's unit."""
+    """Return a value in the default's unit."""
     return float(_amount(value).value / _unit(unknown).value)
 
 
 def _given(unknown: Unknown, number: float) -> Scalar:
-    """A number of the default's unit as a manifest has it: whole where the range's ends are, else of three digits."""
+    """Format a number as a manifest value: whole if the range's ends are, else with three digits."""
     rounded = float(f"{number:.{DIGITS}g}")
     ends = [_number(unknown, value) for value in unknown.between or ()]
     whole = all(end.is_integer() for end in ends) and (abs(number) >= 10 or not isinstance(unknown.default, str))
@@ -104,6 +104,6 @@ def _amount(value: Scalar) -> Amount:
 
 
 def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unknown) -> tuple[Scalar, ...]:
-    """The values of an unknown that evidence has with all others at their defaults, the default first."""
+    """Return the values of an unknown in the evidence, with all others at their defaults; the default first."""
     found = [given[name] for given in assumed if set(given) == {name} and unknown.allows(given[name])]
     return tuple(dict.fromkeys((unknown.default, *sorted(found, key=lambda value: _order(unknown, value)))))

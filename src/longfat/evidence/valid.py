@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dataset of a study's results, in which a run is valid only if every value that the study reads can be."""
+"""The dataset of a study's results, in which a run is valid only if every value that the study reads is possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longfat.studies import StudyFolder
 
 
 def build_valid(results: Path, folder: StudyFolder) -> DatasetSummary:
-    """Build the dataset with the gates applied, and again where a metric has a value outside its bounds.
+    """Build the dataset with the gates applied, and again if a metric has a value outside its bounds.
 
     Raises StudyError, RecordError or RigError as ``build_dataset``.
     """

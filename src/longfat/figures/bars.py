@@ -38,7 +38,8 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
-from longfat.relations.syntax import Expression, parse_term
+from longfat.relations.nodes import Expression
+from longfat.relations.syntax import parse_term
 
 FLOW = "flow"  # takes the place of a factor's name: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them

@@ -16,9 +16,10 @@ from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
-from longfat.relations.bind import check_formula
-from longfat.relations.evaluate import computed
-from longfat.relations.syntax import Formula, RelationError, Value, parse_formula
+from longfat.relations.bind import RelationError, Value
+from longfat.relations.nodes import Formula
+from longfat.relations.syntax import parse_formula
+from longfat.relations.tree import check_formula, computed
 
 POINTS = 400  # on a logarithmic axis a step at a single value shows as an edge
 

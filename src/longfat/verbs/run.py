@@ -19,7 +19,11 @@ from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backe
 from longfat.cache import cache_folder
 from longfat.canary import REFERENCE, doubts
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.cluster.places import read_place
+from longfat.cli.console import listen, stage
+from longfat.cli.paths import repository_root
+from longfat.cli.study import Choices, find_study, job_count, resolve
+from longfat.cli.version import commit
+from longfat.cluster.places import Place
 from longfat.errors import RigError, StudyError
 from longfat.events import Event, EventSink, Kind, Level
 from longfat.execute.memory import available_bytes, needed_bytes
@@ -33,11 +37,7 @@ from longfat.plan.lockfile import write_lock
 from longfat.record.made_on import MadeOn, keep_made_on, this_machine
 from longfat.relations.firsts import keep_first
 from longfat.studies import StudyFolder
-from longfat.testbed.provision.folder import lab_folder
-from longfat.verbs.listening import listen, stage
-from longfat.verbs.places import repository_root
-from longfat.verbs.study import Choices, find_study, job_count, resolve
-from longfat.verbs.version import commit
+from longfat.testbed.folder import lab_folder
 
 CLUSTER = "cluster"  # folder in the results for the logs of workers elsewhere
 
@@ -53,7 +53,7 @@ class Machine:
     jobs: int | None = None
     results: Path | None = None
     lab: str | None = None
-    on: str | None = None
+    on: Place | None = None
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that open the backend. Raises StudyError if it uses no lab and one is given."""
@@ -89,7 +89,7 @@ def run_study(folder: StudyFolder, choices: Choices, machine: Machine, results: 
     backend, plan, settings = prepare(folder, choices, machine, events)
     traits = traits_of(machine.backend)
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
-    elsewhere = _elsewhere(machine, plan, results, settings, events) if machine.on else None
+    elsewhere = _elsewhere(machine.on, machine, plan, results, settings, events) if machine.on else None
     keep_first(results.path, folder.claims, not results.lock.exists())
     keep_made_on(results.path, MadeOn(commit(), this_machine()))
     write_lock(plan, results.lock)
@@ -106,13 +106,12 @@ def run_study(folder: StudyFolder, choices: Choices, machine: Machine, results: 
 
 
 def _elsewhere(
-    machine: Machine, plan: Plan, results: Results, settings: Mapping[str, Any], events: EventSink
+    place: Place, machine: Machine, plan: Plan, results: Results, settings: Mapping[str, Any], events: EventSink
 ) -> AbstractContextManager[Pool]:
-    """Return the pool of the machines that ``--on`` names; it starts them when it is entered.
+    """Return the pool of workers at a place, which start when it is entered.
 
     Raises StudyError if the backend cannot be used there, RigError if Dask is not installed.
     """
-    place = read_place(machine.on or "")
     if traits_of(machine.backend).clock == "real":
         raise StudyError(f"backend {machine.backend!r} runs on this machine or its lab only", where="--on")
     try:
