@@ -284,7 +284,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
         time.sleep(0.02)
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert b"interrupted; finished work is kept" in errors
     assert not list(raw.glob(".*"))
     result = call("run", "tiny", "--backend", "fake")

@@ -85,7 +85,11 @@ Results = Annotated[Path | None, typer.Option(help="results folder (default: res
 InResults = Annotated[Path | None, typer.Option("--results", help="results folder of the run (default: all)")]
 On = Annotated[
     str | None,
-    typer.Option("--on", help="lab (with a backend of real hosts) or cluster that executes the runs: docs/machines.md"),
+    typer.Option(
+        "--on",
+        help="where runs are executed: a lab (with a backend of real hosts), slurm, ssh:HOST,..., "
+        "kubernetes:image=IMAGE or tls://HOST:PORT: docs/machines.md",
+    ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
 Opened = Annotated[bool, typer.Option("--open", help="open the page or the files in a viewer")]
