@@ -20,6 +20,7 @@ from longfat.cli.console import Output, listen, say, say_place
 from longfat.cli.options import Jobs, Profile, Results
 from longfat.cli.outcome import expect
 from longfat.cli.report import build_tables
+from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices, find_study
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
@@ -29,7 +30,6 @@ from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.studies import StudyFolder
-from longfat.verbs.run import Machine, results_path, run_study
 
 STUDY = "bcp133"
 CARDS = "cards"

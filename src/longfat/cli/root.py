@@ -3,7 +3,7 @@
 
 The module of a command is imported when the command is called. It may import anything: ``--help`` needs none of them.
 Exit status: 0 success, 1 a defect of the program, 2 a wrong study or command line, 3 a fault of the machine or of a
-tool, 4 runs that failed, are invalid or differ from the evidence, 75 time is up before the end, 130 interrupted.
+tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMMANDS = {
         "report": "rebuild dataset, verdicts, figures and report",
         "evaluate": "test an algorithm against RFC 9743 (BCP 133)",
         "package": "pack results for an archive, as an RO-Crate",
-        "merge": "join records in one results folder",
+        "merge": "merge records from elsewhere into one folder",
     },
     "One run": {
         "show": "print settings declared and achieved, and metrics",
@@ -185,10 +185,9 @@ def completion(
 def main() -> None:
     """Run the command line; the only function that ends the process."""
     sys.unraisablehook = _repeat_interrupt
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
-        signal.signal(signal.SIGHUP, _interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGHUP))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
+            signal.signal(number, _interrupt)
     if COMPLETE in os.environ:
         completion_init()
     try:
