@@ -76,11 +76,6 @@ def test_a_container_whose_path_is_the_machines_has_its_limit_at_the_mount(tmp_p
     assert available_bytes(machine(tmp_path, "0::/docker/0123\n", files)) == GIB
 
 
-def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
-    files = group("study", str(2 * GIB), 2 * GIB, cache=GIB, version=1) | group("", str(2**63 - 4096), 0, version=1)
-    assert available_bytes(machine(tmp_path, "5:cpu:/\n4:memory:/study\n0::/\n", files)) == GIB
-
-
 def test_a_group_over_its_limit_leaves_nothing(tmp_path: Path) -> None:
     assert available_bytes(machine(tmp_path, "0::/a\n", group("a", str(GIB), 2 * GIB))) == 0
 
