@@ -15,10 +15,10 @@ from longfat.card.document import FILE, CardDocument, card_document
 from longfat.card.page import draw_card, draw_matrix, matrix_text
 from longfat.catalog.ccas import CCAS
 from longfat.cli import app
+from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
 from longfat.errors import RigError, StudyError
 from longfat.plan import Plan, build_plan
 from longfat.studies import StudyFolder
-from longfat.verbs.evaluate import SHIPPED, TABLE, in_order, table_of
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "bcp133"
 ASKED = (

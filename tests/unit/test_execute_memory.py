@@ -42,13 +42,10 @@ def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
     return folder
 
 
-def group(name: str, limit: str, used: int, cache: int = 0, *, version: int = 2) -> dict[str, str]:
-    """The files of a control group."""
-    base = f"sys/fs/cgroup/{name}" if version == 2 else f"sys/fs/cgroup/memory/{name}"
-    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    stat = f"anon 5\n{'inactive_file' if version == 2 else 'total_inactive_file'} {cache}"
-    values = zip((*names, "memory.stat"), (limit, str(used), stat), strict=True)
-    return {f"{base}/{file}": f"{text}\n" for file, text in values}
+def group(name: str, limit: str, used: int, cache: int = 0) -> dict[str, str]:
+    """Return the files of a control group."""
+    values = {"memory.max": limit, "memory.current": str(used), "memory.stat": f"anon 5\ninactive_file {cache}"}
+    return {f"sys/fs/cgroup/{name}/{file}": f"{text}\n" for file, text in values.items()}
 
 
 def test_without_limits_all_available_memory_is_for_guests(tmp_path: Path) -> None:

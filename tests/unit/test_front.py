@@ -94,7 +94,7 @@ def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
     judge_study(tmp_path / "results" / "small", study)
     change(file_of(study, "delay"), '"format":1', '"format":2')
     page = page_of(tmp_path, read_baselines(tmp_path / FOLDER))
-    assert "a newer Longfat wrote it" in page and "small, no report yet" in page
+    assert "this version reads 1" in page and "small, no report yet" in page
 
 
 def test_a_study_with_neither_says_how_to_run_it(root: Path) -> None:

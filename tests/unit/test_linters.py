@@ -147,20 +147,6 @@ def test_every_package_has_its_reason(name: str) -> None:
     assert [line for line in lines if not re.search(r" # \S", line)] == []
 
 
-def test_every_recipe_of_the_justfile_has_a_group_and_a_doc_line() -> None:
-    text = (ROOT / "Justfile").read_text()
-    lines = [line for line in text.splitlines() if not line.startswith("[working-directory")]
-    recipes = [number for number, line in enumerate(lines) if re.match(r"[a-z-]+( [A-Z*]+)*:$", line)]
-    assert len(recipes) > 10
-    bare = [
-        lines[number]
-        for number in recipes
-        if lines[number - 1] != "[private]"
-        and not (lines[number - 1].startswith("[group('") and lines[number - 2].startswith("# "))
-    ]
-    assert bare == []
-
-
 def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
     broken = [
         f"{path.relative_to(ROOT)}: {target}"

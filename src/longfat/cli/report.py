@@ -27,9 +27,9 @@ from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
 from longfat.events import EventSink
 from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.conditions import conditions
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.valid import build_valid
+from longfat.evidence.required_values import build_valid
+from longfat.evidence.sensitivity import conditions
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
 from longfat.manifest.models import Header

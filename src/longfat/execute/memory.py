@@ -48,7 +48,7 @@ def jobs_in_memory(specs: list[RunSpec], jobs: int, memory_bytes: int) -> tuple[
 
 
 def available_bytes(machine: Path = Path("/")) -> int:
-    """Return the memory for new programs without swapping: MemAvailable (proc(5)), or less if a control group limits it.
+    """Return the memory for new programs without swapping: MemAvailable (proc(5)), or less in a control group.
 
     Inactive page cache of a group counts as free.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of a run as one digest: two runs with equal digests are the same observation.
 
-Owns the choice of raw files: the sources of numbers. Settings, output of programs and captures are excluded: their ports
-and sequence numbers differ by seed and measure nothing.
+Owns the choice of raw files: the sources of numbers. Settings, output of programs and captures are excluded: their
+ports and sequence numbers differ by seed and measure nothing.
 """
 
 from __future__ import annotations

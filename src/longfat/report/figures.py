@@ -24,7 +24,6 @@ from longfat.report.inline import inlined
 from longfat.studies import StudyFolder
 
 BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
-TABLES = ("table", "cells", "ranking")  # kinds of figure that the page has as tables
 FILES = ("csv", "svg", "pdf", "png")
 BROAD = 6  # columns; a table with more takes the whole width of the page
 
@@ -112,7 +111,7 @@ def _content(folder: Path, figure: Figure) -> Content | None:
         headings, *rows = (tuple(row) for row in csv.reader(file))
     if not rows:
         return None
-    if figure.kind in TABLES:
+    if figure.is_table:
         width = headings.index(RUN_IDS) if RUN_IDS in headings else len(headings)
         return Content(headings=headings[:width], rows=tuple(row[:width] for row in rows))
     return Content(_inline(picture.read_text(encoding="utf-8"), figure)) if picture.exists() else None
@@ -130,7 +129,7 @@ def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | Non
     for ground in evidence.grounds if evidence.backend == plan.pins.get("backend") else ():
         sources = Sources(ground.grounds, plan)
         if data := data_of(sources, figure):
-            if figure.kind in TABLES:
+            if figure.is_table:
                 rows = tuple(tuple(map(str, row)) for row in data.rows)
                 return Content(headings=data.columns, rows=rows, profile=ground.profile)
             svg = image(draw(sources, figure).figure, "svg").decode()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from longfat.evidence.regions import At, first_values, regions, values_in, where_all_hold
+from longfat.evidence.sensitivity import At, first_values, regions, values_in, where_all_hold
 from longfat.manifest.unknowns import Unknown
 from longfat.runspec import Scalar
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes of a claim along the values of an unknown, and the values to try. Pure."""
+"""Sensitivity of claims to unknowns: outcomes along the values of a setting that the paper does not state.
+
+Owns the values to try, and the conditions by the committed evidence alone. Runs nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
+from longfat.evidence.baselines import Baseline
+from longfat.evidence.judged import evidence_of
+from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.manifest.formulas import Amount, amount_of
 from longfat.manifest.unknowns import Unknown
+from longfat.relations.claims import Claim
+from longfat.relations.evaluate import Evidence
+from longfat.relations.judge import Verdict
 from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
 
 FIRST = 5  # values over the whole range
 WIDE = 4  # ratio of the ends from which a range is divided by ratios
@@ -107,3 +117,56 @@ def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unkno
     """Return the values of an unknown in the evidence, with all others at their defaults; the default first."""
     found = [given[name] for given in assumed if set(given) == {name} and unknown.allows(given[name])]
     return tuple(dict.fromkeys((unknown.default, *sorted(found, key=lambda value: _order(unknown, value)))))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An unknown, its values in the evidence, and the outcomes along them of each claim that depends on it."""
+
+    name: str
+    unknown: Unknown
+    tried: tuple[Scalar, ...]
+    claims: Mapping[str, tuple[Region, ...]]
+
+
+def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[Condition]:
+    """Yield the conditions of a study's unknowns. A claim with equal evidence at every value does not depend on one."""
+    with_evidence = baselines_with_evidence(folder.path)
+    unknowns = folder.header.unknowns if with_evidence else {}
+    rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
+    about = {
+        claim.id: {name for relation in claim.relations for name in relation.experiments(folder.study)}
+        for claim in (folder.claims if unknowns else ())
+    }
+    for name, unknown in folder.header.unknowns.items():
+        values = values_in((row.assuming for of in rows.values() for row in of.values()), name, unknown)
+        varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
+        tried: list[At] = []
+        told: dict[str, list[tuple[Evidence, ...]]] = {}
+        asked = [claim for claim in folder.claims if about[claim.id] & varied] if rows else []
+        needed = {experiment for claim in asked for experiment in about[claim.id]}
+        own = {place: of for place, of in rows.items() if place.experiment in needed}
+        for value in values if len(values) > 1 else ():
+            verdicts = list(_verdicts(folder.assuming({name: value}, needed), baselines, own, asked)) if asked else []
+            tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
+            for verdict in verdicts:
+                told.setdefault(verdict.claim, []).append(verdict.evidence)
+        depends = [
+            claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
+        ]
+        yield Condition(
+            name,
+            unknown,
+            tuple(at.value for at in tried),
+            {claim: regions(claim, tried, unknown) for claim in depends},
+        )
+
+
+def _verdicts(
+    folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, asked: Sequence[Claim]
+) -> Iterator[Verdict]:
+    """Yield the verdicts on claims that have runs."""
+    found = evidence_of(folder, baselines, rows=rows)
+    for claim in asked if found else ():
+        if found and (judged := found.judge(claim)).profile:
+            yield judged.verdict
