@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksums of the files that each step made and used, so that a file that was changed since is refused by name.
 
-Owns ``seals/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps before
-it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature: whoever may
-write to the folder can make them again.
+Owns ``seals/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
+before it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature:
+whoever may write to the folder can make them again.
 """
 
 from __future__ import annotations
