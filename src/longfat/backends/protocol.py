@@ -125,8 +125,8 @@ class Capabilities:
 class Backend(Protocol):
     """A place to execute runs.
 
-    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting outside
-    the RunSpec may change the outcome of a run only if ``pins`` shows it.
+    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting
+    outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
     """
 
     @property
