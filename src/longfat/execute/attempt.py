@@ -16,7 +16,8 @@ from longfat.backends.protocol import Backend
 from longfat.errors import RecordError, RigError, SettledError
 from longfat.execute.node import node_name
 from longfat.execute.results import no_room
-from longfat.gates import Evidence, cpu_sufficed
+from longfat.gates import Evidence
+from longfat.gates.behaviour import cpu_sufficed
 from longfat.record.bucket import object_name, pack
 from longfat.record.bundle import Bundle, RunFacts, RunStatus
 from longfat.record.verify import read_record

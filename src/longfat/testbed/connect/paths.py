@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from longfat.gates import RTT_ALLOWANCE_US, RTT_TOLERANCE
+from longfat.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
 from longfat.network import Port, ports, route
 from longfat.runspec import Link, RunSpec
 from longfat.testbed.connect.placement import Placement
