@@ -31,7 +31,7 @@ from longfat.record.verify import Record, find_records
 from longfat.runspec import Scalar
 from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
-from longfat.traffic import TABLES, misses
+from longfat.traffic import misses
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
@@ -77,20 +77,11 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
     for run in plan.runs:
         if run.run_id not in outcomes:
             outcomes[run.run_id] = _outcome(run, records.get(run.run_id), impossible.get(run.run_id))
+    parsed = [outcome.parsed.tables for outcome in outcomes.values() if outcome.parsed]
     tables = {"runs": _runs_table(plan, outcomes)}
-    parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
-    tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
-    tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
-    tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
-    tables["cca_state"] = join(columns.CCA_STATE, [run.cca_state for run in parsed])
-    tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
-    tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
-    tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
-    tables["throughput"] = join(columns.THROUGHPUT, [run.throughput for run in parsed])
-    tables["counters"] = join(columns.COUNTERS, [run.counters for run in parsed])
-    for table in TABLES:
-        found = [run.observed[table.name] for run in parsed if table.name in run.observed]
-        tables[table.name] = join(columns.schema_of(table), found)
+    for name, schema in columns.SCHEMAS.items():
+        if name != "runs":
+            tables[name] = join(schema, [run[name] for run in parsed if name in run])
     _replace(results / DATASET, plan.study, tables)
     used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
     seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])

@@ -22,7 +22,7 @@ from longfat.dataset.describe import SENTINELS
 from longfat.errors import RecordError
 from longfat.network import capacity_bits, course, ports, route
 from longfat.runspec import Flow, RunSpec
-from longfat.traffic import TABLES
+from longfat.traffic import TABLES as TRAFFIC_TABLES
 from longfat.traffic.kind import Table
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
@@ -34,57 +34,43 @@ CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files.
+    """One run from its folder: its tables, and the plain JSON data of its other files.
 
-    ``told`` and ``observed`` have, by their tables, what kinds of traffic report and observe apart.
+    ``told`` has the reports of traffic kinds with their own tables, by table.
     """
 
     end_us: int | None
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
     told: dict[str, list[dict[str, Any]]]
-    interfaces: pa.Table
-    flows: pa.Table
-    sockets: pa.Table
-    cca_state: pa.Table
-    queues: pa.Table
-    arrivals: pa.Table
-    outstanding: pa.Table
-    throughput: pa.Table
-    counters: pa.Table
-    observed: dict[str, pa.Table]
+    tables: dict[str, pa.Table]
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
-    """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
+    """Read all measurements of a run. Raises RecordError if a file is missing or malformed."""
     reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
-    written = [table for table in TABLES if table.written(spec)]
+    written = [table for table in TRAFFIC_TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us or (folder / "sockets.csv").exists():
         sockets = _sockets(folder / "sockets.csv", run_id)
     if spec.probes.queue_interval_us:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
-    return ParsedRun(
-        end_us=_end_us(folder / "outcome.json"),
-        achieved=achieved,
-        reports=reports,
-        told=told,
-        interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
-        flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
-        sockets=sockets,
-        cca_state=_read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
-        if (folder / "cca_state.csv").exists()  # simulators have none
-        else columns.CCA_STATE.empty_table(),
-        queues=_with_rates(queues, spec),
-        arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
-        if spec.marks and spec.probes.queue_interval_us
-        else columns.ARRIVALS.empty_table(),
-        outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
-        throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
-        counters=_counters(folder / "counters.json", run_id),
-        observed={table.name: _observed(table, folder, told, run_id) for table in written},
-    )
+    tables = {
+        "flows": _flows(folder / "flows.json", reports, run_id, spec, sockets),
+        "sockets": sockets,
+        "queues": _with_rates(queues, spec),
+        "outstanding": _captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
+        "throughput": _captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
+        "counters": _counters(folder / "counters.json", run_id),
+        "achieved": _interfaces(folder / "achieved.json", achieved, run_id),
+        **{table.name: _observed(table, folder, told, run_id) for table in written},
+    }
+    if (folder / "cca_state.csv").exists():  # simulators have none
+        tables["cca_state"] = _read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
+    if spec.marks and spec.probes.queue_interval_us:
+        tables["arrivals"] = _read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
+    return ParsedRun(_end_us(folder / "outcome.json"), achieved, reports, told, tables)
 
 
 def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table) -> pa.Table:
