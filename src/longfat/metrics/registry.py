@@ -131,22 +131,32 @@ def metric(
         own = name or function.__name__
         if own in METRICS:
             raise TypeError(f"there is a metric {own!r} already")
-        METRICS[own] = _described(own, function, unit, meaning, bounds, judged_by, source, over)
+        sources, parameters, flow = _arguments(own, function)
+        METRICS[own] = Metric(
+            name=own,
+            unit=unit,
+            meaning=meaning,
+            bounds=bounds,
+            judged_by=judged_by,
+            source=source,
+            definition=inspect.getdoc(function) or "",
+            parameters=parameters,
+            flow=flow is not None or any(read.by_flow for read in sources.values()),
+            must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
+            over=over,
+            function=function,
+            _sources=sources,
+            _takes_flow=flow is not None,
+        )
         return function
 
     return register
 
 
-def _described(
-    name: str,
-    function: Callable[..., float | Points],
-    unit: str,
-    meaning: str,
-    bounds: tuple[float, float],
-    judged_by: JudgedBy,
-    source: str,
-    over: tuple[str, ...],
-) -> Metric:
+def _arguments(
+    name: str, function: Function
+) -> tuple[dict[str, Source], dict[str, Parameter], inspect.Parameter | None]:
+    """Return a function's sources, its parameters, and its argument ``flow`` if it has one."""
     hints = get_type_hints(function, include_extras=True)
     sources: dict[str, Source] = {}
     parameters: dict[str, Parameter] = {}
@@ -158,23 +168,7 @@ def _described(
         elif argument != "flow":
             parameter = _parameter(name, argument, declared.default is inspect.Parameter.empty)
             parameters[parameter.name] = parameter
-    flow = signature.get("flow")
-    return Metric(
-        name=name,
-        unit=unit,
-        meaning=meaning,
-        bounds=bounds,
-        judged_by=judged_by,
-        source=source,
-        definition=inspect.getdoc(function) or "",
-        parameters=parameters,
-        flow=flow is not None or any(read.by_flow for read in sources.values()),
-        must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
-        over=over,
-        function=function,
-        _sources=sources,
-        _takes_flow=flow is not None,
-    )
+    return sources, parameters, signature.get("flow")
 
 
 def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
