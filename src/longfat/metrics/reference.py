@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of the metrics as Markdown, made from their registrations: ``python -m longfat.metrics.reference``."""
+"""The reference of the metrics as Markdown, from their registrations: ``python -m longfat.metrics.reference``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _HEAD = """\
 
 <!-- Generated: python -m longfat.metrics.reference > docs/metrics.md -->
 
-What a relation ([relations.md](relations.md)) or a figure may ask of a run. Each metric is one function of
-`longfat.metrics`; [extending.md](extending.md) says how to add one. A parameter in brackets may be left out. `flow`
-names one flow; without it a metric is of all flows of a run, or of the only one.
+Relations ([relations.md](relations.md)) and figures use these metrics of a run. Each is one function of
+`longfat.metrics`; [extending.md](extending.md) shows how to add one. A parameter in brackets is optional. `flow` names
+one flow; without it a metric covers all flows of a run, or the only one.
 
-`bounds` are the smallest and the largest value that a metric can have: no interval leaves them, and a run with another
-value is invalid. Runs of a metric marked
-`median` fall into two modes; alone it is judged by its median ([statistics.md](statistics.md)).
+`bounds` are the smallest and the largest possible value: no interval leaves them, and a run with another value is
+invalid. Runs of a metric marked `median` fall into two modes; alone it is judged by its median
+([statistics.md](statistics.md)).
 """
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the page."""
     rows = [_row(metric) for _, metric in sorted(METRICS.items()) if metric.shipped]
-    table = ["| metric | unit | parameters | bounds | what it is |", "|---|---|---|---|---|", *rows]
+    table = ["| metric | unit | parameters | bounds | definition |", "|---|---|---|---|---|", *rows]
     return _HEAD + "\n" + "\n".join(table) + "\n"
 
 
