@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files of one committed run folder into tables and plain data.
+"""Reader of the files of one committed run folder, as tables and plain data.
 
-Owns the reading of docs/formats.md's run folder, nothing of its judgement: a run that reads well may still
-be invalid. All raise RecordError that names the file.
+Owns the format of the run folder, not its judgement: a readable run may be invalid. All functions raise RecordError
+that names the file.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
 def receiving_time(
     report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
 ) -> dict[str, int]:
-    """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
+    """Return the times of a flow's first and last byte at its receiver; for transfers the flow's own start counts.
 
     A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
     at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
@@ -114,16 +114,16 @@ def _way_us(spec: RunSpec, start: str, end: str) -> float:
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
-    """What was read back of each interface; null where the backend's kernel does not show it."""
+    """Return each interface's settings as read back; null if the backend's kernel does not show them."""
     try:
         rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
         return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
     except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
+        raise RecordError(f"the settings of interfaces cannot be read: {error!r}", where=str(path)) from error
 
 
 def _sockets(path: Path, run_id: str) -> pa.Table:
-    """The samples of sockets; null in the columns of kernels where a simulator wrote them."""
+    """Return the samples of sockets; a simulator's samples are null in the columns that only kernels have."""
     derived = columns.OF_KERNELS[-1]
     sampled = pa.schema([field for field in columns.SOCKETS if field.name != derived])
     if "pacing_bps" in _header(path):
@@ -136,7 +136,7 @@ def _sockets(path: Path, run_id: str) -> pa.Table:
 
 
 def _app_limited_us(sockets: pa.Table) -> pa.Array:
-    """Time since the first sample of each connection in which it had nothing to send or to be acknowledged."""
+    """Return each connection's time, since its first sample, without data to send or to be acknowledged."""
     first: dict[tuple[str, int], int] = {}
     rows = zip(*(sockets[name].to_pylist() for name in ("flow", "stream", "t_us", "busy_us")), strict=True)
     idle = [
@@ -155,12 +155,12 @@ def _header(path: Path) -> list[str]:
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
-    """Retransmitted segments of all streams and the smallest RTT; None without samples."""
+    """Return the retransmitted segments of all streams and the smallest RTT; None without samples."""
     own = sockets.filter(pc.equal(sockets["flow"], flow))
     if not own.num_rows:
         return {"retrans_segments": None, "min_rtt_us": None}
     last = own.group_by("stream").aggregate([("retrans_total", "max")])
-    # Until the first sample of the RTT is there, the kernel has its greatest number for the smallest RTT, and others 0.
+    # Before its first sample of the RTT the kernel reports its greatest number, and simulators report 0.
     rtts = own["min_rtt_us"]
     known = rtts.filter(pc.and_(pc.greater(rtts, 0), pc.less(rtts, SENTINELS["min_rtt_us"])))
     return {
@@ -170,7 +170,7 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
 
 
 def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str) -> pa.Table:
-    """The rows of a table of one kind of traffic; of reports, one for each, by name."""
+    """Return the rows of a traffic kind's table; from reports, one row for each report, by name."""
     schema = columns.schema_of(table)
     if table.name not in told:
         return _read_csv(folder / table.file, schema, run_id)
@@ -186,7 +186,7 @@ def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]
 
 
 def _end_us(path: Path) -> int | None:
-    """The end of the run, in microseconds since its start; None where it is not recorded."""
+    """Return the end of the run, in microseconds since its start; None if it is not recorded."""
     found = _read_json(path, dict).get("end_us")
     if found is not None and type(found) is not int:
         raise RecordError(f"end_us is {found!r}, not a whole number", where=str(path))
@@ -194,7 +194,7 @@ def _end_us(path: Path) -> int | None:
 
 
 def _counters(path: Path, run_id: str) -> pa.Table:
-    """The counters that claims ask for, of every node where they changed."""
+    """Return the counters that metrics use, of every node in which they changed."""
     try:
         rows = [
             {"run_id": run_id, "node": node, "counter": name, "value": value}
@@ -208,7 +208,7 @@ def _counters(path: Path, run_id: str) -> pa.Table:
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
-    """The samples of queues with the declared rate of each interface, and what it could have sent; null without one."""
+    """Add to the samples of queues the declared rate of each interface and its capacity so far; null without a rate."""
     shaped = {port.name: port.egress for port in ports(spec) if port.egress.rate_bps}
     courses = {name: course(egress, spec.end_us) for name, egress in shaped.items()}
     names, times = queues["interface"].to_pylist(), queues["t_us"].to_pylist()
@@ -230,7 +230,7 @@ def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa
 
 
 def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
-    """The rows of all parts in one table of contiguous columns: equal rows give equal bytes."""
+    """Join all parts in one table of contiguous columns: equal rows give equal bytes."""
     return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
 
@@ -245,13 +245,13 @@ def _read_json(path: Path, kind: type) -> Any:
 
 
 def _read_csv(path: Path, schema: pa.Schema, run_id: str, flow: str | None = None) -> pa.Table:
-    """Read the columns of ``schema`` but those that the caller gives: run_id, and flow if not None."""
+    """Read the columns of ``schema`` except those given by the caller: run_id, and flow if not None."""
     given = {"run_id": run_id} | ({} if flow is None else {"flow": flow})
     expected = [name for name in schema.names if name not in given]
     options = pyarrow.csv.ConvertOptions(
         column_types={name: schema.field(name).type for name in expected}, strings_can_be_null=False
     )
-    # One thread: several would share out the rows in blocks whose layout may differ.
+    # One thread: several threads may divide the rows into different blocks.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:
         table = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)

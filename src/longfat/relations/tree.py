@@ -145,7 +145,7 @@ def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
 
 
 def selections(node: Expression, scope: Scope) -> Iterator[Selection]:
-    """Yield all that an expression reads; of a loop in it, for each of its values."""
+    """Yield the selections that an expression reads, for each value of a loop in it."""
     match node:
         case Term():
             yield selection_of(node, scope)
@@ -197,7 +197,7 @@ def unit(node: Expression) -> str:
 
 
 def words(node: Expression, scope: Scope) -> str:
-    """Return the text of an expression for people; of a loop, at the first of its values."""
+    """Return the text of an expression for people; a loop is shown at its first value."""
     texts = [words(part, scope) for part in parts(node)] if not isinstance(node, Extreme | Count) else []
     match node:
         case Term():
@@ -230,7 +230,7 @@ def words(node: Expression, scope: Scope) -> str:
 
 
 def _named(selection: Selection) -> str:
-    """Return metric, experiment, conditions and flow in words; of a factor that is held, its value."""
+    """Return metric, experiment, conditions and flow in words; a fixed factor has its value."""
     conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
     flow = [f"flow {selection.flow}"] if selection.flow else []
     return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])
