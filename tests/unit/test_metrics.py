@@ -189,10 +189,6 @@ STEPS = [
     for before in (OPEN, DISORDER)
     for state in (CWR, RECOVERY, LOSS)
 ]
-    ((before, 40, UNSET), (state, 40, 20), (state, 20, 20), (OPEN, 20, 20))
-    for before in (OPEN, DISORDER)
-    for state in (CWR, RECOVERY, LOSS)
-]
 
 
 @pytest.mark.parametrize(
