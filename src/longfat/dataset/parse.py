@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the files of one committed run folder, as tables and plain data.
 
-Owns the format of the run folder, not its judgement: a readable run may be invalid. All functions raise RecordError
-that names the file.
+Owns the format of the run folder (docs/data.md), not its judgement: a readable run may be invalid. All functions raise
+RecordError that names the file.
 """
 
 from __future__ import annotations

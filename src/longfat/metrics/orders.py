@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates that are not means: a median with its rank interval, and a place in an order by bootstrap.
 
-Both have the methods of an ``Estimate``. Owns their precision with few runs (docs/statistics.md).
+Both have the methods of an ``Estimate``. Owns their precision with few runs (docs/verdicts.md).
 """
 
 from __future__ import annotations

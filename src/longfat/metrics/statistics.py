@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates from runs: a value, the contribution of each run, and from these its interval and error probabilities.
 
-Owns the statistics of the project (docs/statistics.md); knows nothing of metrics or claims. Values keep the unit they
+Owns the statistics of the project (docs/verdicts.md); knows nothing of metrics or claims. Values keep the unit they
 come in. Strata are scenarios, replicates are runs, and runs of one block share their random numbers.
 """
 

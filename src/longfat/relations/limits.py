@@ -2,7 +2,7 @@
 """The limits of a relation: the numbers that follow from its sign, and the comparison of a value with them.
 
 Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result, and
-the two error probabilities by which a comparison is decided (docs/statistics.md).
+the two error probabilities by which a comparison is decided (docs/verdicts.md).
 """
 
 from __future__ import annotations
