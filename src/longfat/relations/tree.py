@@ -50,6 +50,8 @@ from longfat.relations.nodes import (
     parts,
     terms_of,
 )
+from longfat.relations.points import farthest, places
+from longfat.relations.ranking import count_of, rank_of
 from longfat.relations.readings import Readings
 
 
@@ -295,10 +297,12 @@ def value(node: Expression, at: At) -> Estimate:
             found = [value(node.of, inner) for inner in _inner(node, at)]
             return statistics.extreme(found, max if node.kind == "max" else min)
         case Places():
-            return at.readings.places(selection_of(node.of, at.scope))
+            return places(at.readings.pool, selection_of(node.of, at.scope))
         case Farthest():
             law = node.law
-            return at.readings.farthest(selection_of(node.of, at.scope), lambda point: computed(law, point), node.sign)
+            return farthest(
+                at.readings.pool, selection_of(node.of, at.scope), lambda point: computed(law, point), node.sign
+            )
     raise ValueError("a rank, a count or a spread stands alone on its side: it cannot be part of arithmetic")
 
 
@@ -309,11 +313,11 @@ def judged(node: Expression, at: At) -> Judged:
             return at.readings.middle(selection_of(node, at.scope), at.least)
         case Rank():
             of, then = selection_of(node.of, at.scope), selection_of(node.then, at.scope)
-            return at.readings.place(of, then, node.factor, at.scope.resolved(node.value).base)
+            return rank_of(at.readings.pool.dataset, of, then, node.factor, at.scope.resolved(node.value).base)
         case Count():
             chosen = [selection_of(node.of, inner.scope) for inner in _inner(node, at)]
             sign, level = node.sign, node.level
-            return at.readings.count(chosen, lambda mean: RELATIONS[sign](mean, level))
+            return count_of(at.readings.pool.dataset, chosen, lambda mean: RELATIONS[sign](mean, level))
         case Spread():
             inner = _inner(node, at)
             if len(inner) < 2:
