@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib.figure import Figure
-
 from longfat.evidence.epochs import FOLDER as EPOCHS
 from longfat.evidence.epochs import read_epochs
+from matplotlib.figure import Figure
+
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE
 from longfat.figures import style
