@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seals: what a step of the chain has made, and of what, so that a file that was changed since is refused by name.
 
-Owns ``seals/STEP.json`` in a results folder (docs/formats.md). Each step seals what it made together with the seals of
+Owns ``seals/STEP.json`` in a results folder (docs/data.md). Each step seals what it made together with the seals of
 the steps before it, and whoever reads a step's files checks its seal. Must not know what the files mean. A seal is no
 signature: who may write to the folder can make it anew, with all that follows from it.
 """
