@@ -151,7 +151,7 @@ class Backend(Protocol):
         """
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Execute one run and write the guest's files of docs/formats.md into ``folder``.
+        """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
         ``folder`` exists and contains only ``spec.json``; apart from temporary files,
         removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor
