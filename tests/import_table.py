@@ -87,7 +87,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "the execution of many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
-        "guest.pressure",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",

@@ -46,7 +46,7 @@ TRAITS = {
 MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
 DOCKER_SOCKET = Path("/run/docker.sock")
 DOCKER_TIMEOUT_S = 5.0
-PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/container_init.py")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import docker
 from mininet.net import Mininet
 from mininet.node import Host
 
-from longfat.guest.namespaces import Namespace
+from longfat.guest.nodes import Namespace
 from longfat.guest.sysctls import LaboratoryError
 from longfat.parent import end_with_parent
 from longfat.runspec import Node

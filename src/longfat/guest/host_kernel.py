@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.guest.ccas import offered_ccas, refused_ccas
-from longfat.guest.pressure import pressure_us
+from longfat.guest.counters import pressure_us
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, sysctl_path
 from longfat.runspec import RunSpec
 
