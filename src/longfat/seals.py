@@ -33,11 +33,11 @@ class _Words:
 
 
 _WORDS: Mapping[Step, _Words] = {
-    "lock": _Words("the plan was locked", "`longfat run STUDY` makes it anew; runs on disk are kept"),
-    "dataset": _Words("the dataset was built", "`longfat dataset STUDY` builds it anew from the raw records"),
-    "verdicts": _Words("the claims were judged", "`longfat analyse STUDY` judges them anew from the dataset"),
-    "figures": _Words("the figures were drawn", "`longfat analyse STUDY` draws them anew from the dataset"),
-    "report": _Words("the report was written", "`longfat report STUDY` writes it anew"),
+    "lock": _Words("the plan was locked", "`longfat run STUDY` writes it again; valid runs are kept"),
+    "dataset": _Words("the dataset was built", "`longfat report STUDY` rebuilds it from the raw records"),
+    "verdicts": _Words("the claims were judged", "`longfat report STUDY` judges them again"),
+    "figures": _Words("the figures were drawn", "`longfat report STUDY` draws them again"),
+    "report": _Words("the report was written", "`longfat report STUDY` writes it again"),
 }
 
 

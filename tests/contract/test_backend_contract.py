@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one suite that each backend has to pass: what docs/formats.md promises of a run folder."""
+"""The one suite that each backend has to pass: what docs/data.md promises of a run folder."""
 
 from __future__ import annotations
 

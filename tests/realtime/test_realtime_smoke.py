@@ -39,7 +39,8 @@ def results(backend: tuple[str, dict[str, str]], tmp_path: Path) -> Path:
     """The results folder of the command, which ended with status 0."""
     name, environment = backend
     folder = tmp_path / "results"
-    command = [sys.executable, "-m", "longfat", "smoke", "--backend", name, "--results", str(folder)]
+    options = ["--only", "pair", "--profile", "smoke", "--backend", name, "--results", str(folder)]
+    command = [sys.executable, "-m", "longfat", "reproduce", "_crosscheck", *options]
     done = subprocess.run(
         ["timeout", "--signal=INT", str(LIMIT_S), *command],
         cwd=CHECKOUT,

@@ -106,7 +106,7 @@ def dataset_digests(results: Path) -> dict[str, str]:
         try:
             digests[table] = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise RigError(f"no dataset: {error}", hint="build it with `longfat dataset STUDY`") from error
+            raise RigError(f"no dataset: {error}", hint="build it with `longfat report STUDY`") from error
     return digests
 
 

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the columns of the dataset mean: a sentence, a unit, and the values that stand for "none".
 
-Owns these words, and docs/data.md, which it writes: ``python -m longfat.dataset.describe``. Must not read a dataset.
+Owns these words, which go into ``datapackage.json``. Must not read a dataset.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow as pa
 
-from longfat.dataset.columns import FACTOR_PREFIX, SCHEMAS
+from longfat.dataset.columns import FACTOR_PREFIX
 from longfat.traffic import TABLES as OF_TRAFFIC
 
 TABLES: Mapping[str, str] = {
@@ -171,44 +169,7 @@ def unit(column: str) -> str:
     return _COUNTS.get(column) or next((name for end, name in _UNITS.items() if column.endswith(f"_{end}")), "")
 
 
-def values(column: str) -> tuple[str, ...]:
-    """The names that a frame has in place of the kernel's numbers; () for other columns."""
-    return tuple(STATES.get(column, {}).values())
-
-
 def type_name(kind: pa.DataType) -> str:
     """The type in the words of Frictionless Table Schema."""
     names = {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}
     return names[kind]
-
-
-def reference() -> str:
-    """The page docs/data.md after its hand-written head."""
-    lines = []
-    for table, schema in SCHEMAS.items():
-        lines += [f"### `{table}`", "", TABLES[table], "", "| column | type | unit | meaning |", "|---|---|---|---|"]
-        for field in schema:
-            name = field.name
-            lines.append(f"| `{name}` | {type_name(field.type)} | {unit(name)} | {_told(table, name)} |")
-        if table == "runs":
-            lines.append("| `factor_*` | by its values | of the study | a column for each factor of the study |")
-        lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _told(table: str, column: str) -> str:
-    names = values(column)
-    return f"{meaning(table, column)}: {', '.join(names)}" if names else meaning(table, column)
-
-
-MARK = "<!-- Generated: python -m longfat.dataset.describe -->\n"
-
-
-def with_reference(page: str) -> str:
-    """The page with its generated part as it is now."""
-    return page.split(MARK)[0] + MARK + "\n" + reference()
-
-
-if __name__ == "__main__":
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/data.md")
-    path.write_text(with_reference(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -230,7 +230,7 @@ class Dataset:
         try:
             return pq.read_table(path, use_threads=False, columns=columns, filters=filters)
         except (OSError, pa.ArrowInvalid) as error:
-            hint = "build it again with `longfat dataset STUDY`"
+            hint = "build it again with `longfat report STUDY`"
             raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
 
 

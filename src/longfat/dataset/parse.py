@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the files of one committed run folder into tables and plain data.
 
-Owns the reading of docs/formats.md's run folder, nothing of its judgement: a run that reads well may still
+Owns the reading of docs/data.md's run folder, nothing of its judgement: a run that reads well may still
 be invalid. All raise RecordError that names the file.
 """
 

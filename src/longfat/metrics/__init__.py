@@ -8,14 +8,12 @@ from longfat.metrics import (
     arrivals,
     bottleneck,
     cuts,
-    datagrams,
     goodput,
     harm,
     outstanding,
     requests,
     steadiness,
     together,
-    web,
     windows,
 )
 from longfat.metrics.registry import METRICS, Metric
@@ -26,13 +24,11 @@ __all__ = [
     "arrivals",
     "bottleneck",
     "cuts",
-    "datagrams",
     "goodput",
     "harm",
     "outstanding",
     "requests",
     "steadiness",
     "together",
-    "web",
     "windows",
 ]

@@ -73,35 +73,37 @@ class Bundle:
         """Remove the partial folder; does nothing after a commit."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def finish(self, facts: RunFacts) -> None:
-        """Write ``run.json`` and ``SHA256SUMS``: the folder is a record, and has yet to be committed somewhere."""
-        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
-        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
-        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
-
     def commit(self, facts: RunFacts) -> Path:
         """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.
 
-        Raises RecordError when a folder of that name is there already; it stays as it was.
+        Raises RecordError if a folder of that name exists already; it is not changed.
         """
-        self.finish(facts)
-        for path in (*sorted(self.folder.rglob("*")), self.folder):
-            flush(path)
-        try:
-            # rename(2) replaces an empty folder only, and a committed one is never empty.
-            self.folder.rename(self.final)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                raise
-            raise RecordError(
-                "the run is recorded already and a record is never overwritten", where=str(self.final)
-            ) from error
-        flush(self.final.parent)
+        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
+        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
+        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
+        commit_folder(self.folder, self.final)
         return self.final
 
 
+def commit_folder(draft: Path, final: Path) -> None:
+    """Flush a complete record to disk and give it its final name.
+
+    Raises RecordError if a folder of that name exists already.
+    """
+    for path in (*sorted(draft.rglob("*")), draft):
+        flush(path)
+    try:
+        # rename(2) replaces an empty folder only, and a committed one is never empty.
+        draft.rename(final)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise
+        raise RecordError("the run is recorded already and a record is never overwritten", where=str(final)) from error
+    flush(final.parent)
+
+
 def checksums(folder: Path) -> str:
-    """The text of ``SHA256SUMS``: a line ``<sha256>  <path>`` for every other file, sorted by path."""
+    """Return the text of ``SHA256SUMS``: a line ``<sha256>  <path>`` for every other file, sorted by path."""
     lines = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -112,7 +114,7 @@ def checksums(folder: Path) -> str:
 
 
 def flush(path: Path) -> None:
-    """Have the kernel write a file or folder to the disk (fsync(2))."""
+    """Flush a file or folder to the disk (fsync(2))."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -13,7 +13,7 @@ from pathlib import Path
 from longfat.record.bundle import SUMS
 
 NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "achieved.json", "hosts.json")
-"""Of the reports of a run those that say how it was done (docs/formats.md)."""
+"""Of the reports of a run those that say how it was done (docs/data.md)."""
 
 
 def is_measured(name: str) -> bool:

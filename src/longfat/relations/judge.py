@@ -23,10 +23,9 @@ from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
 from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
-from longfat.relations.gates import printed_numbers
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
-from longfat.relations.paper import PaperNumbers
+from longfat.relations.paper import PaperNumbers, printed_numbers
 from longfat.seals import check_seal, seal, seal_of
 
 VERDICTS = "verdicts.json"
@@ -149,7 +148,7 @@ def _read(results: Path, study_dir: Path | None = None) -> tuple[list[Verdict], 
 
 
 def _unreadable(path: Path, reason: str) -> RigError:
-    hint = "judge again with `longfat analyse STUDY`"
+    hint = "judge again with `longfat report STUDY`"
     return RigError(f"the verdicts cannot be read: {reason}", where=str(path), hint=hint)
 
 
