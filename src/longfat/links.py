@@ -50,7 +50,7 @@ class Queue:
         """Exponent W of the weight 2^-W of each arrival in the average of a queue of kind ``red``, as in tc.
 
         The smallest W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)). Raises
-        ValueError if there is none.
+        ValueError without such a W.
         """
         burst, size = int(self.parameters["burst"]), int(self.parameters["avpkt"])
         wanted = burst + 1 - int(self.parameters["min"]) / size

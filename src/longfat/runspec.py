@@ -39,7 +39,7 @@ class Node:
 
     ``offloads`` lists the ethtool features that are on (``tso gso gro``); all others are off. Routes have
     ``initial_cwnd_segments`` (initcwnd); None is the kernel's default. ``image`` is a container image; None is the
-    project's userland. ``recovery`` is a sender's loss recovery (``sack newreno reno``); None is that of the sysctls.
+    project's userland. ``recovery`` is a sender's loss recovery (``sack newreno reno``); None leaves it to the sysctls.
     """
 
     name: str
@@ -256,7 +256,7 @@ class Program:
     """
 
     what: ClassVar[str] = "programs"
-    most_kept_bytes: ClassVar[int] = 16 << 20  # of a file to keep
+    most_kept_bytes: ClassVar[int] = 16 << 20  # largest file to keep
 
     name: str
     sender: str

@@ -139,7 +139,7 @@ def containernet_checkout(environment: Mapping[str, str]) -> Path | None:
     module = folder / "mininet" / "net.py"
     if not module.is_file() or "class Containernet" not in module.read_text(encoding="utf-8", errors="replace"):
         raise RigError(
-            "this folder is no checkout of Containernet: it has no mininet/net.py with the class Containernet",
+            "this folder has no Containernet: mininet/net.py with the class Containernet is missing",
             where=f"LONGFAT_CONTAINERNET={given}",
             hint="unset it to use the project's class on plain Mininet",
         )

@@ -56,7 +56,7 @@ def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
 
 
 def header_bytes(frame: bytes) -> int:
-    """Return the length of an Ethernet frame's headers up to those of TCP, UDP or ICMP with their options."""
+    """Return the length of an Ethernet frame's headers: link layer, IPv4, and TCP with options, UDP or ICMP."""
     if frame[12:ETHERNET_BYTES] != ETHERTYPE_IPV4 or len(frame) <= ETHERNET_BYTES:
         return min(ETHERNET_BYTES, len(frame))
     transport = ETHERNET_BYTES + 4 * (frame[ETHERNET_BYTES] & 0xF)

@@ -23,7 +23,7 @@ from longfat.guest.sysctls import LaboratoryError
 
 NETLINK_SOCK_DIAG = 4
 TCP_DESTROYED = 1  # the multicast group SKNLGRP_INET_TCP_DESTROY
-BUFFER_BYTES = 16 << 20  # of unread messages, a kilobyte for each socket
+BUFFER_BYTES = 16 << 20  # for unread messages, a kilobyte for each socket
 SO_RCVBUFFORCE = 33
 
 

@@ -37,7 +37,7 @@ def main() -> None:
             if target == "/dev/pts":
                 os.makedirs(target, exist_ok=True)
             mount(source, target, kind, options)
-        # From here on every message of the kernel reaches the console, also those of a study's own C file.
+        # From here on every message of the kernel reaches the console, also from a study's own C file.
         Path("/proc/sys/kernel/printk").write_text("8")
         mount("none", str(TASK), "hostfs", "/")
         execute()

@@ -16,7 +16,7 @@ from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCA_STATS_QUEUE, TCMSG
 from longfat.runspec import Policer
 
 RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
-EGRESS = 0xFFFFFFF3  # of clsact (linux/pkt_sched.h)
+EGRESS = 0xFFFFFFF3  # hook of clsact (linux/pkt_sched.h)
 PREFERENCE = 2  # deliberate drops have 1
 ETH_P_IP = 0x0800
 TCA_MATCHALL_ACT = 2

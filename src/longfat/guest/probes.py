@@ -48,7 +48,7 @@ class Probe:
             self._write(t_us, number, netlink.dump(channel, self.message_type, self.request))
 
     def look_between(self) -> None:
-        """Take a sample now, apart from those of the interval."""
+        """Take a sample now, in addition to the interval."""
         for number, channel in enumerate(self.channels):
             found = list(netlink.dump(channel, self.message_type, self.request))
             if self.between:

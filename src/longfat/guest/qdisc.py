@@ -22,7 +22,7 @@ from longfat.runspec import Card, DeliberateDrop, Egress, Link
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: it must still hold a frame
 DELAY_LIMIT_PACKETS = 1_000_000  # more than any path here holds: a delay element never drops
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
-RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
+RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # names in tc -d
 IMPAIRMENT = ("loss", "jitter", "seed", "reorder", "rate", *NETEM_CHAIN)
 CARD = ("slot", "packet")
 SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # interval of the looks at a deliberate drop

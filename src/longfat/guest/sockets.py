@@ -31,7 +31,7 @@ REQUEST = struct.Struct("=BBBBI48s")  # family, protocol, extensions, pad, state
 SOCKET_ID = struct.Struct("!HH")  # source and destination port, at the start of the id
 MESSAGE_BYTES = 72  # struct inet_diag_msg
 ID_OFFSET = 4
-INODE = struct.Struct("=I")  # of the socket's file, at the end of the message: increases with creation
+INODE = struct.Struct("=I")  # inode of the socket's file, at the end of the message: increases with creation
 INODE_OFFSET = MESSAGE_BYTES - INODE.size
 SKMEMINFO = struct.Struct("=4I")  # enum sk_meminfo_vars in linux/sock_diag.h: memory, buffer, memory, buffer
 CCA_TEXT = "cc:"

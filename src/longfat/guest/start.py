@@ -93,7 +93,7 @@ def prepare() -> None:
 
 
 def collect(wanted: "Sequence[str]", file: str) -> None:
-    """Import the wanted modules, and write their code, and that of every module they import, into the file."""
+    """Import the wanted modules, and write their code, and the code of every module they import, into the file."""
     from importlib import import_module
     from importlib.machinery import SourceFileLoader
 

@@ -13,8 +13,8 @@ TIMED_OUT = 124  # status of timeout(1) after it has ended its command
 _AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
 # CCAs whose SYN is ECN-capable, which only a listener with the same CCA accepts (tcp_ecn_create_request).
 NEEDING_ECN = frozenset({"dctcp"})
-BLOCK_BYTES = 1 << 20  # of one system call; iperf2's default is 128 KiB
-ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # of all connections at one end, which fill their blocks page by page
+BLOCK_BYTES = 1 << 20  # bytes of one system call; iperf2's default is 128 KiB
+ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # for all connections at one end, which fill their blocks page by page
 PAGE_BYTES = 4096
 
 

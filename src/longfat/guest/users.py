@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BUFFER_BYTES = 64 << 10  # of one read; from 128 KiB on malloc would map and unmap it each time
+BUFFER_BYTES = 64 << 10  # largest read; from 128 KiB on malloc would map and unmap it each time
 # Wait between the first data and the read: in virtual time the program would be woken for each segment. TCP
 # acknowledges meanwhile.
 GATHER_S = 0.002

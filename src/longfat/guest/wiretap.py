@@ -19,7 +19,7 @@ PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10  # linux/if_packet.
 TPACKET_V2 = 1
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 ETH_P_IP = 0x0800
-FRAME_BYTES = 128  # of the ring: its own header, addresses, then IPv4 and TCP without options
+FRAME_BYTES = 128  # frame of the ring: its own header, addresses, then IPv4 and TCP without options
 BLOCK_BYTES = 1 << 16
 BLOCKS = 128  # room for 65536 packets: a tenth of a second of 1 Gbit/s in packets of 190 bytes
 STATUS_USER = 1
@@ -29,7 +29,7 @@ UDP_HEADER_BYTES = 8
 # Classic BPF: IPv4 source, then a fragment after the first, or the destination port behind a header of any length.
 LD_W, LD_H, LDX_IHL, LD_H_X, JEQ, JSET, RET = 0x20, 0x28, 0xB1, 0x48, 0x15, 0x45, 0x06
 SOURCE_AT, FRAGMENT_AT, PORT_AT, TAKEN_BYTES = 12, 6, 2, 40
-OFFSET, MORE = 0x1FFF, 0x2000  # of a fragment: units of 8 bytes, and the flag of further fragments (RFC 791)
+OFFSET, MORE = 0x1FFF, 0x2000  # offset in units of 8 bytes, and the flag of further fragments (RFC 791)
 
 
 def instructions(address: str, port: int) -> bytes:
