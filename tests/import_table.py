@@ -73,7 +73,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "the execution of many runs: threads around the guests, retries, progress, a clean stop",
-        "guest.pressure",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",
