@@ -32,7 +32,6 @@ def _leaf(owns: str, *may: str) -> Part:
 
 PARTS: dict[str, Part] = {
     "cli": Part("the command line, a module for each command", free=True),
-    "verbs": Part("the execution of studies for commands", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
