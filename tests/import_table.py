@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the package: what each owns, and what it may import. tests/unit/test_imports.py enforces it."""
+"""Parts of the package, what each owns and what it may import. tests/unit/test_imports.py enforces the table."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "the execution of many runs: threads around the guests, retries, progress, a clean stop",
-        "guest.pressure",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",

@@ -18,13 +18,18 @@ GLOSSARY = ROOT / "docs/glossary.md"
 
 CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md")
 CHECKED_PACKAGES: tuple[str, ...] = (
+    "backends",
     "cache",
     "cli",
     "errors",
     "evidence",
     "files",
     "identity",
+    "links",
+    "network",
     "plain",
+    "runspec",
+    "testbed",
     "tools",
     "units",
 )

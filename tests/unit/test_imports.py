@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import rules of the package."""
+"""The import rules of the package hold."""
 
 from __future__ import annotations
 

@@ -152,11 +152,11 @@ def _elsewhere(
             hint=".venv/bin/pip install --requirement requirements-cluster.lock, here and on every machine of --on",
         ) from error
     cost = partial(seconds_on, machine.backend)
-    specs = [run.spec for run in plan.runs]
+    specs = {run.run_id: run.spec for run in plan.runs}.values()
     seconds = [cost(spec) for spec in specs]
     folder = results.path.resolve() / CLUSTER
     memory = max(map(needed_bytes, specs), default=0)
-    need = Need(folder, machine.jobs, memory, sum(seconds), max(seconds, default=0.0))
+    need = Need(folder, len(specs), machine.jobs, memory, sum(seconds), max(seconds, default=0.0))
     return open_remote(place, need, results.raw.resolve(), machine.backend, settings, events)
 
 
