@@ -51,9 +51,9 @@ def judged(tmp_path: Path) -> tuple[Path, Path]:
     ],
 )
 def test_a_verdict_that_is_none_is_named(judged: tuple[Path, Path], change: Callable[[Any], None], said: str) -> None:
-    study, results = judged
+    _, results = judged
     change_json(results / "verdicts.json", lambda data: change(data["verdicts"][0]))
-    result = call("report", study, "--results", results)
+    result = call("compare", results, results)
     assert result.exit_code == 3, result.output
     assert said in result.stderr
 
