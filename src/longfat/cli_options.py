@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 from longfat.backends.registry import backend_names, require_backend
 from longfat.catalog.stacks import STACKS
 from longfat.errors import LongfatError, RigError, StudyError
-from longfat.manifest.names import unknown
+from longfat.schema.names import unknown
 from longfat.verbs.places import study_names, study_path
 
 if TYPE_CHECKING:

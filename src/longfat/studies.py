@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import header_of, study_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, unknown
+from longfat.schema.source import Source, read_source
 
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when it is asked for
     from longfat.figures.document import Catalogue, FiguresDocument

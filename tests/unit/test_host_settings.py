@@ -10,12 +10,12 @@ import pytest
 from longfat.backends.protocol import needed
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study, study_of
-from longfat.manifest.source import read_source
 from longfat.manifest.warn import study_warnings
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.plan.settings import expanded, settings
 from longfat.runspec import Node, RunSpec
+from longfat.schema.source import read_source
 
 STUDY = """\
 format: 2

@@ -11,7 +11,7 @@ from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
+from longfat.schema.source import read_source
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Draft202012Validator(json_schema())

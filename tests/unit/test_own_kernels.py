@@ -17,11 +17,11 @@ from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
-from longfat.manifest.own import own_file
 from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.settings import settings
 from longfat.runspec import RunSpec
+from longfat.traffic.own import own_file
 from longfat.verbs.run import named_kernels
 
 MANIFEST = """\

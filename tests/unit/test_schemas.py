@@ -10,7 +10,7 @@ from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
 from longfat.errors import StudyError
-from longfat.manifest.source import read_source
+from longfat.schema.source import read_source
 from longfat.studies import StudyFolder
 from longfat.verbs.schema import schema_of
 

@@ -21,13 +21,13 @@ from longfat.backends import own_files
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import incast, requests, short_flows, video
-from longfat.manifest.files import StudyFile
 from longfat.manifest.load import load_study
 from longfat.metrics import arrivals
 from longfat.metrics.data import NoValue
 from longfat.network import least_time_us
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
+from longfat.schema.files import StudyFile
 from longfat.studies import StudyFolder
 from longfat.traffic import misses, section_of
 from longfat.traffic.short_flows import mean_of, points_of

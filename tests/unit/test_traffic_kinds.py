@@ -16,9 +16,9 @@ from longfat.dataset.columns import TABLES, schema_of
 from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
 from longfat.plan import build_plan, estimate
 from longfat.runspec import KINDS, Probes, RunSpec
+from longfat.schema.source import read_source
 from longfat.traffic import KINDS as MODULES
 from longfat.traffic import SECTIONS, section_of
 

@@ -17,9 +17,6 @@ from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Field
 
 from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
@@ -28,6 +25,9 @@ from longfat.relations.bind import Scope, check_term, selection_of, selections_i
 from longfat.relations.evaluate import Grounds
 from longfat.relations.syntax import Expression, RelationError, Term, parse_items, parse_term
 from longfat.runspec import Scalar
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, unknown
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 

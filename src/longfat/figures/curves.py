@@ -12,13 +12,13 @@ from pydantic import Field, model_validator
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, Labels, label_axes, legend
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.bind import check_formula
 from longfat.relations.evaluate import computed
 from longfat.relations.syntax import Formula, RelationError, Value, parse_formula
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 
 POINTS = 400  # on a logarithmic axis a step at a single value shows as an edge
 

@@ -21,8 +21,6 @@ from longfat.figures.base import (
     value_findings,
 )
 from longfat.figures.parts import FigureData, ascending, table, table_height, tick
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
@@ -30,6 +28,8 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure
 from longfat.relations.ranking import ranking
 from longfat.relations.syntax import Expression, parse_term
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 
 class Ranking(Figure):

@@ -13,9 +13,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, table, table_height
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import Scope, check_expression, selections_in
@@ -24,6 +21,9 @@ from longfat.relations.syntax import Expression as Node
 from longfat.relations.syntax import Formula, RelationError, parse_expression
 from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 
 NO_VALUE = "-"
 SMALL = 1e-4  # a number below it is easier to read as a power of ten

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 
 
 class Exclusion(Closed):

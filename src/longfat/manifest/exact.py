@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Dumbbell, Experiment, Hosts
-from longfat.manifest.names import Finding
 from longfat.manifest.study import host_settings
 from longfat.queues.fifo import Bfifo, Pfifo
+from longfat.schema.names import Finding
 
 
 def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:

@@ -16,8 +16,8 @@ from lark import Lark, Token, Tree, UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from longfat.errors import StudyError
-from longfat.manifest.names import nearest, shown
 from longfat.runspec import Scalar
+from longfat.schema.names import nearest, shown
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
 FUNCTIONS = ("min", "max", "round", "floor", "ceil")

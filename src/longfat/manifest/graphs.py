@@ -14,16 +14,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from longfat.catalog.offloads import LONGEST_SEGMENT_BYTES
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
 from longfat.manifest.impairments import Impaired, impairment_findings
-from longfat.manifest.names import Finding, Path, unknown
 from longfat.network import ETHERNET_HEADER_BYTES
 from longfat.queues import AnyQueue
 from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import Policer as RunPolicer
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, unknown
 from longfat.units import Duration, Rate, Size
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longfat.catalog.ccas import CCAS
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Direct, Dumbbell, Experiment, Header
-from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
+from longfat.schema.names import Finding
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Size
 
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from longfat.manifest import fields as f
 from longfat.manifest.changing import Changing
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.runspec import Bursts as RunBursts
 from longfat.runspec import Impairment
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 from longfat.units import Duration, Ratio
 
 ShareFromZero = Annotated[Ratio, f.Within("0 %", "100 %")]

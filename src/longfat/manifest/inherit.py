@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.manifest.names import Finding, Path, shown, unknown
+from longfat.schema.names import Finding, Path, shown, unknown
 
 MERGED = ("topology", "hosts", "probes")  # laid over key by key; any other key replaces the whole
 

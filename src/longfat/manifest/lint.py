@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.catalog.offloads import SEGMENTING
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
-from longfat.manifest.names import Finding
 from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
 from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.schema.names import Finding
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration
 

@@ -16,11 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from longfat.catalog.kernels import KERNELS
 from longfat.errors import StudyError
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import FOLDER
-from longfat.manifest.explain import explain
-from longfat.manifest.fields import MOST_ALIKE, REFERENCE
 from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
@@ -33,16 +30,19 @@ from longfat.manifest.models import (
     Hosts,
     end_hosts,
 )
-from longfat.manifest.names import Finding, Path, shown, unknown
 from longfat.manifest.points import Surroundings, concrete, reference_findings, references
 from longfat.manifest.profiles import Factors, profile_findings
-from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
 from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.manifest.thinning import Profile, Profiles
 from longfat.manifest.unknowns import assumed
 from longfat.runspec import Scalar
+from longfat.schema.explain import explain
+from longfat.schema.fields import MOST_ALIKE, REFERENCE
+from longfat.schema.names import Finding, Path, shown, unknown
+from longfat.schema.source import Source, read_source
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 
 Model = TypeVar("Model", bound=BaseModel)
 # The key that makes one entry several, and what stands between its name and their numbers.

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Tag, create_model
+from pydantic import Field, create_model
 
 from longfat.links import DeliberateDrop
-from longfat.manifest import fields as f
-from longfat.manifest.algorithm import Algorithm
+from longfat.manifest import catalogued as c
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import Changing
-from longfat.manifest.closed import Closed
 from longfat.manifest.graphs import Graph, HostRate, ParkingLot, Policer
 from longfat.manifest.impairments import Impaired
 from longfat.manifest.kernels import Kernel
@@ -27,7 +25,10 @@ from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import CapturePoint
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
 from longfat.units import Duration, Ratio, Size
@@ -79,8 +80,8 @@ class HostKeys(Closed):
         description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
     )
-    sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
-    offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
+    sysctls: dict[c.SysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
+    offloads: tuple[c.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
         default=None,
         description="how a sender recovers from losses (default: as sysctls and stack say): by selective "
@@ -96,7 +97,7 @@ class HostKeys(Closed):
 class OneHost(HostKeys):
     """Settings of one sender or receiver, laid key by key over those of all hosts."""
 
-    sysctls: dict[f.HostSysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+    sysctls: dict[c.HostSysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
 
 
 class Hosts(HostKeys):
@@ -184,19 +185,10 @@ TOPOLOGIES: dict[str, type[Closed]] = {
 }
 
 
-def _topology_tag(given: Any) -> str | None:
-    kind = given.get("kind") if isinstance(given, dict) else None
-    return f"<{kind}>" if isinstance(kind, str) and kind in TOPOLOGIES else None
-
-
-Topology = Annotated[
-    Annotated[Direct, Tag("<direct>")]
-    | Annotated[Delay, Tag("<delay>")]
-    | Annotated[Dumbbell, Tag("<dumbbell>")]
-    | Annotated[ParkingLot, Tag("<parking_lot>")]
-    | Annotated[Graph, Tag("<graph>")],
-    Discriminator(_topology_tag, custom_error_type="topology", custom_error_message="unknown topology"),
-]
+if TYPE_CHECKING:
+    Topology = Direct | Delay | Dumbbell | ParkingLot | Graph
+else:
+    Topology = f.by_kind(TOPOLOGIES)
 
 
 def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -285,7 +277,7 @@ class Experiment(Closed):
     )
     probes: Probes = Field(default=Probes(), description="what is observed")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
-    kernel: f.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
+    kernel: c.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
     memory: f.Memory | None = Field(
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
@@ -354,7 +346,7 @@ class Defaults(Closed):
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
-    kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
+    kernel: c.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
     clock_tolerance: f.ClockTolerance = Field(
         default=Ratio(50), description="how far the rate of each interface may be off (default 50 ppm)"
@@ -371,8 +363,8 @@ class Header(Closed):
     study: f.Name = Field(description="name of the study")
     title: f.Text = Field(description="one line")
     paper: Paper | None = Field(default=None, description="the publication")
-    stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
-    kernel: f.KernelName | None = Field(
+    stack: c.StackName = Field(default="modern", description="stack profile (default modern)")
+    kernel: c.KernelName | None = Field(
         default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")

@@ -13,11 +13,11 @@ from typing import Any
 
 from longfat.errors import StudyError
 from longfat.manifest.axes import Sweep
-from longfat.manifest.fields import REFERENCE
 from longfat.manifest.formulas import Amount, Formula, FormulaError, amount_of
 from longfat.manifest.inherit import Placed, laid_over
-from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unknown
 from longfat.manifest.sweep import Cell, Level, Records
+from longfat.schema.fields import REFERENCE
+from longfat.schema.names import Finding, Path, key_text, nearest, shown, unknown
 from longfat.traffic import SECTIONS
 
 SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel", "clock_tolerance", "phases")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from longfat.manifest.models import Delay, Dumbbell, Experiment
-from longfat.manifest.names import Finding
+from longfat.schema.names import Finding
 from longfat.units import Duration, Size
 
 # The laboratory has the same numbers: guest/processes.py, qdisc.py, drops.py and traffic.py.

@@ -10,11 +10,11 @@ from typing import Any
 
 from longfat.manifest.lint import drop_findings
 from longfat.manifest.models import Experiment
-from longfat.manifest.names import Finding, nearest, unknown
 from longfat.manifest.study import Point, SweptExperiment
 from longfat.manifest.sweep import base_value, same
 from longfat.manifest.thinning import Profile, Profiles, Thinning
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, nearest, unknown
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Entry
 from longfat.units import Duration, Ratio

@@ -20,10 +20,10 @@ from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
 from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.examples import example
 from longfat.queues import KINDS as QUEUES
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 _INTRODUCTION = """\

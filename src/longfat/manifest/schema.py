@@ -11,15 +11,11 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema
-
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
 from longfat.queues import KINDS as QUEUES
+from longfat.schema.json_schema import JsonSchema
 from longfat.traffic import SECTIONS
-from longfat.units import Quantity
 
 _REFERENCE = {
     "type": "string",
@@ -36,31 +32,10 @@ _TOPOLOGIES = ("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph")
 _QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
-class ManifestSchema(GenerateJsonSchema):
-    """pydantic's generator, with defaults worded as in a manifest, and free keys that keep their values' schema."""
-
-    def encode_default(self, dft: Any) -> Any:
-        """Quantities as text, models by the keys that were set."""
-        if isinstance(dft, Quantity):
-            return str(dft)
-        if isinstance(dft, BaseModel):
-            return dft.model_dump(exclude_unset=True)
-        return super().encode_default(dft)
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> dict[str, Any]:
-        """A mapping of free keys: ``additionalProperties`` for the values, ``propertyNames`` for the keys."""
-        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
-        values = self.generate_inner(schema["values_schema"]) if "values_schema" in schema else {}
-        names = {key: keys[key] for key in ("pattern", "enum") if key in keys}
-        result: dict[str, Any] = {"type": "object", "additionalProperties": values or True}
-        result |= {"propertyNames": names} if names else {}
-        return result | ({"minProperties": schema["min_length"]} if schema.get("min_length") else {})
-
-
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
-    schema: dict[str, Any] = Document.model_json_schema(schema_generator=ManifestSchema)
-    schema["$schema"] = ManifestSchema.schema_dialect
+    schema: dict[str, Any] = Document.model_json_schema(schema_generator=JsonSchema)
+    schema["$schema"] = JsonSchema.schema_dialect
     parts = schema["$defs"]
     parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
     parts["Algorithm"]["additionalProperties"] = True

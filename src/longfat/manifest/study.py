@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from longfat.catalog.kernels import OwnKernel
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
-from longfat.manifest.names import Path
 from longfat.runspec import Card, Scalar
+from longfat.schema.names import Path
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Duration, Size
 
 BACKEND = "backend"

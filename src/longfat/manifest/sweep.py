@@ -15,8 +15,8 @@ from typing import Any
 
 from longfat.errors import StudyError
 from longfat.manifest.axes import Exclusion, Record, Sweep
-from longfat.manifest.names import Finding, Path, nearest, unknown
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, Path, nearest, unknown
 from longfat.units import read_quantity
 
 MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days

@@ -11,8 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 
 
 class Thinning(Closed):

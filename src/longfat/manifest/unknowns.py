@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from longfat.errors import StudyError
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
 from longfat.manifest.formulas import Amount, amount_of
-from longfat.manifest.names import Finding, Path, shown, unknown
 from longfat.runspec import Scalar
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, shown, unknown
 
 SECTION = "unknowns"
 _NOT_IN = ("format", "study", "title", "paper", SECTION)

@@ -14,9 +14,9 @@ from longfat.errors import Problem
 from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
-from longfat.manifest.names import Finding, Path, nearest
-from longfat.manifest.source import Source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
+from longfat.schema.names import Finding, Path, nearest
+from longfat.schema.source import Source
 from longfat.units import Rate, Size
 
 

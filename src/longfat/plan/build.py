@@ -16,13 +16,13 @@ from longfat.backends.protocol import BEYOND_KERNELS, needed
 from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
 from longfat.catalog.stacks import STACKS
 from longfat.errors import Problem, StudyError
-from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
 from longfat.manifest.study import BACKEND, Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
 from longfat.runspec import RunSpec
+from longfat.schema.names import unknown
 
 _SLUG_LENGTH = 160  # leaves room for ".r<NN>.<id8>" and a suffix in a file name of 255 bytes
 

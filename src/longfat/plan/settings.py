@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study, host_settings
 from longfat.runspec import RunSpec
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Quantity, Size
 
 _PARTS = ("topology", *SECTIONS, "probes", "drops")

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from longfat.catalog.stacks import STACKS
 from longfat.manifest.inherit import Placed
 from longfat.manifest.models import Experiment, Hosts
-from longfat.manifest.names import Finding, Path
 from longfat.manifest.study import Study
 from longfat.plan.resolve import repeat, resolve
 from longfat.runspec import RunSpec
+from longfat.schema.names import Finding, Path
 from longfat.traffic import SECTIONS
 from longfat.units import Quantity
 

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Field
 
 from longfat.gates import Evidence
-from longfat.manifest.fields import REFERENCE
 from longfat.queues.aqm import KINDS as DECIDING
 from longfat.queues.fifo import Bfifo, Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Limit
 from longfat.queues.red import Red
+from longfat.schema.fields import REFERENCE, WAITING, by_kind
 
 _EVERY: tuple[type[QueueKind], ...] = (Pfifo, Bfifo, Red, *DECIDING)
 
@@ -28,28 +26,18 @@ class Waiting(QueueKind):
     """A queue whose kind is a factor's value: at each point of the sweep its keys are those of that kind."""
 
     model_config = ConfigDict(extra="allow")
-    name: ClassVar[str] = "waiting"
+    name: ClassVar[str] = WAITING
     counts_packets: ClassVar[bool] = False
 
     kind: Annotated[str, Field(pattern=REFERENCE.pattern)]
     limit: Limit = 1
 
 
-def _tag(given: Any) -> str:
-    """A kind that is not known is for the plain one to refuse."""
-    kind = given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
-    if isinstance(kind, str) and REFERENCE.fullmatch(kind):
-        return "<waiting>"
-    return f"<{kind}>" if isinstance(kind, str) and kind in KINDS else "<pfifo>"
-
-
 if TYPE_CHECKING:
     AnyQueue = QueueKind
 else:
     # The type of a manifest's key that may have a queue of any kind.
-    AnyQueue = Annotated[
-        reduce(or_, (Annotated[kind, Tag(f"<{kind.name}>")] for kind in (*_EVERY, Waiting))), Discriminator(_tag)
-    ]
+    AnyQueue = by_kind({**KINDS, WAITING: Waiting}, default="pfifo")
 
 
 def settings_hold(evidence: Evidence) -> Iterator[str]:

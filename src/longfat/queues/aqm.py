@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Limit, Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.units import Duration, Ratio, Size
 
 LONGEST_WAIT_US = 60_000_000

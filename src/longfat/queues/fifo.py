@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import Queue
@@ -18,7 +17,7 @@ class Pfifo(QueueKind):
 
     name: ClassVar[str] = "pfifo"
 
-    kind: f.QdiscName = Field(default="pfifo", description="qdisc by its tc name")
+    kind: Literal["pfifo"] = Field(default="pfifo", description="first in, first out, tail drop, tc-pfifo(8)")
 
 
 class Bfifo(QueueKind):

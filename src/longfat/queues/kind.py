@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.queues.limit import MOST_PACKETS, Limit, Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 from longfat.units import Duration, Quantity, Ratio
 
 MOST_BYTES = 2**32 - 1  # a limit has 32 bits (struct tc_fifo_qopt in linux/pkt_sched.h)

@@ -12,10 +12,10 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from longfat.errors import StudyError
-from longfat.manifest import fields as f
-from longfat.manifest.names import shown
 from longfat.network import frame_bytes
 from longfat.runspec import Egress
+from longfat.schema import fields as f
+from longfat.schema.names import shown
 from longfat.units import Duration, Quantity, Rate, Size
 
 MOST_PACKETS = 1_000_000

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 PROBABILITY_SLACK = 1e-6
 FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
@@ -35,6 +34,7 @@ from longfat.relations.syntax import (
     Within,
 )
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown
 
 Environment = Mapping[str, Value]  # the values of the loops' variables
 # Values of a factor over the runs that a selection chooses: all of the study's, or those in the lock.

@@ -16,18 +16,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.document import document_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import Finding, Path, unknown
-from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import Scope, check_relation, check_term, selection_of, terms_of
 from longfat.relations.paper import quantity
 from longfat.relations.syntax import Relation, RelationError, parse, parse_term
 from longfat.relations.tables import RETEST, Cell, TableError, read_claimed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.document import document_of
+from longfat.schema.names import Finding, Path, unknown
+from longfat.schema.source import Source
 
 
 def _syntax(given: str) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from longfat.manifest.idle import varies
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.paper import Key, PaperNumbers, Test, tests_of
+from longfat.schema.names import Finding
 
 
 def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNumbers]:

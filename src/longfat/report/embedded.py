@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from longfat.data.opened import OpenedStudy
 from longfat.errors import StudyError
-from longfat.manifest.names import unknown
 from longfat.report.explorer import explorer_data
 from longfat.report.page import render
+from longfat.schema.names import unknown
 
 HEIGHT = 900  # of the frame, in pixels
 

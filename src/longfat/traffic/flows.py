@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.runspec import Flow as Record
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Path, Section, Sides, TcpEntry
 from longfat.units import Duration
 

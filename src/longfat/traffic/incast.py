@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
 from longfat.runspec import Incast as Record
+from longfat.schema import fields as f
 from longfat.traffic.asked import gates_of
 from longfat.traffic.kind import Around, Cost, Path, Section, Sides, Table, TcpEntry
 from longfat.units import Duration, Size

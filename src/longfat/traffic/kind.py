@@ -14,12 +14,12 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from pydantic import Field
 
 from longfat.gates import Gate
-from longfat.manifest import fields as f
-from longfat.manifest.algorithm import Algorithm, AlgorithmUsed
-from longfat.manifest.closed import Closed
-from longfat.manifest.files import StudyFile
-from longfat.manifest.names import Finding
 from longfat.runspec import RunSpec
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.files import StudyFile
+from longfat.schema.names import Finding
+from longfat.traffic.algorithm import Algorithm, AlgorithmUsed
 from longfat.units import Duration, Size
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]

@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.files import FileName, OwnFile, StudyFile
-from longfat.manifest.names import Finding
 from longfat.runspec import Program as Record
+from longfat.schema import fields as f
+from longfat.schema.files import FileName, OwnFile, StudyFile
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
 MOST_KEPT = 16  # files of one entry

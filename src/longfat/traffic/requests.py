@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.runspec import Requests as Record
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Duration, Size
 

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
-from longfat.manifest.files import OwnFile, StudyFile
-from longfat.manifest.names import Finding
 from longfat.runspec import ShortFlows as Record
+from longfat.schema import fields as f
+from longfat.schema.files import OwnFile, StudyFile
+from longfat.schema.names import Finding
 from longfat.traffic.asked import errors_together, gates_of
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Duration, Size

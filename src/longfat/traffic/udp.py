@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.runspec import Udp as Record
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
 SENT_SLACK_S = 0.002  # the sender acts each millisecond: what is due in the last one is not sent

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from longfat.catalog.web import WEB_MODELS
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
 from longfat.runspec import Web as Record
+from longfat.schema import fields as f
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Ratio
 
@@ -28,7 +28,9 @@ class Web(TcpEntry):
     receiver: f.NodeName = Field(alias="to", description="host of the users")
     duration: f.Length = Field(description="time for which the users ask")
     users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
-    model: f.WebModelName = Field(default="surge", description="which file a user asks for when (default surge)")
+    model: Annotated[str, f.among("web model", WEB_MODELS)] = Field(
+        default="surge", description="which file a user asks for when (default surge)"
+    )
     off_times: f.OffTimes = Field(
         default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
     )

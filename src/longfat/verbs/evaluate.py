@@ -21,10 +21,10 @@ from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
 from longfat.execute.results import open_results
 from longfat.files import write_whole
-from longfat.manifest.names import unknown
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
+from longfat.schema.names import unknown
 from longfat.studies import StudyFolder
 from longfat.verbs.conclude import tidy
 from longfat.verbs.listening import listen

@@ -17,11 +17,11 @@ from longfat.evidence.epochs import FOLDER, Combination, read_epochs
 from longfat.evidence.ground import Ground
 from longfat.evidence.regions import HOLDS, At, first_values, regions, where_all_hold
 from longfat.evidence.wanted import selections_of_claim
-from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict, decide
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown as unknown_name
 from longfat.studies import StudyFolder
 from longfat.verbs.evidence import epoch_for, write_findings, write_page
 from longfat.verbs.fill import Wanted, fill_study, ground_of, open_for

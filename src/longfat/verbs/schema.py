@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from longfat.manifest.schema import ManifestSchema, json_schema
+from longfat.manifest.schema import json_schema
+from longfat.schema.json_schema import JsonSchema
 
 FORMAT = 2  # of the files
 StudyFile = Literal["study", "claims", "figures"]
@@ -29,8 +30,8 @@ def _of_relations(file: StudyFile) -> dict[str, Any]:
     from longfat.relations.claims import ClaimsDocument
 
     document: type[BaseModel] = ClaimsDocument if file == "claims" else FiguresDocument
-    schema = document.model_json_schema(schema_generator=ManifestSchema)
-    schema["$schema"] = ManifestSchema.schema_dialect
+    schema = document.model_json_schema(schema_generator=JsonSchema)
+    schema["$schema"] = JsonSchema.schema_dialect
     for name, kind in KINDS.items() if file == "figures" else ():
         figure = schema["$defs"][kind.__name__]
         _let_it_be_like_another(figure, name)

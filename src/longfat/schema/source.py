@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest.names import Finding, Path, key_text
+from longfat.schema.names import Finding, Path, key_text
 
 MAX_BYTES = 1_000_000  # a manifest is written by hand; more is a mistaken file name
 

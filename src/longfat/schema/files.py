@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
-from longfat.manifest.fields import fault, matching
-from longfat.manifest.names import shown
+from longfat.schema.fields import fault, matching
+from longfat.schema.names import shown
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 

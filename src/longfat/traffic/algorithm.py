@@ -20,10 +20,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from longfat.catalog.ccas import CCAS, Cca, Value, plain
 from longfat.catalog.kernels import Piece
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import nearest, shown, unknown
-from longfat.manifest.own import OwnAlgorithm, own_algorithm
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import nearest, shown, unknown
+from longfat.traffic.own import OwnAlgorithm, own_algorithm
 
 
 class Algorithm(Closed):
@@ -32,7 +32,7 @@ class Algorithm(Closed):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, f.ParameterValue]
 
-    named: f.CcaName | None = Field(
+    named: Annotated[str, f.among("congestion control", CCAS)] | None = Field(
         default=None, alias="cca", description="the kernel's name of the congestion control; this or `source`"
     )
     source: f.Text | None = Field(

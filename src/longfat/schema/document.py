@@ -13,9 +13,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from longfat.errors import StudyError
-from longfat.manifest.explain import explain
-from longfat.manifest.names import Finding
-from longfat.manifest.source import Source
+from longfat.schema.explain import explain
+from longfat.schema.names import Finding
+from longfat.schema.source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 

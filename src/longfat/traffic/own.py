@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.catalog.kernels import Piece
-from longfat.manifest.fields import fault
-from longfat.manifest.files import within
-from longfat.manifest.names import shown
+from longfat.schema.fields import fault
+from longfat.schema.files import within
+from longfat.schema.names import shown
 
 MAX_BYTES = 4_000_000  # a patch series in one file has some 100 kB
 UNITS = {"_ppm": 1_000_000, "_ppb": 1_000_000_000, "_milli": 1_000}
