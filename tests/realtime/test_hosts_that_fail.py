@@ -90,10 +90,11 @@ def test_a_host_that_is_lost_fails_its_run_and_the_next_run_goes_on(
     assert [agent_folders(lab, host) for host in ("sender", "receiver")] == ["", ""]
 
 
-def test_a_full_disk_is_told_with_the_host_that_has_it(
-    lab: Lab, backend: Backend, spec: RunSpec, tmp_path: Path
+@pytest.mark.parametrize("used", ["900k", "1020k"])  # too little room for the results, and for the agent's code
+def test_an_error_names_the_host_with_the_full_disk(
+    lab: Lab, backend: Backend, spec: RunSpec, tmp_path: Path, used: str
 ) -> None:
-    lab.say("sender", "mount -o remount,size=1m /var/lib; head -c 900k /dev/zero >/var/lib/longfat.full || true")
+    lab.say("sender", f"mount -o remount,size=1m /var/lib; head -c {used} /dev/zero >/var/lib/longfat.full || true")
     try:
         with pytest.raises(RigError, match="No space left on device") as caught:
             backend.run(spec, tmp_path)

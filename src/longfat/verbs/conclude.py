@@ -198,7 +198,7 @@ def _print_evidence(folder: StudyFolder, console: Console, stack: str | None = N
 def smoke(machine: Machine, console: Console, show: Show = EVERYTHING) -> bool:
     """Reproduce the smoke study; without the project's kernel what any can do. Whether every run is valid."""
     if traits_of(machine.backend).kernel != "own":
-        return reproduce("_crosscheck", Choices(only=ANY_KERNEL), machine, console, show=show)
+        return reproduce("_crosscheck", Choices("smoke", only=ANY_KERNEL), machine, console, show=show)
     return reproduce("_smoke", Choices(), machine, console, show=show)
 
 

@@ -35,12 +35,16 @@ TAIL_LINES = 6
 
 # Reads the agent's code, whose length is on the first line, and becomes the agent. Nobody but root sees the folder.
 START = """\
-import os, sys, tempfile
+import os, shutil, sys, tempfile
 from pathlib import Path
 os.makedirs("/var/lib/longfat", 0o700, exist_ok=True)
 folder = Path(tempfile.mkdtemp(prefix="run-", dir="/var/lib/longfat"))
 source = open(0, "rb", closefd=False)
-(folder / "code.zip").write_bytes(source.read(int(source.readline())))
+try:
+    (folder / "code.zip").write_bytes(source.read(int(source.readline())))
+except OSError:
+    shutil.rmtree(folder)
+    raise
 sys.path.insert(0, str(folder / "code.zip"))
 from longfat.testbed.agent.serve import main
 main(folder)
