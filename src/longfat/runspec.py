@@ -41,7 +41,6 @@ __all__ = [
     "Egress",
     "Flow",
     "Impairment",
-    "Incast",
     "Interface",
     "Link",
     "Node",
@@ -56,10 +55,8 @@ __all__ = [
     "Scalar",
     "Sent",
     "SentOverTcp",
-    "ShortFlows",
     "Trace",
     "Udp",
-    "Video",
     "Web",
     "canonical_json",
 ]
@@ -197,6 +194,8 @@ class Requests:
 
     A user sends ``request_bytes``, takes in a response and thinks. Responses are of ``response_bytes`` on average by
     the law ``sizes``, a Pareto law of the given ``shape``; thinking takes ``think_us`` on average by ``thinking``.
+    With ``every_us`` there are no users: requests begin that often on average, whatever is under way. ``table`` has
+    points (bytes, millionths of responses that are no larger) of a distribution, interpolated linearly.
     """
 
     what: ClassVar[str] = "requests"
@@ -208,79 +207,14 @@ class Requests:
     cca: str
     duration_us: int
     response_bytes: int
-    sizes: Literal["fixed", "exponential", "pareto"] = "fixed"
+    sizes: Literal["fixed", "exponential", "pareto", "table"] = "fixed"
     shape: float = 1.5
     request_bytes: int = 200
     think_us: int = 0
     thinking: Literal["fixed", "exponential"] = "exponential"
     start_us: int = 0
-
-
-@dataclass(frozen=True)
-class ShortFlows:
-    """Flows of a size of their own each, which begin whether others have ended or not: a TCP connection for each.
-
-    They begin every ``every_us`` on average. Sizes are of ``size_bytes`` on average by the law ``sizes``; ``shape`` is
-    that of a Pareto law, or the deviation of a lognormal law's logarithm; ``table`` has points (bytes, millionths that
-    are no larger) of a distribution, with straight lines between.
-    """
-
-    what: ClassVar[str] = "short flows"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    every_us: int
-    size_bytes: int
-    arrivals: Literal["poisson", "fixed"] = "poisson"
-    sizes: Literal["fixed", "exponential", "pareto", "lognormal", "table"] = "fixed"
-    shape: float = 1.5
-    table: tuple[tuple[int, int], ...] = ()
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Video:
-    """A viewer at one node of a video that a server at another sends segment by segment, over one TCP connection.
-
-    Each segment of ``segment_us`` has a rate of ``ladder_bps``, ascending; ``choice`` takes it by what the buffer
-    holds or by the rate of the segments before. A segment waits until ``buffer_us`` has room for it.
-    """
-
-    what: ClassVar[str] = "video"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    ladder_bps: tuple[int, ...]
-    segment_us: int = 4_000_000
-    buffer_us: int = 30_000_000
-    choice: Literal["buffer", "rate"] = "buffer"
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Incast:
-    """One of the senders that answer a receiver's request at once; those of one ``group`` answer the same one.
-
-    Each sends ``block_bytes`` over a connection that lasts. ``pause_us`` after all blocks it is asked again.
-    """
-
-    what: ClassVar[str] = "incast"
-
-    name: str
-    group: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    block_bytes: int
-    pause_us: int = 0
-    start_us: int = 0
+    every_us: int | None = field(default=None, metadata=LATER)
+    table: tuple[tuple[int, int], ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -323,14 +257,15 @@ KINDS: dict[str, type[Called]] = {
     "web": Web,
     "udp": Udp,
     "requests": Requests,
-    "short_flows": ShortFlows,
-    "video": Video,
-    "incast": Incast,
     "programs": Program,
     "pings": Ping,
 }
 """Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
 ``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
+
+
+REMOVED = ("short_flows", "video", "incast")
+"""Kinds of traffic that earlier locks list, always empty in locks that this version reads."""
 
 
 @dataclass(frozen=True)
@@ -375,9 +310,6 @@ class RunSpec:
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
     requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
-    short_flows: tuple[ShortFlows, ...] = field(default=(), metadata=LATER)
-    video: tuple[Video, ...] = field(default=(), metadata=LATER)
-    incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
     duration_us: int | None = field(default=None, metadata=LATER)
 
@@ -441,5 +373,6 @@ class RunSpec:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RunSpec:
         """Build from the plain dictionaries and lists of a lock. Raises TypeError on another shape."""
-        spec: RunSpec = build(cls, data)
+        known = {key: value for key, value in data.items() if key not in REMOVED or value}
+        spec: RunSpec = build(cls, known)
         return spec

@@ -155,7 +155,7 @@ def test_an_experiment_without_any_traffic_is_refused(tmp_path: Path) -> None:
     text = MANIFEST[MANIFEST.index("    flows:") :]
     assert problems(tmp_path, (text, "")) == [
         "experiments[0].flows: is required here and missing: an experiment needs traffic (flows, web, udp, requests, "
-        "short_flows, video, incast, programs) or `probes.ping`"
+        "programs) or `probes.ping`"
     ]
 
 

@@ -45,8 +45,6 @@ from longfat.traffic import SECTIONS
 from longfat.traffic.algorithm import Algorithm
 
 Model = TypeVar("Model", bound=BaseModel)
-# The key that makes one entry several, and what stands between its name and their numbers.
-_NUMBERED = {"flows": ("count", ""), "incast": ("senders", ".")}
 
 
 def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
@@ -213,12 +211,11 @@ def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
         entries = raw.get(section, [])
         if not isinstance(entries, list):
             return None
-        key, mark = _NUMBERED.get(section, (None, ""))
         for entry in (one for one in entries if isinstance(one, dict)):
-            name, count = str(entry.get("name")), entry.get(key) if key else None
+            name, count = str(entry.get("name")), entry.get("count") if section == "flows" else None
             if count is not None and not (isinstance(count, int) and count <= MOST_ALIKE):
                 return None
-            names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
+            names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
     return names
 
 

@@ -5,13 +5,13 @@ Importing the package registers every metric of the project. Must not judge.
 """
 
 from longfat.metrics import (
-    arrivals,
     bottleneck,
     cuts,
     datagrams,
     goodput,
     harm,
     outstanding,
+    programs,
     requests,
     steadiness,
     together,
@@ -23,13 +23,13 @@ from longfat.metrics.registry import METRICS, Metric
 __all__ = [
     "METRICS",
     "Metric",
-    "arrivals",
     "bottleneck",
     "cuts",
     "datagrams",
     "goodput",
     "harm",
     "outstanding",
+    "programs",
     "requests",
     "steadiness",
     "together",

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from longfat.catalog.web import WEB_MODELS
 from longfat.gates import Evidence
 from longfat.runspec import Web as Record
 from longfat.schema import fields as f
+from longfat.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Ratio
 
@@ -41,22 +42,6 @@ class Web(TcpEntry):
         return True
 
 
-def users_were_reported(evidence: Evidence) -> Iterator[str]:
-    """Each web traffic is in achieved.json and in web.json."""
-    seen = {item["web"] for item in evidence.achieved.get("web", ())}
-    told = {report["web"] for report in evidence.told.get("web", ())}
-    yield from (f"web traffic {web.name} was not reported" for web in evidence.spec.web if web.name not in seen & told)
-
-
-def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
-    """The connections of each web server used the declared algorithm and no other."""
-    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
-    for users in evidence.spec.web:
-        if users.name in found and found[users.name] != [users.cca]:
-            seen = ", ".join(found[users.name]) or "not seen"
-            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
-
-
 def users_were_served(evidence: Evidence) -> Iterator[str]:
     """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
     for report in evidence.told.get("web", ()):
@@ -64,14 +49,8 @@ def users_were_served(evidence: Evidence) -> Iterator[str]:
         if not replies:
             yield f"the users of {report['web']} got no reply"
         elif errors > ERROR_SHARE * (errors + replies):
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
-            share = 100 * errors / (errors + replies)
+            kinds, share = errors_text(report["errors"]), 100 * errors / (errors + replies)
             yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {100 * ERROR_SHARE:g} %"
-
-
-def _row(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Errors of all kinds together."""
-    return {**report, "errors": sum(report["errors"].values())}
 
 
 class WebTraffic(Section[Web, Record]):
@@ -82,7 +61,11 @@ class WebTraffic(Section[Web, Record]):
     example = "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}"
     one = "web traffic"
     route_sets_algorithm = True
-    gates = (users_were_reported, servers_algorithm_holds, users_were_served)
+    gates = (
+        was_reported("web", "web traffic {} was"),
+        algorithm_holds("web", "the server of {}"),
+        users_were_served,
+    )
     tables = (
         Table(
             "web",
@@ -103,7 +86,7 @@ class WebTraffic(Section[Web, Record]):
                 "mean_reply_us": "whole",
             },
             written=lambda spec: bool(spec.web),
-            row=_row,
+            row=total_errors,
             what="One row for each group of web users.",
             meanings={
                 "web": "name of the web traffic in the study",
