@@ -141,7 +141,6 @@ def test_interrupts_alone_drop_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
-        ("{input_queue: 300}", "is for packets that wait for a busy host, and there is no packet_time"),
         ("{packet_time: 11 ms}", "'11 ms' is out of range; allowed: 0 us to 10 ms"),
         ("{interrupt_moderation: 5}", "5 has no unit"),
         ("{packet_time: 5 us, input_queue: 0}", "allowed: 1 or more"),

@@ -125,7 +125,6 @@ def test_a_factor_may_be_the_setting_of_one_host(tmp_path: Path) -> None:
         ("{per_host: {sender: {txqueuelen: 5}}}", "{}", "unknown node 'sender'"),
         ("{}", "{per_host: {switch: {txqueuelen: 5}}}", "unknown node 'switch'"),
         ("{}", "{per_host: {client1: {mtu: 9000 B}}}", "unknown key 'mtu'"),
-        ("{}", "{per_host: {client1: {input_queue: 5}}}", "there is no packet_time"),
         ("{}", "{per_host: {client1: {sysctls: {net.core.wmem_max: 5}}}}", "one value for all hosts"),
         ("{}", "{per_host: {server1: {sysctls: {kernel.panic: 5}}}}", "not a network sysctl"),
     ],

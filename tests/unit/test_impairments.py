@@ -111,7 +111,6 @@ def test_repetitions_of_an_impaired_path_differ(tmp_path: Path, keys: str, draws
         ("jitter: 51 ms", "topology.jitter: 51 ms is more than the delay of 50 ms towards the receivers"),
         ("jitter: 1 ms\n      delay_placement: reverse", "topology.jitter: 1 ms is more than the delay of 0 us"),
         ("reverse_jitter: 51 ms", "topology.reverse_jitter: 51 ms is more than the delay of 50 ms towards the senders"),
-        ("jitter_order: kept", "topology.jitter_order: is the order of packets under jitter, and there is none"),
         (
             "jitter: 1 ms\n      jitter_order: kept\n      overtaking: 1 %",
             "topology.overtaking: cannot be combined with jitter_order: kept",

@@ -8,7 +8,7 @@ import pytest
 
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.reference import reference
+from longfat.manifest.reference import PAGE
 from longfat.manifest.study import Study
 from longfat.network import lay_out, route
 from longfat.plan import Plan, build_plan
@@ -320,7 +320,9 @@ def test_a_router_forwards_and_has_nothing_of_the_stack(study: Study) -> None:
 
 def documented(tmp_path: Path, having: str) -> Study:
     """The example of docs/manifest.md that has this text, with the head that every study has."""
-    (example,) = (part.split("```")[0] for part in reference().split("```yaml\n")[1:] if having in part.split("```")[0])
+    page = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+    parts = (part.split("```")[0] for part in page.split("```yaml\n")[1:])
+    (example,) = (part for part in parts if having in part)
     path = tmp_path / "study.yaml"
     path.write_text(f"format: 2\nstudy: example\ntitle: An example\n{example}", encoding="utf-8")
     return load_study(path)

@@ -43,7 +43,7 @@ BESIDE = "    flows: [{name: beside, from: client2, to: server, algorithm: reno,
 def manifest(kind: str, tmp_path: Path) -> Path:
     """A study with the example of the kind, and a flow beside it."""
     beside = "" if kind == "flows" else BESIDE
-    text = MANIFEST.format(section=kind, entry=SECTIONS[kind].example, beside=beside)
+    text = MANIFEST.format(section=kind, entry=SECTIONS[kind].model.examples[0], beside=beside)
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
     return tmp_path / "study.yaml"
 
@@ -78,7 +78,7 @@ def test_its_example_is_a_run_that_reads_back(kind: str, manifest: Path) -> None
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_its_example_stands_in_the_reference_and_the_schema_accepts_it(kind: str, manifest: Path) -> None:
-    assert f"{kind}:\n  - {SECTIONS[kind].example}\n" in reference()
+    assert f"{kind}:\n  - {SECTIONS[kind].model.examples[0]}\n" in reference()
     assert list(Draft202012Validator(json_schema()).iter_errors(read_source(manifest).data)) == []
 
 

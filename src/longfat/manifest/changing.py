@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
@@ -85,6 +85,11 @@ def _millisecond(line: str, where: str) -> int:
 
 class Change(Closed):
     """New values of a path from a time on."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{at: 200 ms, outage: 100 ms}",
+        "{at: 400 ms, rate: 5 Mbit/s, rtt: 80 ms}",
+    )
 
     at: f.Start = Field(description="when, from the start of the measurement")
     rate: f.LinkRate | None = Field(default=None, description="the new `rate` (default: as before)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -46,11 +46,13 @@ _QUEUE = Pfifo(kind="pfifo", limit=100)
 class Policer(Closed):
     """A token bucket in front of a queue, which drops what finds too few tokens."""
 
+    examples: ClassVar[tuple[str, ...]] = ("{rate: 10 Mbit/s, burst: 30 kB}",)
+
     rate: f.LinkRate = Field(description="rate at which it fills, of frames without preamble and gap")
     burst: Annotated[Size, f.Within("1 B", "1 GiB")] = Field(description="what it holds: at least a full frame")
 
     @property
-    def told(self) -> RunPolicer:
+    def to_run(self) -> RunPolicer:
         """What a run is told of it."""
         return RunPolicer(self.rate.value, self.burst.value)
 
@@ -59,7 +61,7 @@ class Policer(Closed):
 
         With ``segmented`` packets hosts send segments of 64 KiB, which meet the policer in one piece.
         """
-        told, frame = self.told, Size((LONGEST_SEGMENT_BYTES if segmented else mtu.value) + ETHERNET_HEADER_BYTES)
+        told, frame = self.to_run, Size((LONGEST_SEGMENT_BYTES if segmented else mtu.value) + ETHERNET_HEADER_BYTES)
         if self.rate.value % 8:
             yield Finding(("rate",), f"{self.rate} is not a whole number of bytes per second, as the kernel takes it")
         elif told.burst_ticks > told.MOST_TICKS:
@@ -82,6 +84,11 @@ class Policer(Closed):
 
 class GraphLink(Impaired):
     """A link of a graph, from the first of the two nodes that it is between to the second, and back."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{between: [mast, server], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms, queue: {kind: codel}}",
+        "{between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms, loss: 0.1 %}",
+    )
 
     between: tuple[HostName, HostName] = Field(description="the two nodes")
     rate: HostRate = Field(description="rate towards the second node; unlimited: packets leave in no time")
@@ -109,6 +116,11 @@ class GraphLink(Impaired):
 
 class Graph(Closed):
     """Hosts and routers, and the links between them."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: graph, senders: [client1], receivers: [server], routers: [mast], links: [{between: [client1, "
+        "mast], rate: 1 Gbit/s}, {between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms}]}",
+    )
 
     kind: Literal["graph"] = Field(description="hosts and routers by name, and the links between them")
     senders: tuple[HostName, ...] = Field(min_length=1, description="names of the hosts that send")
@@ -218,6 +230,10 @@ class Graph(Closed):
 
 class ParkingLot(Closed):
     """Bottlenecks in a row: some flows cross all of them, others one each."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: parking_lot, bottlenecks: 3, rate: 20 Mbit/s, rtt: 60 ms, host_rate: 1 Gbit/s}",
+    )
 
     kind: Literal["parking_lot"] = Field(
         description="switch1, switch2, ... with a bottleneck between each two; client1, ... before the first, server "

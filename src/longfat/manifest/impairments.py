@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -25,6 +25,8 @@ ShareFromZero = Annotated[Ratio, f.Within("0 %", "100 %")]
 
 class Bursts(Closed):
     """Losses that come in bursts: the chain of Gilbert and Elliott, with two states."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{enter: 0.1 %, leave: 20 %, in_burst: 80 %}",)
 
     enter: f.Share = Field(description="probability before a packet that a burst begins")
     leave: f.Share = Field(description="probability before a packet that the burst ends")
@@ -114,8 +116,6 @@ def impairment_findings(topology: Impaired, forward_us: int, reverse_us: int) ->
         if jitter and jitter.value > delay_us:
             message = f"{jitter} is more than the delay of {Duration(delay_us)} towards the {where}"
             yield Finding(("topology", key), message, f"a smaller jitter, or delay_placement: {placement}")
-    if topology.jitter_order == "kept" and not (topology.jitter or topology.reverse_jitter):
-        yield Finding(("topology", "jitter_order"), "is the order of packets under jitter, and there is none")
     for key, delay_us, where, _ in (("overtaking", *ways[0][1:]), ("reverse_overtaking", *ways[1][1:])):
         if getattr(topology, key) and not delay_us:
             yield Finding(("topology", key), f"there is no delay towards the {where} that packets could be spared")

@@ -13,16 +13,19 @@ from longfat.catalog.offloads import SEGMENTING
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
-from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
 from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.runspec import RunSpec
 from longfat.schema.names import Finding
 from longfat.traffic import SECTIONS
 from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.kind import TcpEntry
-from longfat.units import Duration
+from longfat.units import Duration, Size
+
+BLOCK_BYTES = 1 << 20  # memory that iperf2 fills for each stream that it sends, as in guest/traffic.py
+BASE_BYTES = 64 << 20  # the guest's own share of its memory
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
@@ -37,18 +40,13 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_queue_findings(experiment, hosts),
         *_card_findings(experiment, hosts),
         *drop_findings(experiment),
-        *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
+        *_unseen_flows(experiment),
+        *_memory_findings(experiment),
     ]
 
 
 def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """An input queue that nothing waits in, and more links than a network can have."""
-    message = "is for packets that wait for a busy host, and there is no packet_time"
-    if experiment.hosts.input_queue and host_settings(hosts, experiment.hosts).packet_time is None:
-        yield Finding(("hosts", "input_queue"), message)
-    for name, one in experiment.hosts.per_host.items():
-        if one.input_queue and host_settings(hosts, experiment.hosts, name).packet_time is None:
-            yield Finding(("hosts", "per_host", name, "input_queue"), message)
+    """Yield hosts with cards that need more links than a network can have."""
     ends = [name for side in experiment.sides for name in side]
     cards = [name for name in ends if host_settings(hosts, experiment.hosts, name).card]
     if cards and isinstance(experiment.topology, Dumbbell) and len(ends) + len(cards) + 1 > MOST_LINKS:
@@ -105,6 +103,33 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
             elif window and (least := settings.window_of(smallest)) > window:
                 message = f"{window} is less than a kernel makes a socket buffer; allowed: at least {least}"
                 yield Finding(("flows", index, key), message)
+
+
+def _unseen_flows(experiment: Experiment) -> Iterator[Finding]:
+    """Yield flows whose sockets are never sampled: their settings could not be read back."""
+    interval = experiment.probes.sockets.value
+    ends = [one.start.value + one.duration.value for one in experiment.sent]
+    ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
+    ends += [experiment.duration.value] if experiment.duration else []
+    last = (max(ends, default=0) - 1) // interval * interval
+    for index, flow in enumerate(experiment.flows):
+        first = flow.start.value + experiment.topology.rtt.value
+        if last < max(first, interval):
+            message = (
+                f"{flow.name!r} is never seen: sockets are sampled every {experiment.probes.sockets}, the run ends at "
+                f"{Duration(max(ends))}, and its first round trip at {Duration(first)}"
+            )
+            yield Finding(("flows", index, "duration"), message, "a longer duration, or a shorter interval of probes")
+
+
+def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
+    """Yield streams whose blocks alone exceed the memory of the guest."""
+    memory = experiment.memory or Size(RunSpec.memory_bytes)
+    streams = sum(flow.streams for flow in experiment.every_flow)
+    needed = streams * BLOCK_BYTES + BASE_BYTES
+    if needed > memory.value:
+        message = f"{streams} streams take at least {needed >> 20} MiB of memory, but the guest has {memory}"
+        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more with `memory`")
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
@@ -225,9 +250,6 @@ def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
         yield from (finding.below("topology", "policer") for finding in faults)
         for key, queue, place in topology.queues(mtu):
             yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
-        if topology.reverse_rate and not topology.reverse_queue:
-            message = "is the rate of a port that only a reverse_queue makes"
-            yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
 
 
 def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ values here are always concrete. It must not compare experiments with each other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, create_model
 
@@ -119,6 +119,11 @@ class Hosts(HostKeys):
 class Direct(Changing):
     """A cable between `client1` and `server`."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: direct, rate: 100 Mbit/s, rtt: 2 ms}",
+        "{kind: direct, rate: 20 Mbit/s, rtt: 40 ms, trace: cell.trace, reverse_trace: cell.trace}",
+    )
+
     kind: Literal["direct"] = Field(description="a cable between client1 and server")
     rate: f.LinkRate = Field(description="rate of the cable")
     rtt: f.Delay = Field(default=Duration(100), description="round-trip time; no real cable has none (default 100 us)")
@@ -126,6 +131,12 @@ class Direct(Changing):
 
 class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, delay_placement: forward, loss: 0.1 %, jitter: 2 ms}",
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, reverse_loss: 1 %, reverse_jitter: 2 ms, jitter_order: kept}",
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %, reverse_overtaking: 1 %}",
+    )
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
     rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
@@ -135,6 +146,14 @@ class Delay(Impaired):
 
 class Dumbbell(Impaired):
     """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 30 ms}}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, receivers: 2, further_delays: [0 ms, 100 ms]}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, reverse_queue: {limit: 20}, reverse_rate: 1 Mbit/s}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, policer: {rate: 10 Mbit/s, burst: 30 kB}}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, trace: cell.trace}",
+    )
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
     rate: f.LinkRate = Field(description="rate of the bottleneck")

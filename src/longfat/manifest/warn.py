@@ -17,13 +17,12 @@ from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_h
 from longfat.manifest.study import Study, SweptExperiment, host_settings
 from longfat.schema.names import Finding, Path, nearest
 from longfat.schema.source import Source
-from longfat.units import Rate, Size
+from longfat.units import Rate
 
 
 def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
     """The warnings about a study that was read from ``source``; one for each experiment and queue."""
-    findings = (*_sysctls_without_kernel(study.header.hosts), *_cut_windows(study))
-    general = tuple(source.problem(finding) for finding in findings)
+    general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
     return general + tuple(
         source.problem(finding.below("experiments", index))
         for index, swept in enumerate(study.experiments)
@@ -78,7 +77,7 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     sending = {one.sender for one in experiment.sent}
     ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
     for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
-        (switch, before), held = ends[key], queue.told(place).limit_packets
+        (switch, before), held = ends[key], queue.to_run(place).limit_packets
         active = [name for name in before if name in sending]
         lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
         together = Rate(len(active) * host_rate.value)
@@ -92,27 +91,6 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
             )
             yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
-
-
-def _cut_windows(study: Study) -> Iterator[Finding]:
-    """Limits of socket buffers that the manifest sets below some of its windows: the kernel cuts these."""
-    for limit, keys in (("rmem_max", ("window",)), ("wmem_max", ("send_window", "window"))):
-        name = f"net.core.{limit}"
-        cut: dict[tuple[str | int, ...], list[tuple[Size, str]]] = {}
-        for index, swept in enumerate(study.experiments):
-            for point in swept.points:
-                settings = host_settings(study.header.hosts, point.experiment.hosts)
-                most = settings.sysctls.get(name, "")
-                own = ("experiments", index) if name in point.experiment.hosts.sysctls else ()
-                for flow in point.experiment.every_flow:
-                    asked = next((size for key in keys if (size := getattr(flow, key))), None)
-                    if asked and most.isdigit() and settings.requested_window(asked) > int(most):
-                        cut.setdefault((*own, "hosts", "sysctls", name), []).append((asked, swept.id))
-        for path, found in cut.items():
-            largest, where = max(found)
-            count = len({one for _, one in found})
-            message = f"cuts windows of {count} experiments, the largest {largest} in {where!r}"
-            yield Finding(path, message, "leave it out, and the limit follows the windows")
 
 
 def _listed(names: list[str]) -> str:

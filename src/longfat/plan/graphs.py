@@ -29,7 +29,7 @@ def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
 def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[Link, ...]:
     """The links in the manifest's order; ``a`` is the end nearer to the first node of each."""
 
-    queues = {path: queue.told(place) for path, queue, place in graph.queues(hosts.mtu)}
+    queues = {path: queue.to_run(place) for path, queue, place in graph.queues(hosts.mtu)}
 
     def lay(number: int, link: GraphLink) -> tuple[Link, ...]:
         local = Queue("pfifo", hosts.local_queue)
@@ -73,7 +73,7 @@ def _laid(
 ) -> Iterator[Link]:
     half_us = link.rtt.value // 2
     if link.policer:
-        a = replace(a, egress=replace(a.egress, policer=link.policer.told))
+        a = replace(a, egress=replace(a.egress, policer=link.policer.to_run))
     if not _needs_node(link, real_time=real_time):
         a, b = (replace(end, egress=replace(end.egress, delay_us=half_us)) for end in (a, b))
         yield Link(a, b, mtu_bytes)

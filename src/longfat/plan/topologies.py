@@ -184,9 +184,10 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
 
 def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
     """The rate and the queue of each port of a switch that has them, by the queue's key."""
-    found = {key: Egress(place.rate.value, queue=queue.told(place)) for key, queue, place in topology.queues(hosts.mtu)}
+    queues = topology.queues(hosts.mtu)
+    found = {key: Egress(place.rate.value, queue=queue.to_run(place)) for key, queue, place in queues}
     if topology.policer:
-        found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.told)
+        found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.to_run)
     return found
 
 

@@ -38,6 +38,7 @@ class Codel(QueueKind):
     """Controlled delay: one queue, whose least wait is held to a target."""
 
     name: ClassVar[str] = "codel"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: codel, limit: 1000, target: 5 ms, interval: 100 ms, ecn: true}",)
 
     kind: Literal["codel"] = Field(description="controlled delay, RFC 8289, tc-codel(8)")
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
@@ -57,6 +58,7 @@ class FqCodel(Codel):
     """A CoDel for each flow; flows in turn, new ones first."""
 
     name: ClassVar[str] = "fq_codel"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq_codel, limit: 1000, flows: 256}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["fq_codel"] = Field(description="a CoDel for each flow, RFC 8290, tc-fq_codel(8)")  # type: ignore[assignment]
@@ -71,6 +73,7 @@ class Fq(QueueKind):
     """Flows in turn, each with its own first in, first out."""
 
     name: ClassVar[str] = "fq"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq, limit: 1000, flow_limit: 50}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["fq"] = Field(description="flows in turn, tc-fq(8)")
@@ -84,6 +87,7 @@ class Pie(QueueKind):
     """Proportional integral controller: the probability of a drop follows the wait and its change."""
 
     name: ClassVar[str] = "pie"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: pie, limit: 1000, target: 15 ms}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["pie"] = Field(description="proportional integral controller, RFC 8033, tc-pie(8)")
@@ -114,6 +118,7 @@ class FqPie(Pie):
     """A PIE for each flow; flows in turn."""
 
     name: ClassVar[str] = "fq_pie"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq_pie, limit: 1000, target: 15 ms}",)
 
     kind: Literal["fq_pie"] = Field(description="a PIE for each flow, tc-fq_pie(8)")  # type: ignore[assignment]
     limit: Limit = Field(default=10240, description=_LIMIT.format(10240))
@@ -129,6 +134,7 @@ class Cake(QueueKind):
     """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
 
     name: ClassVar[str] = "cake"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: cake, limit: 4 MiB, flowmode: flows}",)
     counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {
@@ -160,7 +166,7 @@ class Cake(QueueKind):
         default="off", description="drop acknowledgments that a later one repeats (default off)"
     )
 
-    def told(self, place: Place) -> Queue:
+    def to_run(self, place: Place) -> Queue:
         """It limits memory instead of packets."""
         return Queue(self.name, None, None, self.parameters() | {"memory_limit": self.limit.value})
 
@@ -169,6 +175,7 @@ class Sfq(QueueKind):
     """Stochastic fairness: flows in turn by a hash."""
 
     name: ClassVar[str] = "sfq"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: sfq, limit: 127, depth: 20}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["sfq"] = Field(description="stochastic fairness, tc-sfq(8)")
@@ -200,6 +207,7 @@ class DualPi2(QueueKind):
     """Two queues: one marks from a step on, and as often as the PI controller of the other asks for."""
 
     name: ClassVar[str] = "dualpi2"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: dualpi2, limit: 1000, target: 15 ms, step_thresh: 1 ms}",)
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {"ecn_mask": {"l4s_ect": 1, "any_ect": 3}}
     slack: ClassVar[Mapping[str, int]] = {"alpha": 1, "beta": 1}
@@ -238,6 +246,7 @@ class Step(QueueKind):
     """
 
     name: ClassVar[str] = "step"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: step, limit: 1000, threshold: 0.2 bdp}",)
 
     kind: Literal["step"] = Field(description="marks at a step, RFC 8257 section 4.1")
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
@@ -251,7 +260,7 @@ class Step(QueueKind):
             message = f"{self.threshold} is {wait} here; allowed: up to {Duration(LONGEST_WAIT_US)}"
             yield Finding(("threshold",), message)
 
-    def told(self, place: Place) -> Queue:
+    def to_run(self, place: Place) -> Queue:
         """A threshold in any words is the time in which so much leaves."""
         never = LONGEST_WAIT_US
         parameters: dict[str, Scalar] = {"target": never, "interval": never, "ecn": 1}

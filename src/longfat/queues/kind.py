@@ -39,7 +39,7 @@ class QueueKind(Closed):
     kind: str
     limit: Limit = Field(description="what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
 
-    def told(self, place: Place) -> Queue:
+    def to_run(self, place: Place) -> Queue:
         """What the kernel is told of it; settings that are left to the kernel are absent."""
         return Queue(self.name, place.packets_in(self.limit), None, self.parameters())
 
@@ -49,7 +49,7 @@ class QueueKind(Closed):
 
     def range_findings(self, place: Place) -> Iterator[Finding]:
         """Yield a limit that is in range in its own unit and not in the kernel's; paths begin at the queue."""
-        told = self.told(place)
+        told = self.to_run(place)
         for given, most, unit in ((told.limit_packets, MOST_PACKETS, "packets"), (told.limit_bytes, MOST_BYTES, "B")):
             if given is not None and given > most:
                 yield Finding(("limit",), f"{self.limit} is {given} {unit} here; allowed: up to {most} {unit}")

@@ -25,6 +25,8 @@ _AVERAGE_BITS = 32  # red_check_params() in include/net/red.h: thresholds times 
 class Red(QueueKind):
     """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
 
+    examples: ClassVar[tuple[str, ...]] = ("{kind: red, limit: 100, min: 10, max: 30, probability: 10 %, ecn: false}",)
+
     name: ClassVar[str] = "red"
     counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
@@ -54,7 +56,7 @@ class Red(QueueKind):
             raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average gives that")
         return self
 
-    def told(self, place: Place) -> Queue:
+    def to_run(self, place: Place) -> Queue:
         """The queue as ``tc`` takes it; a packet is as long as the shaper around it counts it."""
         frame = place.frame_bytes
         # The formula of tc-red(8), rounded up: a value that is rounded down may have no weight at all.
@@ -73,7 +75,7 @@ class Red(QueueKind):
 
     def findings(self, place: Place) -> Iterator[Finding]:
         """Thresholds and a weight of which the kernel cannot keep the average."""
-        message = _kernel_fault(self.told(place))
+        message = _kernel_fault(self.to_run(place))
         if message:
             yield Finding((), message, "give a smaller burst, or smaller thresholds")
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all models of a manifest and of the files next to it. Owns the meaning of closed, and nothing else."""
+"""The base of all models of a study's files."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Closed(BaseModel):
-    """A mapping that takes no other keys than its own, and cannot be changed."""
+    """A mapping that takes no other keys than its own, and cannot be changed; ``examples`` are for the reference."""
+
+    examples: ClassVar[tuple[str, ...]] = ()
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

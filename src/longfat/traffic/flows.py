@@ -8,6 +8,7 @@ and their table is read by ``longfat.dataset`` itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -25,6 +26,10 @@ LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7)
 
 class Flow(TcpEntry):
     """TCP traffic from one host to another for a given time, or several such flows."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}",
+    )
 
     window: f.Window | None = Field(
         default=None,
@@ -107,7 +112,6 @@ class Flows(Section[Flow, Record]):
 
     model = Flow
     meaning = "the bulk traffic"
-    example = "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}"
     one = "flow"
     gates = (applications_gave_their_rate,)
     some = "a flow"

@@ -124,14 +124,13 @@ Record = TypeVar("Record")
 class Section(Kind, ABC, Generic[EntryOf, Record]):
     """A kind with a section of an experiment to itself: from its entries to what a run is told, and its words.
 
-    ``model`` is an entry. ``meaning`` is what the section is, ``example`` an entry as it is written. ``one`` is what an
+    ``model`` is an entry. ``meaning`` is what the section is. ``one`` is what an
     entry is called in messages, and ``some`` the same with its article. Where ``route_sets_algorithm``, sockets have
     their congestion control from the route of the host that sends.
     """
 
     model: type[EntryOf]
     meaning: str
-    example: str
     one: str
     route_sets_algorithm = False
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -24,6 +24,11 @@ SECONDS_PER_PACKET = 3e-5  # sent and received by programs, a system call each; 
 
 class Program(Entry):
     """A program that sends, on one host, and one that receives, on another."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        '{name: own, from: client1, to: server, send: "iperf -u -c {address} -p {port} -t {seconds} -b 2M", '
+        'receive: "iperf -u -s -p {port}", duration: 60 s}',
+    )
 
     send: f.Text = Field(
         description="command line of what sends, from `start` on; {address} (the receiver's), {port}, {seconds} and "
@@ -99,10 +104,6 @@ class Programs(Section[Program, Record]):
 
     model = Program
     meaning = "programs of one's own that send and receive"
-    example = (
-        '{name: own, from: client1, to: server, send: "iperf -u -c {address} -p {port} -t {seconds} -b 2M", '
-        'receive: "iperf -u -s -p {port}", duration: 60 s}'
-    )
     one = "program"
     some = "a program"
     gates = (programs_were_counted, programs_ended_well, programs_left_their_files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,6 +26,11 @@ Points = tuple[tuple[int, int], ...]
 
 class Requests(TcpEntry):
     """Requests from one host to a server at another: each is a connection of its own."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: ask, from: client1, to: server, algorithm: reno, users: 20, response: 30 kB, sizes: pareto, "
+        "think: 1 s, duration: 60 s}",
+    )
 
     sender: f.NodeName = Field(alias="from", description="host of the server, which sends the responses")
     receiver: f.NodeName = Field(alias="to", description="host of the users")
@@ -137,10 +142,6 @@ class RequestTraffic(Section[Requests, Record]):
 
     model = Requests
     meaning = "requests, each answered by a response of its own size"
-    example = (
-        "{name: ask, from: client1, to: server, algorithm: reno, users: 20, response: 30 kB, sizes: pareto, "
-        "think: 1 s, duration: 60 s}"
-    )
     one = "requests"
     gates = (
         was_reported("requests", "requests {} were"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -19,6 +20,8 @@ SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way 
 
 class Udp(Entry):
     """UDP traffic from one host to another of a constant rate, or of the rate mean + swing * sin(2 pi t / period)."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{name: camera, from: client1, to: server, rate: 2 Mbit/s, duration: 60 s}",)
 
     rate: f.LinkRate | None = Field(default=None, description="constant rate, IPv4 headers included")
     mean: f.LinkRate | None = Field(
@@ -61,7 +64,6 @@ class UdpTraffic(Section[Udp, Record]):
 
     model = Udp
     meaning = "the UDP traffic"
-    example = "{name: camera, from: client1, to: server, rate: 2 Mbit/s, duration: 60 s}"
     one = "UDP traffic"
     gates = (traffic_sent_and_arrived,)
     tables = (

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -24,6 +24,10 @@ ERROR_SHARE = 0.001
 
 class Web(TcpEntry):
     """Web users at one host that fetch files from an HTTP server at another."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}",
+    )
 
     sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
     receiver: f.NodeName = Field(alias="to", description="host of the users")
@@ -58,7 +62,6 @@ class WebTraffic(Section[Web, Record]):
 
     model = Web
     meaning = "the web traffic"
-    example = "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}"
     one = "web traffic"
     route_sets_algorithm = True
     gates = (

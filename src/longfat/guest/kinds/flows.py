@@ -15,7 +15,7 @@ from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.buffers import read_buffers
 from longfat.guest.ccas import parameter_names
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
+from longfat.guest.reports import report_of, write_json
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
@@ -154,17 +154,7 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
             amounts = _transferred(flow, said, ports[flow.name], under_way)
         else:
             amounts = _sent(flow, said)
-        results.append(
-            {
-                "flow": flow.name,
-                "sender": flow.sender,
-                "receiver": flow.receiver,
-                "cca": flow.cca,
-                "start_us": flow.start_us,
-                "end_us": flow.start_us + flow.duration_us,
-                **amounts,
-            }
-        )
+        results.append(report_of("flow", flow) | amounts)
     return results
 
 

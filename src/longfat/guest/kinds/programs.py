@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program, program_files, wiretap
 from longfat.guest.processes import started
-from longfat.guest.reports import write_json
+from longfat.guest.reports import report_of, write_json
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Program, RunSpec
 
@@ -104,12 +104,7 @@ class Traffic:
 
     def _told(self, one: Program) -> dict[str, Any]:
         tap = self._taps[one.name]
-        return {
-            "programs": one.name,
-            "sender": one.sender,
-            "receiver": one.receiver,
-            "start_us": one.start_us,
-            "end_us": one.start_us + one.duration_us,
+        return report_of("programs", one) | {
             "received_packets": tap.counts.packets,
             "received_bytes": tap.counts.ip_bytes,
             "payload_bytes": tap.counts.payload_bytes,

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
+from longfat.guest.reports import report_of, write_json
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Requests, RunSpec
@@ -117,14 +117,9 @@ def report(spec: RunSpec, folder: Path) -> None:
         told = _output(folder, one.name, "ask")
         times = [response_us for _, _, _, response_us in told["responses"]]
         reports.append(
-            {
-                "requests": one.name,
-                "sender": one.sender,
-                "receiver": one.receiver,
-                "cca": one.cca,
+            report_of("requests", one)
+            | {
                 "users": one.users,
-                "start_us": one.start_us,
-                "end_us": one.start_us + one.duration_us,
                 "bytes_received": told["bytes_received"],
                 "responses": len(times),
                 "unfinished": told["unfinished"],

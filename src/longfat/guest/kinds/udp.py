@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
+from longfat.guest.reports import report_of, write_json
 from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp
 
@@ -73,12 +73,7 @@ class Traffic:
         return {}
 
     def _report(self, one: Udp, arrived: dict[str, int]) -> dict[str, Any]:
-        return {
-            "udp": one.name,
-            "sender": one.sender,
-            "receiver": one.receiver,
-            "start_us": one.start_us,
-            "end_us": one.start_us + one.duration_us,
+        return report_of("udp", one) | {
             "packet_bytes": self._mtu_bytes,
             "due_packets": round(udp.due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / self._mtu_bytes),
             "sent_packets": int((self._stage.folder / f"{one.name}.udp.txt").read_text()) // self._mtu_bytes,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
+from longfat.guest.reports import report_of, write_json
 from longfat.runspec import RunSpec, Web
 
 if TYPE_CHECKING:
@@ -94,17 +94,6 @@ def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
     results = []
     for users in spec.web:
         said = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
-        results.append(
-            {
-                "web": users.name,
-                "sender": users.sender,
-                "receiver": users.receiver,
-                "cca": users.cca,
-                "model": users.model,
-                "users": users.users,
-                "start_us": users.start_us,
-                "end_us": users.start_us + users.duration_us,
-                **{key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")},
-            }
-        )
+        counts = {key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")}
+        results.append(report_of("web", users) | {"model": users.model, "users": users.users, **counts})
     return results
