@@ -179,17 +179,23 @@ PARTS: dict[str, Part] = {
         "catalog.ccas",
         "catalog.sysctls",
         "testbed.connect",
+        "testbed.inventory",
     ),
     "testbed.connect": _part(
         "the hosts of a lab as seen from here: their names and roles, connections, clocks, the merging of their parts",
         "guest",
-        "testbed.provision.folder",
+        "testbed.folder",
+        "testbed.inventory",
     ),
-    "testbed.provision": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
+    "testbed.provision": _part(
+        "machines by Terraform, prepared by Ansible: a folder for each lab", "builds", "testbed.folder"
+    ),
+    "testbed.inventory": _part("the hosts of a lab", "testbed.folder"),
+    "testbed.folder": _part("the folder of a lab: its place, and the names of its files"),
     "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
     "testbed.agent": Part(
         "the code on a host of a lab: sent there over SSH, leaves nothing behind",
-        frozenset({"guest", "backends.host_kernel", "runspec", "locks", "parent"}),
+        frozenset({"guest", "runspec", "locks", "parent"}),
         travels=True,
         foreign=frozenset({"mininet"}),
     ),

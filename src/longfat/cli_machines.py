@@ -123,15 +123,17 @@ def lab_down(environment: OfLab = None, name: LabName = None, yes: Yes = False) 
 
 @lab.command("list")
 def lab_list() -> None:
-    """List the labs of this account, and how long each has left."""
-    from longfat.verbs import lab as verbs
+    """List the labs of this account, and the time each has left."""
+    with outcome() as console:
+        from longfat.verbs import lab as verbs
 
-    raise typer.Exit(verbs.sweep(["--list"]))
+        verbs.list_labs(console)
 
 
 @lab.command("sweep")
 def lab_sweep(yes: Yes = False) -> None:
     """List the labs of this account, and destroy those past their expiry, after a confirmation for each."""
-    from longfat.verbs import lab as verbs
+    with outcome() as console:
+        from longfat.verbs import lab as verbs
 
-    raise typer.Exit(verbs.sweep(["--yes"] if yes else []))
+        verbs.sweep(console, yes=yes)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+PACKAGE = Path(__file__).resolve().parent
+
 WORDS = ("kind", "type_comment", "type_ignores")
 """Fields of a syntax tree that have no effect: the prefix of u"", comments for type checkers."""
 
@@ -38,6 +40,15 @@ class KernelSource:
         release = f"{self.name}: {release}" if self.name else release
         own = ", ".join(f"{name} ({digest[:12]})" for name, digest in self.own.items())
         return f"{release}, with {own} of the study" if own else release
+
+
+def package_sources(names: Iterable[str]) -> list[Path]:
+    """Return the Python files of this package that ``names`` lists, with all files of each folder among them."""
+    found = []
+    for name in names:
+        path = PACKAGE / name
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
 
 
 def code_identity(root: Path, paths: Iterable[Path]) -> str:

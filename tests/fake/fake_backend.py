@@ -34,12 +34,15 @@ from longfat.guest.udp import due_bytes
 from longfat.identity import KernelSource, code_identity
 from longfat.network import (
     ETHERNET_HEADER_BYTES,
+    Port,
     base_rtt_us,
     buffers_bytes,
+    impairment_seed,
     mss_bytes,
     ports,
     route,
     smallest_mtu_bytes,
+    steps,
 )
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
@@ -184,8 +187,8 @@ class FakeBackend:
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
-                    **simulated.drawn(spec, port),
-                    **simulated.followed(spec, port),
+                    **drawn(spec, port),
+                    **followed(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
@@ -354,3 +357,25 @@ def open_backend(
 ) -> FakeBackend:
     """The backend with these settings; it has any kernel."""
     return FakeBackend(**settings)
+
+
+def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """Return the policer, and the wire after all its steps, as read back without traffic."""
+    ways = steps(port.egress, spec.end_us)
+    policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
+    if not ways:
+        return policed
+    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}
+    return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
+
+
+def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """Return the impaired delay element, or the card, as read back without traffic."""
+    if port.egress.card:
+        return {"card": [{k: v for k, v in one.items() if k != "latency"} for one in port.egress.card.settings()]}
+    if not port.egress.impairment:
+        return {}
+    return {
+        "impairment": port.egress.impairment.settings() | {"seed": impairment_seed(spec, port)},
+        "passed_packets": 0,
+    }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from own_metrics import own_metrics
 from tables_in_memory import flow_row
 
 from longfat.dataset.load import Series
@@ -14,6 +15,7 @@ from longfat.metrics import cuts, goodput, outstanding
 from longfat.metrics.data import NoValue, Samples
 from longfat.relations import formulas
 
+sandia = own_metrics("sandia-2003")
 RTT = 30_000.0
 MSS = 8948
 FLOWS = [
@@ -221,17 +223,17 @@ def test_cuts_are_counted_from_the_start_of_the_window_and_before_its_end() -> N
 
 def test_of_several_streams_those_are_counted_that_were_cut_at_all() -> None:
     streams = [sawtooth(10, 20), sawtooth(), sawtooth(30)]
-    assert cuts.streams_cut(streams) == 2
-    assert cuts.streams_cut(streams, until_us=30 * STEP) == 1
+    assert sandia.streams_cut(streams) == 2
+    assert sandia.streams_cut(streams, until_us=30 * STEP) == 1
 
 
 def test_the_spacing_of_cuts_compares_the_intervals_between_them() -> None:
     # Intervals of 20, 25 and 20 samples; the 50 before the first cut are none.
-    assert cuts.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
-    assert cuts.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
-    assert cuts.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
+    assert sandia.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
+    assert sandia.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
+    assert sandia.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
     with pytest.raises(NoValue, match="cut 2 times, at least 3 are needed"):
-        cuts.cut_spacing_percent(sawtooth(10, 30))
+        sandia.cut_spacing_percent(sawtooth(10, 30))
 
 
 def test_the_smallest_window_after_the_first_cut_is_sought_until_the_state_is_open() -> None:
@@ -286,30 +288,30 @@ def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long()
 
 def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
     flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
-    assert cuts.lead_changes(flows, 1e6) == 2
-    assert cuts.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
-    assert cuts.lead_changes(dict(reversed(flows.items())), 1e6) == 2
+    assert sandia.lead_changes(flows, 1e6) == 2
+    assert sandia.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
+    assert sandia.lead_changes(dict(reversed(flows.items())), 1e6) == 2
 
 
 def test_flows_within_five_percent_of_their_sum_have_no_leader() -> None:
-    assert cuts.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
-    assert cuts.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
-    assert cuts.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
+    assert sandia.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
+    assert sandia.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
+    assert sandia.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
 
 
 def test_only_the_time_in_which_both_flows_send_is_compared() -> None:
     early, late = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
-    assert cuts.lead_changes({"a": early, "b": late}, 1e6) == 1
+    assert sandia.lead_changes({"a": early, "b": late}, 1e6) == 1
     with pytest.raises(NoValue, match=r"both flows send for 2\.0 s, less than an interval"):
-        cuts.lead_changes({"a": early, "b": late}, 5e6)
+        sandia.lead_changes({"a": early, "b": late}, 5e6)
     with pytest.raises(NoValue, match="the samples are of 1"):
-        cuts.lead_changes({"a": early}, 1e6)
+        sandia.lead_changes({"a": early}, 1e6)
 
 
 def test_the_samples_nearest_to_the_edges_of_an_interval_are_taken() -> None:
     # The edges are 0.4, 1.4 and 2.4 s; of flow a the samples of 0, 1 and 2 s are nearest.
     flows = {"a": sender(9, 1, 9), "b": sender(1, 9, 9, since_us=0.4e6)}
-    assert cuts.lead_changes(flows, 1e6) == 1
+    assert sandia.lead_changes(flows, 1e6) == 1
 
 
 def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:

@@ -6,15 +6,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from longfat.backends import own_files
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
 from longfat.manifest.load import load_study
-from longfat.metrics.data import NoValue
-from longfat.metrics.programs import program_goodput
 from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
@@ -100,13 +97,6 @@ EVIDENCE = {
     "cpu_pressure_us": None,
     "memory_pressure": 0,
 }
-
-
-def test_goodput_is_over_the_union_of_the_times_of_all_programs() -> None:
-    later = {"start_us": [0, 4_000_000], "end_us": [2_000_000, 6_000_000], "payload_bytes": [500_000, 500_000]}
-    assert program_goodput({name: np.array(values) for name, values in later.items()}) == 2
-    with pytest.raises(NoValue):
-        program_goodput({name: np.array([]) for name in later})
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longfat.relations.bind import check_expression
-from longfat.relations.syntax import RelationError, parse_expression
+from longfat.relations.bind import RelationError, Scope
+from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import check as check_expression
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
 from longfat.schema.document import document_of
@@ -86,7 +87,7 @@ def card_document(folder: StudyFolder) -> CardDocument:
             for who in document.columns if WHO in row.of else ():
                 text = row.expression(who)
                 try:
-                    check_expression(parse_expression(text), study)
+                    check_expression(parse_expression(text), Scope(study))
                 except RelationError as error:
                     where = f"column {error.column} of {text!r}: {error.message}"
                     yield Finding(("rows", index, "of"), where, error.hint)

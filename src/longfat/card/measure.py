@@ -11,10 +11,11 @@ from longfat.card.document import CardDocument, Row
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import significant
 from longfat.plan.model import Plan
-from longfat.relations.bind import Scope, selections_in, values_in_study
+from longfat.relations.bind import Scope
 from longfat.relations.evaluate import Evidence, Grounds, evaluated
 from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import selections
 
 RUN_DIGITS = 8
 _WORDS: Mapping[str, Word] = {
@@ -46,7 +47,7 @@ def measured(
 
 def _cell(row: Row, column: str, grounds: Grounds) -> Cell:
     expression = parse_expression(row.expression(column))
-    chosen = selections_in([expression], Scope(grounds.study), values_in_study(grounds.study))
+    chosen = selections(expression, Scope(grounds.study))
     runs = {run.run_id[:RUN_DIGITS] for selection in chosen for run in selection.chosen(grounds.dataset)}
     try:
         found = evaluated(expression, grounds, least=1)

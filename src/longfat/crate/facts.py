@@ -14,7 +14,6 @@ from longfat.plan.estimate import run_bytes, run_seconds
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import SUMS
 from longfat.record.verify import read_facts as record_facts
-from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict
 from longfat.studies import StudyFolder
@@ -70,7 +69,7 @@ class Facts:
         found = []
         for verdict in verdicts:
             claim = claims[verdict.claim]
-            named = {name: None for one in claim.relations for name in experiments_of(one, folder.study)}
+            named = {name: None for one in claim.relations for name in one.experiments(folder.study)}
             experiments = tuple(named) if claim.measured else ()
             found.append(Tested(claim, verdict, experiments, self.cost(experiments)))
         return found

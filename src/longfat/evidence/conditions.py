@@ -11,7 +11,6 @@ from longfat.evidence.judged import evidence_of
 from longfat.evidence.regions import At, Region, regions, values_in
 from longfat.evidence.store import Rows, epochs_with_evidence, read_rows
 from longfat.manifest.unknowns import Unknown
-from longfat.relations.bind import experiments_of
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
@@ -35,7 +34,7 @@ def conditions(folder: StudyFolder, epochs: Sequence[Epoch]) -> Iterator[Conditi
     unknowns = folder.header.unknowns if with_evidence else {}
     rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
     about = {
-        claim.id: {name for relation in claim.relations for name in experiments_of(relation, folder.study)}
+        claim.id: {name for relation in claim.relations for name in relation.experiments(folder.study)}
         for claim in (folder.claims if unknowns else ())
     }
     for name, unknown in folder.header.unknowns.items():

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 
 from longfat.figures.document import FiguresDocument
 from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection
-from longfat.relations.bind import Scope, ValuesOf, scopes, selections_in, values_in_study
+from longfat.relations.bind import ValuesOf
 from longfat.relations.claims import Claim
 from longfat.relations.needs import asked_of
-from longfat.relations.syntax import Chain, Relation
 
 
 def wanted(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
@@ -39,22 +37,8 @@ def wanted(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> t
 
 
 def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
-    """All that a claim reads, for all values that its loops take: in the study, or as ``values_of`` says."""
-    values_of = values_of or values_in_study(study)
+    """Yield all that a claim reads, for all values of its loops: in the study, or as ``values_of`` has them."""
     for relation in claim.relations:
-        for _, selections in parts_of(relation, study, values_of):
-            for one in selections:
-                yield one
-                yield from (asked for _, asked in asked_of(claim.needs, one)) if claim.needs else ()
-
-
-def parts_of(relation: Relation, study: Study, values_of: ValuesOf) -> Iterator[tuple[Scope, tuple[Selection, ...]]]:
-    """What each comparison of a relation reads, in the engine's order: for each scope, side after side of a chain."""
-    for scope in scopes(relation, study, values_of):
-        claim = relation.claim
-        if isinstance(claim, Chain):
-            sides = [claim.first, *(limit.of for _, limit in claim.rest)]
-            for left, right in pairwise(sides):
-                yield scope, tuple(selections_in((left, right), scope, values_of))
-        else:
-            yield scope, tuple(selections_in((claim.of,), scope, values_of))
+        for one in relation.selections(study, values_of):
+            yield one
+            yield from (asked for _, asked in asked_of(claim.needs, one)) if claim.needs else ()

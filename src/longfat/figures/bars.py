@@ -36,7 +36,8 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
-from longfat.relations.syntax import Expression, parse_term
+from longfat.relations.nodes import Expression
+from longfat.relations.syntax import parse_term
 from longfat.schema import fields as f
 from longfat.schema.names import Finding
 

@@ -21,9 +21,11 @@ from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
 from longfat.plan.model import Plan
-from longfat.relations.bind import Scope, check_term, selection_of, selections_in, values_in_study
+from longfat.relations.bind import RelationError, Scope, check_term, selection_of
 from longfat.relations.evaluate import Grounds
-from longfat.relations.syntax import Expression, RelationError, Term, parse_items, parse_term
+from longfat.relations.nodes import Expression, Term
+from longfat.relations.syntax import parse_items, parse_term
+from longfat.relations.tree import selections
 from longfat.runspec import Scalar
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
@@ -141,7 +143,7 @@ class Figure(Closed):
 
     def selections(self, study: Study) -> Iterator[Selection]:
         """What its metrics read, of all values that a loop takes in the study."""
-        return selections_in(self.expressions(), Scope(study), values_in_study(study))
+        return (one for expression in self.expressions() for one in selections(expression, Scope(study)))
 
     def experiments(self, study: Study) -> tuple[str, ...]:
         """The ids of the experiments whose runs it shows."""

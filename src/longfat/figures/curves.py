@@ -13,9 +13,10 @@ from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, Labels, label_axes, legend
 from longfat.manifest.study import Study
-from longfat.relations.bind import check_formula
-from longfat.relations.evaluate import computed
-from longfat.relations.syntax import Formula, RelationError, Value, parse_formula
+from longfat.relations.bind import RelationError, Value
+from longfat.relations.nodes import Formula
+from longfat.relations.syntax import parse_formula
+from longfat.relations.tree import check_formula, computed
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
 from longfat.schema.names import Finding

@@ -26,8 +26,9 @@ from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure
+from longfat.relations.nodes import Expression
 from longfat.relations.ranking import ranking
-from longfat.relations.syntax import Expression, parse_term
+from longfat.relations.syntax import parse_term
 from longfat.schema import fields as f
 from longfat.schema.names import Finding
 

@@ -15,12 +15,15 @@ from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, table, table_height
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
-from longfat.relations.bind import Scope, check_expression, selections_in
+from longfat.relations.bind import RelationError, Scope
 from longfat.relations.evaluate import evaluated
-from longfat.relations.syntax import Expression as Node
-from longfat.relations.syntax import Formula, RelationError, parse_expression
+from longfat.relations.nodes import Expression as Node
+from longfat.relations.nodes import Formula
+from longfat.relations.syntax import parse_expression
 from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
+from longfat.relations.tree import check as check_expression
+from longfat.relations.tree import selections
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
 from longfat.schema.names import Finding
@@ -229,7 +232,7 @@ class PaperTable(Figure):
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
     """The names in an expression that the study lacks, after ``before``, the row of the file that it is from."""
     try:
-        check_expression(parse_expression(text), study)
+        check_expression(parse_expression(text), Scope(study))
     except RelationError as error:
         yield Finding(place, f"{before}column {error.column} of {text!r}: {error.message}", error.hint)
 
@@ -250,7 +253,8 @@ def _shown(cell: Any, sources: Sources) -> object:
 
 def _behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
     """The ids of the runs that a row's expressions rest on."""
-    read = selections_in(map(parse_expression, texts), Scope(sources.study), sources.grounds.values_of)
+    scope = Scope(sources.study, sources.grounds.values_of)
+    read = [one for text in texts for one in selections(parse_expression(text), scope)]
     return sources.runs(*read)
 
 

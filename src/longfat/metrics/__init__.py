@@ -7,15 +7,12 @@ Importing the package registers every metric of the project. Must not judge.
 from longfat.metrics import (
     bottleneck,
     cuts,
-    datagrams,
     goodput,
     harm,
     outstanding,
-    programs,
     requests,
     steadiness,
     together,
-    web,
     windows,
 )
 from longfat.metrics.registry import METRICS, Metric
@@ -25,14 +22,11 @@ __all__ = [
     "Metric",
     "bottleneck",
     "cuts",
-    "datagrams",
     "goodput",
     "harm",
     "outstanding",
-    "programs",
     "requests",
     "steadiness",
     "together",
-    "web",
     "windows",
 ]

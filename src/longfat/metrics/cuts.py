@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from longfat.metrics.data import Array, Connection, Connections, EachFlow, NoValue, Samples, inside
+from longfat.metrics.data import Array, Connection, NoValue, Samples, inside
 from longfat.metrics.registry import metric
 
 # Of enum tcp_ca_state (linux/tcp.h): the values of tcp_info's tcpi_ca_state.
 OPEN = 0
 CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
-LEAST_CUTS = 3  # two intervals, the least that can be compared
-LEAD = 0.05  # of the goodput of both flows; a smaller difference counts as equal (docs/claims.md)
 
 
 @metric("cuts", "cuts of the congestion window", bounds=(0, np.inf))
@@ -28,26 +26,6 @@ def cuts(samples: Connection, since_us: float | None = None, until_us: float | N
     ssthresh to leave slow start early (CUBIC's HyStart, Vegas) has that counted, too.
     """
     return float(len(cut_times_us(samples, since_us, until_us)))
-
-
-@metric("streams", "streams whose congestion window was cut", bounds=(0, np.inf))
-def streams_cut(streams: Connections, since_us: float | None = None, until_us: float | None = None) -> float:
-    """Number of streams whose congestion window was cut at least once within the window of time."""
-    return float(sum(cuts(samples, since_us, until_us) > 0 for samples in streams))
-
-
-@metric("%", "longest over shortest interval between cuts", bounds=(0, np.inf), name="cut_spacing")
-def cut_spacing_percent(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
-    """By how many percent the longest interval between successive cuts exceeds the shortest; 0 is a clockwork.
-
-    The time before the first cut is not an interval.
-    """
-    times = cut_times_us(samples, since_us, until_us)
-    if len(times) < LEAST_CUTS:
-        counted = f"the congestion window was cut {len(times)} times"
-        raise NoValue(f"{counted}, at least {LEAST_CUTS} are needed to compare intervals")
-    intervals = np.diff(times)
-    return float(100 * (intervals.max() / intervals.min() - 1))
 
 
 @metric("segments", "smallest congestion window after the first cut", bounds=(0, np.inf), name="after_first_cut")
@@ -83,28 +61,6 @@ def window_at_segments(samples: Connection, at_us: float) -> float:
     return float(samples.cwnd[before[-1]])
 
 
-@metric("changes", "changes of the lead", bounds=(0, np.inf))
-def lead_changes(flows: EachFlow, interval_us: float) -> float:
-    """Number of times the lead passes from one of two flows to the other.
-
-    Both flows' acknowledged bytes are compared over successive whole intervals from the first sample of the
-    later flow to the last sample of the earlier to end, each flow's read at the samples nearest to the edges.
-    A flow leads when it is ahead by more than 5 % of the sum of both; an interval that neither leads is passed
-    over.
-    """
-    if len(flows) != 2:
-        raise NoValue(f"the lead is one of two flows, the samples are of {len(flows)}")
-    start = max(float(samples.t_us[0]) for samples in flows.values())
-    end = min(float(samples.t_us[-1]) for samples in flows.values())
-    count = int((end - start) // interval_us)
-    if count < 1:
-        raise NoValue(f"both flows send for {max(end - start, 0) / 1e6:.1f} s, less than an interval")
-    edges: Array = start + interval_us * np.arange(count + 1, dtype=np.float64)
-    one, other = (np.diff(samples.acked[_nearest(samples.t_us, edges)]) for samples in flows.values())
-    ahead = np.sign(one - other)[np.abs(one - other) > LEAD * (one + other)]
-    return float((np.diff(ahead) != 0).sum())
-
-
 def cut_places(samples: Samples) -> npt.NDArray[np.intp]:
     """Places of the samples that show a cut first; each has a sample before it."""
     within = np.isin(samples.ca_state, CUT_STATES)
@@ -130,12 +86,6 @@ def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
     is_open = np.flatnonzero(samples.ca_state[cut:] == OPEN)
     end = cut + int(is_open[0]) + 1 if len(is_open) else len(samples.cwnd)
     return cut, cut + int(samples.cwnd[cut:end].argmin())
-
-
-def _nearest(t_us: Array, wanted_us: Array) -> npt.NDArray[np.intp]:
-    """Place of the sample nearest in time to each of the wanted moments; the earlier of two equally near."""
-    later = np.clip(np.searchsorted(t_us, wanted_us), 1, len(t_us) - 1)
-    return later - (wanted_us - t_us[later - 1] <= t_us[later] - wanted_us)
 
 
 @metric("segments/s", "growth of the congestion window", bounds=(0, np.inf))

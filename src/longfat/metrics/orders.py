@@ -6,8 +6,6 @@ Both have the methods of an ``Estimate``. Owns their precision with few runs (do
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -50,10 +48,6 @@ class Judged(Protocol):
         """How probable such runs were if the truth lay at ``limit`` or above it."""
         ...
 
-    def scaled(self, repetitions: float) -> Judged:
-        """The same estimate, as it would be known from this multiple of the repetitions."""
-        ...
-
 
 @dataclass(frozen=True)
 class Median:
@@ -63,7 +57,6 @@ class Median:
     n: int
     repeats: int = 0
     bounds: tuple[float, float] = UNBOUNDED
-    times: float = 1.0
     exact: bool = False
 
     @property
@@ -102,13 +95,7 @@ class Median:
     def _sign_test(self, count: int, certain: bool) -> float:
         if self.exact:
             return 0.0 if certain else 1.0
-        n = max(round(len(self.values) * self.times), 1)
-        k = round(count * self.times)
-        return 1.0 if k <= 0 else float(special.bdtrc(k - 1, n, 0.5))
-
-    def scaled(self, repetitions: float) -> Median:
-        """This multiple of the values, distributed in the same way."""
-        return dataclasses.replace(self, times=self.times * repetitions)
+        return 1.0 if count == 0 else float(special.bdtrc(count - 1, len(self.values), 0.5))
 
 
 @dataclass(frozen=True)
@@ -145,10 +132,6 @@ class Sampled:
     def p_below(self, limit: float) -> float:
         """Share of the samples at the limit or above it."""
         return sum(value >= limit for value in self.samples) / len(self.samples)
-
-    def scaled(self, repetitions: float) -> Sampled:
-        """The same: the effect of more repetitions on an order is not known."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -200,10 +183,6 @@ class Widest:
         """Every pair must be: the largest of all."""
         return max(one.p_below(limit) for one in self.of)
 
-    def scaled(self, repetitions: float) -> Widest:
-        """The same of all."""
-        return Widest(tuple(one.scaled(repetitions) for one in self.of))
-
 
 def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
     """A statistic of resamples of repetitions: n - 1 of the n with replacement, which makes up for how few they are.
@@ -219,18 +198,3 @@ def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], flo
     for row, count in zip(rows, counts, strict=True):
         found += [of([samples[k] for k in row])] * int(count)
     return tuple(found)
-
-
-def needed(value: Judged, decided: Callable[[Judged], bool], most: int) -> int | None:
-    """How many repetitions would decide if the value stayed as it is; None where ``most`` would not."""
-    n = max(value.n, 1)
-    if not decided(value.scaled(most / n)):
-        return None
-    low, high = n, most
-    while low < high:
-        middle = (low + high) // 2
-        if decided(value.scaled(middle / n)):
-            high = middle
-        else:
-            low = middle + 1
-    return max(low, math.ceil(3 * n / max(value.runs, 1)))

@@ -7,7 +7,6 @@ come in. Strata are scenarios, replicates are runs, and runs of one block share 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,7 +95,6 @@ class Estimate:
     bounds: tuple[float, float] = UNBOUNDED
     origin: float | None = None
     together: float = 1.0
-    times: float = 1.0  # how many times the repetitions that there are
 
     @property
     def exact(self) -> bool:
@@ -114,11 +112,7 @@ class Estimate:
 
     @cached_property
     def spread(self) -> Spread:
-        """Its standard error. Runs of a block are taken as dependent unless nothing speaks for it."""
-        now = self._spread()
-        return Spread(now.error / math.sqrt(self.times), now.degrees * self.times, now.gain)
-
-    def _spread(self) -> Spread:
+        """Its standard error. Runs of a block are taken as dependent unless nothing indicates it."""
         variance, degrees = _satterthwaite((one.variance, one.degrees) for one in self.strata.values())
         blocked, block_degrees = _satterthwaite(self._blocks())
         if not blocked and not variance:
@@ -184,10 +178,6 @@ class Estimate:
                 return 0.0 if sign * distance > 0 else 1.0
             distance = abs(size) * math.log(abs(size / to)) * math.copysign(1.0, size)
         return float(special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
-
-    def scaled(self, repetitions: float) -> Estimate:
-        """The same value, as it would be known from this multiple of the repetitions."""
-        return dataclasses.replace(self, times=self.times * repetitions)
 
 
 def exactly(value: float) -> Estimate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from longfat.metrics.cuts import cut_places, cut_times_us
+from longfat.metrics.cuts import cut_places
 from longfat.metrics.data import Connection, NoValue, Samples
 from longfat.metrics.registry import metric
 
@@ -23,16 +23,6 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
         raise NoValue("no RTT was sampled in the window")
     window, rtt, least = (values[known] for values in (samples.cwnd, samples.srtt_us, samples.min_rtt_us))
     return float(np.median(window * np.maximum(1 - least / rtt, 0)))
-
-
-@metric("%", "time without a delay part of the window", bounds=(0, 100), name="reverted")
-def reverted_percent(samples: Connection, since_us: float = -np.inf) -> float:
-    """Percent of the samples in which the delay part of the window is 0 and only the loss part is left."""
-    delay_part = samples.since(since_us).dwnd
-    delay_part = delay_part[~np.isnan(delay_part)]
-    if not len(delay_part):
-        raise NoValue("the congestion control tells of no delay part of its window")
-    return float(100 * (delay_part == 0).mean())
 
 
 @metric("", "ssthresh after a cut over the window before it", bounds=(0, np.inf))
@@ -54,12 +44,6 @@ def least_threshold_segments(samples: Connection, since_us: float | None = None)
     if not len(places):
         raise NoValue("the congestion window was never cut")
     return float(samples.ssthresh[places].min())
-
-
-@metric("cuts", "cuts that follow another", bounds=(0, np.inf))
-def repeated_cuts(samples: Connection, within_us: float, since_us: float | None = None) -> float:
-    """Cuts of the congestion window that follow another within the time."""
-    return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())
 
 
 def _cuts_since(samples: Samples, since_us: float | None) -> npt.NDArray[np.intp]:

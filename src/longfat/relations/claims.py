@@ -1,44 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a study: data written before the run, loaded with all problems at once.
+"""Claims of a study: the format of claims.yaml, and a claim as it is judged.
 
-Owns the format of claims.yaml and its agreement with the study next to it. Judges nothing: ``longfat.relations.judge``
-does.
+``longfat.relations.claim_file`` reads them. Judges nothing: ``longfat.relations.judge`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
-from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from longfat.manifest.models import Header
-from longfat.manifest.study import Study
-from longfat.metrics.registry import load_own_metrics
-from longfat.relations.bind import Scope, check_relation, check_term, selection_of, terms_of
-from longfat.relations.paper import quantity
-from longfat.relations.syntax import Relation, RelationError, parse, parse_term
-from longfat.relations.tables import RETEST, Cell, TableError, read_claimed
+from longfat.relations.bind import RelationError
+from longfat.relations.nodes import terms_of
+from longfat.relations.relation import Relation
+from longfat.relations.syntax import parse
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
-from longfat.schema.document import document_of
-from longfat.schema.names import Finding, Path, unknown
-from longfat.schema.source import Source
+from longfat.schema.names import Path
 
 
 def _syntax(given: str) -> str:
     try:
         parse(given)
     except RelationError as error:
-        raise f.fault(_placed(given, error), error.hint) from error
+        raise f.fault(placed(given, error), error.hint) from error
     return given
 
 
-def _placed(text: str, error: RelationError) -> str:
+def placed(text: str, error: RelationError) -> str:
+    """Return the message of an error with its column in the text."""
     return f"column {error.column} of {text!r}: {error.message}"
 
 
@@ -133,8 +127,6 @@ class WrittenClaim(Closed):
     calibrated_on: f.Text | None = Field(None, description="which setting was chosen with this number in sight")
     oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by the metric as a relation names it")
     inconsistent: Inconsistent | None = Field(None, description="where the paper contradicts its statement")
-    contradicts: tuple[f.Name, ...] = Field((), description="claims that exclude this one")
-    same_as: f.Name | None = Field(None, description="the claim that is the same test; it counts once")
     retest: Retest | None = Field(None, description="how much the paper's number differs when it measures again")
     needs: Needs | None = Field(None, description="what its runs must be")
 
@@ -169,8 +161,6 @@ class TableClaims(Closed):
         description="how much the numbers differ when the paper measures again; column retest says where",
     )
     kind: Kind | None = Field(None, description="as of a claim: law or construction")
-    contradicts: dict[str, tuple[f.Name, ...]] = Field({}, description="by claim, the claims that exclude it")
-    same_as: dict[str, f.Name] = Field({}, description="by claim, the claim that is the same test")
     needs: Needs | None = Field(None, description="what the runs of its claims must be")
 
     @model_validator(mode="after")
@@ -222,7 +212,12 @@ class Claim:
     @property
     def measured(self) -> bool:
         """Whether it depends on a run."""
-        return any(True for relation in self.relations for _ in terms_of(relation.claim))
+        return any(terms_of(*relation.sides) for relation in self.relations)
+
+    @property
+    def artifacts(self) -> frozenset[str]:
+        """The figures and tables that it is about."""
+        return frozenset(name for name in (self.artifact, *self.also) if name)
 
     @property
     def kind(self) -> str:
@@ -233,170 +228,6 @@ class Claim:
 
 
 KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
-
-
-def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
-    """The claims of a ``claims.yaml``, checked against the study in the same folder.
-
-    Raises StudyError with all its problems, each with file, line and key.
-    """
-    from longfat.relations.gates import check_gates  # they know of claims
-
-    folder = FilePath(source.file).parent
-    load_own_metrics(folder)
-    claims: list[Claim] = []
-
-    def check(document: ClaimsDocument) -> Iterator[Finding]:
-        if document.study != study.name:
-            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
-        for place, needs in _all_needs(document):
-            yield from _unknown_experiments(needs, (*place, "needs"), study)
-        for index, table in enumerate(document.tables):
-            table = table if table.needs else table.model_copy(update={"needs": document.needs})
-            yield from _take_table(table, ("tables", index), folder, study, claims)
-        for index, written in enumerate(document.claims):
-            written = written if written.needs else written.model_copy(update={"needs": document.needs})
-            if any(claim.id == written.id for claim in claims[: len(claims) - index]):
-                yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
-            if written.paper is None and study.header.paper is not None:
-                message = f"claim {written.id!r} does not say what the paper states"
-                yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
-            yield from _take(written, ("claims", index), study, claims)
-        yield from check_gates(claims, study)
-
-    document_of(source, ClaimsDocument, "claims", "id", check)
-    return tuple(claims)
-
-
-def _all_needs(document: ClaimsDocument) -> Iterator[tuple[Path, Needs | None]]:
-    yield (), document.needs
-    yield from ((("tables", index), table.needs) for index, table in enumerate(document.tables))
-    yield from ((("claims", index), written.needs) for index, written in enumerate(document.claims))
-
-
-def _unknown_experiments(needs: Needs | None, place: Path, study: Study) -> Iterator[Finding]:
-    """Names of experiments that the study does not have."""
-    known = [swept.id for swept in study.experiments]
-    for name in needs.lasts if needs and isinstance(needs.lasts, dict) else ():
-        if not filter_names(known, name):
-            yield Finding((*place, "lasts", name), *unknown("experiment", name, known))
-
-
-def _take(written: WrittenClaim, place: Path, study: Study, claims: list[Claim]) -> Iterator[Finding]:
-    """Add a claim, and yield the faults of its relations."""
-    relations: list[Relation] = []
-    instead: list[Relation] = []
-    deviation = written.deviation
-    for number, text in enumerate(written.relation):
-        yield from _take_relation(text, (*place, "relation", number), study, relations)
-    for number, text in enumerate(deviation.relation if deviation else ()):
-        yield from _take_relation(text, (*place, "deviation", "relation", number), study, instead)
-    oracle: dict[Hashable, float] = {}
-    for text, printed in written.oracle.items():
-        try:
-            term = parse_term(text)
-            check_term(term, Scope(study))
-            oracle[quantity(selection_of(term, Scope(study)), study)] = printed
-        except RelationError as error:
-            yield Finding((*place, "oracle", text), _placed(text, error), error.hint)
-    paper = written.paper
-    claims.append(
-        Claim(
-            written.id,
-            written.artifact,
-            written.also,
-            written.statement,
-            paper.text() if paper else "",
-            paper.where if paper else "",
-            tuple(relations),
-            written.not_testable,
-            written.kind,
-            written.calibrated_on,
-            oracle,
-            written.inconsistent,
-            written.contradicts,
-            written.same_as,
-            (written.retest,) * len(relations),
-            written.needs,
-            place,
-            deviation.reason if deviation else None,
-            tuple(instead),
-        )
-    )
-
-
-def _take_relation(text: str, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
-    """Add a relation, or yield its faults."""
-    try:
-        relations.append(_checked(text, study))
-    except RelationError as error:
-        yield Finding(place, _placed(text, error), error.hint)
-
-
-def _take_table(
-    table: TableClaims, place: Path, folder: FilePath, study: Study, claims: list[Claim]
-) -> Iterator[Finding]:
-    """Add the claims of a table, and yield its faults."""
-    try:
-        claimed = read_claimed(folder / table.file)
-    except TableError as error:
-        yield Finding((*place, "file"), str(error))
-        return
-    known = {claim.id for claim in claims}
-    for claim, rows in claimed.items():
-        if claim in known:
-            yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
-        relations = []
-        retests = []
-        for row in rows:
-            for number, template in enumerate(table.relation):
-                below = (*place, "relation", number)
-                try:
-                    relations.append(_checked(row.filled(template), study))
-                    retests.append(table.retest if row.columns.get(RETEST) == "yes" else None)
-                except TableError as error:
-                    yield Finding(below, str(error))
-                except RelationError as error:
-                    message = f"{table.file}, line {row.line}: {_placed(row.filled(template), error)}"
-                    yield Finding(below, message, error.hint)
-        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
-        statement = printed = None
-        try:
-            statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
-        except TableError as error:
-            yield Finding((*place, "statement"), str(error))
-        try:
-            printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
-        except TableError as error:
-            yield Finding((*place, "paper"), str(error))
-        if printed == "":
-            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
-        if statement and printed:
-            paper = f"{printed} {table.unit}".strip()
-            claims.append(
-                Claim(
-                    claim,
-                    table.artifact,
-                    table.also,
-                    statement,
-                    paper,
-                    table.where,
-                    tuple(relations),
-                    table.not_testable,
-                    declared=table.kind,
-                    contradicts=table.contradicts.get(claim, ()),
-                    same_as=table.same_as.get(claim),
-                    retests=tuple(retests),
-                    needs=table.needs,
-                    place=place,
-                )
-            )
-
-
-def _checked(text: str, study: Study) -> Relation:
-    relation = parse(text)
-    check_relation(relation, study)
-    return relation
 
 
 def claim_nouns(header: Header) -> tuple[str, str]:

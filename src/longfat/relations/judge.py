@@ -22,10 +22,9 @@ from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
 from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
-from longfat.relations.gates import printed_numbers
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
-from longfat.relations.paper import PaperNumbers
+from longfat.relations.paper import PaperNumbers, printed_numbers
 from longfat.schema.names import shown
 from longfat.seals import check_seal, seal, seal_of
 

@@ -16,7 +16,6 @@ from scipy import special
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
 from longfat.metrics.statistics import Estimate
-from longfat.relations.syntax import Comparator
 
 # Allowed deviations from a stated number; docs/claims.md has the reasons.
 TOLERANCE = 0.05
@@ -25,6 +24,7 @@ APPROXIMATE_TOLERANCE = 0.10
 LEVEL = 0.05  # of every decision: that it holds, and that it fails
 NO_EFFECT = 0.01  # an order whose numbers the paper does not print: sides as close as this are equal
 
+Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 Outcome = Literal["holds", "fails", "undecided", "no_data"]
 
 

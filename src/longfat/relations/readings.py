@@ -1,50 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a relation is held against, as its evaluation sees it: runs, a paper's numbers, or a note of what is asked."""
+"""The source of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from longfat.manifest.study import Study
+from longfat.metrics.data import NoValue, Point
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import Selection
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import ValuesOf
-from longfat.relations.syntax import Comparator, Expression
 from longfat.runspec import Scalar
 
+Law = Callable[[Point], float]
 
-class Readings(Protocol):
-    """What a relation is held against: the runs of a dataset, or the numbers of a paper."""
+
+@dataclass(frozen=True)
+class Readings:
+    """A source that has no number at all; each method raises NoValue."""
+
+    study: Study
 
     @property
-    def study(self) -> Study: ...
-    @property
-    def values_of(self) -> ValuesOf:
-        """The values of a factor among what a selection chooses."""
-        ...
+    def values_of(self) -> ValuesOf | None:
+        """The values of a factor among the runs that a selection chooses; None for those of the study's points."""
+        return None
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
-        """The metric. Raises NoValue."""
-        ...
+        """Return the metric."""
+        raise NoValue("the number is not given")
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """What the metric is judged by, where this is the median. Raises NoValue."""
-        ...
+        """Return the value by which a lone metric is judged, where this is the median."""
+        return self.read(selection, least)
 
     def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The rank of a factor's value. Raises NoValue."""
-        ...
+        """Return the rank of a factor's value."""
+        raise NoValue("the rank is not given apart from the relation")
 
     def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Of how many selections the mean holds. Raises NoValue."""
-        ...
+        """Return the number of selections whose mean holds."""
+        raise NoValue("the count is not given apart from the relation")
 
-    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The point of a metric that is farthest from a law. Raises NoValue."""
-        ...
+    def farthest(self, selection: Selection, law: Law, sign: str) -> Estimate:
+        """Return the point of a metric divided by the law there, where it is farthest from the law."""
+        raise NoValue("the points are not given")
 
     def places(self, selection: Selection) -> Estimate:
-        """At how many places the points of a metric lie. Raises NoValue."""
-        ...
+        """Return the number of different places of a metric's points."""
+        raise NoValue("the points are not given")

@@ -17,8 +17,8 @@ from longfat.errors import StudyError
 from longfat.evidence.judged import Evidenced
 from longfat.evidence.page import PAGE, cell, measured_text
 from longfat.files import write_whole
+from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
-from longfat.relations.syntax import RelationError
 from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
 

@@ -1,113 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs ``lab up``, ``provision``, ``down``: what is shown and asked before a lab is touched."""
+"""The verbs of ``lab``: the messages and the question before a lab is made, prepared or destroyed."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rich.console import Console
 
 from longfat.errors import RigError, StudyError
-from longfat.testbed.provision.changes import Price, describe, describe_removal, read_changes, refuse_expired
-from longfat.testbed.provision.environments import INFRA
-from longfat.testbed.provision.folder import VARIABLES
-from longfat.testbed.provision.work import (
-    Lab,
-    alone,
-    files_of,
-    no_plan_left,
-    note_inventory,
-    open_lab,
-    prepare,
-    ready_terraform,
-    remove_traces,
-)
-from longfat.testbed.provision.work import provision as provision_lab
+from longfat.testbed.folder import VARIABLES
+from longfat.testbed.provision import lifecycle
+from longfat.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
+from longfat.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
 from longfat.verbs.say import say
-
-SWEEP = INFRA / "terraform/sweep.py"
 
 
 def up(environment: str, name: str | None, price: Price, console: Console, *, yes: bool) -> None:
-    """Make the lab, or what is missing of it, once that was confirmed; write its inventory.
+    """Make the lab, or its missing part, after a confirmation, and write its inventory.
 
-    Raises StudyError when variables are missing or nobody confirms, RigError when Terraform or a machine fails.
+    Raises StudyError on wrong variables or without a confirmation, RigError if Terraform or a machine fails.
     """
     lab = open_lab(environment, name)
-    assert lab.environment is not None
-    again = f"{lab.command('up')} goes on from there; {lab.command('down')} removes what is there"
-    with files_of(lab):
-        prepare(lab, lambda line: say(console, line))
-    with files_of(lab), alone(lab), no_plan_left(lab):
-        terraform = ready_terraform(lab, again, lambda line: say(console, line))
+    again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
+    with lifecycle.alone(lab):
+        lifecycle.prepare(lab, lambda line: say(console, line))
+    with lifecycle.alone(lab):  # the folder exists now
+        terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
         if changes and changes.resources:
             now = datetime.now(UTC)
-            _show(console, describe(changes, lab.environment, price, now))
+            _show(console, describe(changes, price, now, rented=environment in RENTED))
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
             _confirm(lab, yes)
         else:
-            say(console, f"lab {lab.name}: it is up already, nothing to do")
+            say(console, f"lab {lab.name} is up already: nothing to do")
         if plan:
-            terraform.apply(lambda line: say(console, line))
-        note_inventory(lab, terraform.inventory())
+            terraform.apply()
+        lifecycle.note_inventory(lab, terraform.inventory())
     say(console, f"lab {lab.name} is up: {lab.folder}")
     say(console, f"next: {lab.command('provision')}")
 
 
 def provision(environment: str | None, name: str | None, options: Sequence[str], console: Console) -> None:
-    """Prepare the lab's machines. Raises RigError naming those that could not be."""
+    """Prepare the lab's machines. Raises RigError with the names of those that failed."""
     lab = open_lab(environment, name)
-    with files_of(lab), alone(lab):
-        provision_lab(lab, options, lambda line: say(console, line))
+    with lifecycle.alone(lab):
+        lifecycle.provision(lab, options, lambda line: say(console, line))
     say(console, f"lab {lab.name} is prepared")
 
 
 def down(environment: str | None, name: str | None, console: Console, *, yes: bool) -> None:
-    """Destroy the lab, once that was confirmed, and remove what was made in its folder.
+    """Destroy the lab after a confirmation, and remove its generated files.
 
-    Raises StudyError when nobody confirms, RigError when Terraform fails; the state is kept then.
+    Raises StudyError without a confirmation, RigError if Terraform fails, which keeps its state.
     """
     lab = open_lab(environment, name)
     if not lab.folder.exists():
         say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
-    with files_of(lab), alone(lab), no_plan_left(lab):
+    with lifecycle.alone(lab):
         if lab.standing:
-            again = f"{lab.command('down')} goes on from there"
-            terraform = ready_terraform(lab, again, lambda line: say(console, line))
-            plan = terraform.plan(destroy=True)
-            if plan:
-                _show(console, describe_removal(read_changes(plan)))
+            again = f"{lab.command('down')} continues"
+            terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
+            if plan := terraform.plan(destroy=True):
+                _show(console, describe_resources(read_changes(plan)))
                 _confirm(lab, yes)
-                terraform.apply(lambda line: say(console, line))
-            left = open_lab(environment, name).standing
-            if left:
+                terraform.apply()
+            if left := open_lab(environment, name).standing:
                 raise RigError(f"{left.resources} resources of the lab are left", where=str(lab.folder), hint=again)
-        else:
-            say(console, f"lab {lab.name}: no machine is there")
-        kept = remove_traces(lab)
-    say(console, f"lab {lab.name} is down" + (f"; kept in {lab.folder}: {', '.join(kept)}" if kept else ""))
+        rest = lifecycle.remove_files(lab)
+    say(console, f"lab {lab.name} is down" + (f"; kept in {lab.folder}: {', '.join(rest)}" if rest else ""))
 
 
-def sweep(options: Sequence[str]) -> int:
-    """Start infra/terraform/sweep.py, which needs nothing of this package; its exit status."""
-    return subprocess.run([Path(sys.executable), SWEEP, *options]).returncode
+def list_labs(console: Console) -> None:
+    """Print every lab that has machines. Raises RigError if the state of any lab is unreadable."""
+    _, unreadable = _print_labs(console)
+    _refuse_left([], unreadable)
+
+
+def sweep(console: Console, *, yes: bool) -> None:
+    """Print every lab, and destroy those past their expiry, each after a confirmation.
+
+    Raises RigError with the names of those that are left.
+    """
+    left = []
+    expired, unreadable = _print_labs(console)
+    for name in expired:
+        try:
+            down(None, name, console, yes=yes)
+        except (RigError, StudyError) as error:
+            say(console, f"{name}: not destroyed: {error}")
+            left.append(name)
+    _refuse_left(left, unreadable)
+
+
+def _print_labs(console: Console) -> tuple[list[str], list[str]]:
+    """Print every lab that has machines; return the names of those past their expiry, and of the unreadable ones."""
+    expired, unreadable, now = [], [], datetime.now(UTC)
+    for name in all_labs():
+        try:
+            standing = open_lab(None, name).standing
+        except (RigError, StudyError) as error:
+            say(console, f"{name}: unreadable: {error}")
+            unreadable.append(name)
+            continue
+        if standing:
+            say(console, f"{name}: {_facts(standing, now)}")
+            expired += [name] if standing.expires and standing.expires <= now else []
+    return expired, unreadable
+
+
+def _refuse_left(left: list[str], unreadable: list[str]) -> None:
+    if names := left + unreadable:
+        raise RigError(f"labs that may cost money are left: {', '.join(names)}", hint="see the messages above")
+
+
+def _facts(standing: Standing, now: datetime) -> str:
+    life = "no expiry"
+    if standing.expires:
+        hours = round((standing.expires - now).total_seconds() / 3600)
+        life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
+    owned = f"study {standing.study}, owner {standing.owner}"
+    return f"{standing.environment}, {owned}, {standing.resources} resources, {life}"
 
 
 def _confirm(lab: Lab, yes: bool) -> None:
-    """Let the user type the lab's name. Raises StudyError when that is not what is typed, or nobody can."""
+    """Ask for the lab's name. Raises StudyError on any other answer, or without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise StudyError("nothing was changed: there is no terminal to confirm at", hint="--yes does not ask")
+        raise StudyError("nothing was changed: there is no terminal to confirm at", hint="--yes skips the question")
     try:
-        typed = input(f"Type the name of the lab, {lab.name}, to go on: ").strip()
+        typed = input(f"Type the name of the lab, {lab.name}, to continue: ").strip()
     except EOFError:
         typed = ""
     if typed != lab.name:

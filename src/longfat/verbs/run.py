@@ -38,7 +38,7 @@ from longfat.record.outbox import Outbox
 from longfat.relations.firsts import keep_first
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
-from longfat.testbed.provision.folder import lab_folder
+from longfat.testbed.folder import lab_folder
 from longfat.verbs.listening import listen, stage
 from longfat.verbs.places import repository_root
 from longfat.verbs.study import Choices, find_study, job_count, resolve

@@ -94,8 +94,8 @@ def check(name: str, console: Console, *, as_json: bool = False) -> bool:
     As JSON the problems are what is printed, and make it false.
     """
     # Claims and figures need numpy, which a plan does not: the import waits until they are asked for.
+    from longfat.relations.claim_lint import without_oracle
     from longfat.relations.claims import counted_claims
-    from longfat.relations.gates import without_oracle
 
     folder = find_study(name)
     if as_json:

@@ -14,7 +14,7 @@ locals {
   metadata = { longfat_study = var.tags.study, longfat_owner = var.tags.owner, longfat_expires = var.tags.expires }
 }
 
-# First into the state and last out of it: what infra/terraform/sweep.py goes by.
+# First into the state and last out of it: `longfat lab list` and `sweep` read it.
 resource "terraform_data" "lab" {
   input = { environment = "openstack", tags = var.tags }
 }

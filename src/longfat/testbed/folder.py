@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of labs, and the content of a lab's folder.
-
-Owns only places and names; makes nothing. infra/terraform/sweep.py, which needs no package, has ``labs_folder`` too.
-"""
+"""Location of labs, and the names of the files in a lab's folder. Makes nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +9,13 @@ from pathlib import Path
 
 from longfat.errors import StudyError
 
-VARIABLES = "lab.tfvars.json"  # the environment's variables
-SETTINGS = "settings.yml"  # variables of the roles, for all machines
+VARIABLES = "lab.tfvars.json"  # variables of the environment, by the user
+CHOSEN = "chosen.tfvars.json"  # variables that the user need not state, chosen by longfat.testbed.provision.local
+SETTINGS = "settings.yml"  # variables of the Ansible roles for all machines, by the user
 STATE = "terraform.tfstate"
 PLAN = "plan"
 TERRAFORM_DATA = ".terraform"
-INVENTORY = "inventory.json"  # after infra/inventory.schema.json
+INVENTORY = "inventory.json"  # in the form of infra/inventory.schema.json
 ANSIBLE_INVENTORY = "hosts.json"
 KNOWN_HOSTS = "known_hosts"
 KEY = "id_ed25519"
@@ -26,9 +24,9 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def labs_folder() -> Path:
-    """The folder of labs: ``$LONGFAT_LABS``, else longfat/labs below ``$XDG_STATE_HOME`` or ~/.local/state; absolute.
+    """Return the folder of labs: ``$LONGFAT_LABS``, else longfat/labs in ``$XDG_STATE_HOME`` or ~/.local/state.
 
-    Raises StudyError when there is no home folder to fall back on.
+    Raises StudyError if there is no home folder either.
     """
     if chosen := os.environ.get("LONGFAT_LABS"):
         return Path(chosen).absolute()
@@ -42,10 +40,10 @@ def labs_folder() -> Path:
 
 
 def lab_folder(name: str) -> Path:
-    """The folder of the lab ``name``, which need not exist. Raises StudyError when that is not a valid name."""
+    """Return the folder of the lab ``name``, which need not exist. Raises StudyError on an invalid name."""
     if not NAME.fullmatch(name):
         raise StudyError(
-            f"{name!r} is not a valid name of a lab",
+            f"invalid name of a lab: {name!r}",
             hint="allowed: a lower-case letter, then lower-case letters, digits and hyphens, 32 in all",
         )
     return labs_folder() / name
