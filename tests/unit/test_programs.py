@@ -111,28 +111,28 @@ def kept(tmp_path: Path) -> tuple[Path, RunSpec]:
 def test_files_of_a_study_reach_the_folder_of_a_run(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
     cache, run = kept
     (tmp_path / "task").mkdir()
-    own_files.lay_out(run, cache, tmp_path / "task")
+    own_files.copy(run, cache, tmp_path / "task")
     assert [path.read_text() for path in (tmp_path / "task/files").iterdir()] == ["pass"]
-    assert list(own_files.absent(run, cache)) == []
+    assert list(own_files.missing(run, cache)) == []
 
 
 def test_a_file_that_is_absent_or_damaged_is_named(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
     cache, run = kept
-    (reason,) = own_files.absent(run, tmp_path / "other")
+    (reason,) = own_files.missing(run, tmp_path / "other")
     assert "lacks the file send.py" in reason
     (digest,) = run.programs[0].files.values()
     (cache / "files" / digest).write_text("something else")
     (tmp_path / "task").mkdir()
     with pytest.raises(RigError, match="the file is damaged"):
-        own_files.lay_out(run, cache, tmp_path / "task")
+        own_files.copy(run, cache, tmp_path / "task")
 
 
 def test_a_clock_that_stands_still_is_the_program_s_fault_where_there_is_one(kept: tuple[Path, RunSpec]) -> None:
     stopped = RigError("the guest's virtual clock stood still")
-    told = own_files.explained(stopped, kept[1])
+    told = own_files.explain_hang(stopped, kept[1])
     assert isinstance(told, SettledError)
     assert "while every program waits: own" in told.message
-    assert own_files.explained(stopped, RunSpec((), (), (), kept[1].probes, 1)) is stopped
+    assert own_files.explain_hang(stopped, RunSpec((), (), (), kept[1].probes, 1)) is stopped
 
 
 def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple[Path, RunSpec]) -> None:
