@@ -312,11 +312,6 @@ def test_a_missing_file_is_a_study_error(tmp_path: Path) -> None:
         load_study(tmp_path / "study.yaml")
 
 
-def test_a_folder_is_a_study_error(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="the study cannot be read: is a directory"):
-        load_study(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

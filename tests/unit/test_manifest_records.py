@@ -194,7 +194,7 @@ CASES = [
      "unknown key 'lenth'", None),
     ("path without a kind", "{kind: dumbbell, rate: 100 Mbit/s, rtt: 170 ms", "{rate: 100 Mbit/s, rtt: 170 ms", 10,
      "paths.long.kind", "is required here but missing; allowed: direct, delay, dumbbell", None),
-    ("record of two kinds", "  swift: {", "  short: {", 15, "stacks.short", "is the name of a path too", None),
+    ("record of two kinds", "  swift: {", "  short: {", 15, "stacks.short", "is also the name of a path", None),
     ("field that is no single value", "queue: 2000", "queue: [1]", 14, "stacks.many.queue",
      "is not a single value", None),
     ("fault of a field", "streams: 16", "streams: 0", 14, "stacks.many.streams",

@@ -176,7 +176,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
             "6.12, patche]",
             "unknown kernel 'patche'; allowed: linux-6.12, linux-6.12-hz100, linux-7.3, patched",
         ),
-        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel that there is"),
+        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel of the project"),
     ],
 )
 def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str, new: str, message: str) -> None:

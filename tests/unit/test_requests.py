@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 import socket
 import threading
 import time
@@ -19,7 +18,6 @@ import numpy as np
 import pytest
 from conftest import cable_spec
 
-from longfat.backends.registry import refused_features
 from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import requests
@@ -125,11 +123,6 @@ def test_faults_of_requests_are_named(tmp_path: Path, change: tuple[str, str], s
         spec(tmp_path, change)
     found = [f"{problem.key}: {problem.message}" for problem in caught.value.problems]
     assert any(said in problem for problem in found), found
-
-
-def test_backends_without_requests_say_so() -> None:
-    found = list(refused_features("ns3", SPEC))
-    assert any(re.match("backend ns3 has no requests; backends .*virtual have", reason) for reason in found)
 
 
 @pytest.mark.parametrize(

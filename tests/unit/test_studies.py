@@ -13,7 +13,7 @@ from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
 from rich.console import Console
 
 from longfat.errors import StudyError
-from longfat.manifest import source
+from longfat.schema import source
 from longfat.studies import StudyFolder, studies_in
 from longfat.verbs.conclude import analyse, report, reproduce
 from longfat.verbs.evidence import add

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that need more than one key: of an experiment at one point of its sweep.
-
-Owns the checks that the closed models cannot make by themselves. It must not change its input.
-"""
+"""Checks of several keys of an experiment at one point of its sweep. Must not change its input."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from longfat.traffic.kind import TcpEntry
 from longfat.units import Duration, Size
 
 BLOCK_BYTES = 1 << 20  # memory that iperf2 fills for each stream that it sends, as in guest/traffic.py
-BASE_BYTES = 64 << 20  # the guest's own share of its memory
+BASE_BYTES = 64 << 20  # memory of the guest itself
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
-    """The faults among the keys of an experiment whose single values are all valid."""
+    """Return the faults among the keys of an experiment whose single values are all valid."""
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
@@ -55,22 +52,22 @@ def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """Faults of traffic of any kind: there is none, a name is taken, it goes nowhere, or the run ends before it."""
+    """Yield repeated names, traffic of a host to itself, and the faults that each kind finds."""
     yield from _length_findings(experiment)
     taken: dict[str, str] = {}
-    for name, section in SECTIONS.items():
+    for name in SECTIONS:
         for index, entry in enumerate(getattr(experiment, name)):
             if entry.name in taken:
-                message = f"{entry.name!r} is the name of {taken[entry.name]} too; names are unique"
+                message = f"{entry.name!r} is also a name in {taken[entry.name]}; names are unique"
                 yield Finding((name, index, "name"), message)
             if entry.sender == entry.receiver:
                 yield Finding((name, index, "to"), f"{entry.name!r} goes from {entry.sender!r} to itself")
             yield from (fault.below(name, index) for fault in entry.findings())
-        taken |= {one.name: section.some for _, one in experiment.entries(name)}
+        taken |= {one.name: name for _, one in experiment.entries(name)}
 
 
 def _length_findings(experiment: Experiment) -> Iterator[Finding]:
-    """An experiment in which nothing happens, or that does not say how long, or ends before its traffic."""
+    """Yield experiments without traffic, without a length, or shorter than their traffic."""
     if not experiment.sent and not experiment.probes.ping:
         kinds = ", ".join(SECTIONS)
         yield Finding(
@@ -133,13 +130,13 @@ def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
-    """Each single traffic that a congestion control governs, with the place of its entry."""
+    """Yield each single traffic with a congestion control, with kind and index of its entry."""
     for name in SECTIONS:
         yield from ((name, index, one) for index, one in experiment.entries(name) if isinstance(one, TcpEntry))
 
 
 def _route_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Sockets whose algorithm comes from the route of their host, and other traffic of that host that contradicts it.
+    """Yield traffic whose algorithm comes from its host's route and differs from other traffic of that host.
 
     The route would give its algorithm to the other traffic as well.
     """
@@ -168,7 +165,7 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 def _parameter_conflicts(
     experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
 ) -> Iterator[Finding]:
-    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
+    """Yield traffic of one sender that needs different values of one sysctl: a host has one value.
 
     A parameter of the stack is set by an algorithm or by the host's sysctls, not by both.
     """
@@ -194,7 +191,7 @@ def _parameter_conflicts(
 
 
 def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    """Yield C files of different folders with the same name: names of congestion controls are unique in a kernel."""
     taken: dict[str, str] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
@@ -258,7 +255,7 @@ def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:
-    """Deliberate drops that could not happen where or when they are asked for."""
+    """Return deliberate drops that cannot happen at their place or time."""
     if not experiment.drops:
         return []
     topology = experiment.topology

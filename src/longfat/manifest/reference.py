@@ -86,14 +86,14 @@ def _keys(title: str, model: type[Closed]) -> Iterator[str]:
 
 
 def _allowed(field: FieldInfo) -> str:
-    """The values of a key with a closed set of them, where its description does not name them all."""
+    """Return the allowed words of a key, unless its description names them all."""
     words = list(dict.fromkeys(map(str, _choices(field.annotation))))
     known = re.findall(r"[\w-]+", field.description or "")
     return f"; allowed: {', '.join(f'`{word}`' for word in words)}" if len(words) > 1 and {*words} - {*known} else ""
 
 
 def _choices(annotation: Any) -> Iterator[Any]:
-    """The values of all ``Literal`` in a type; not those of models inside it."""
+    """Yield the values of all ``Literal`` in a type, without models inside it."""
     for inner in get_args(annotation):
         if get_origin(annotation) is Literal:
             yield inner
@@ -102,7 +102,7 @@ def _choices(annotation: Any) -> Iterator[Any]:
 
 
 def _example(title: str, model: type[Closed]) -> Iterator[str]:
-    """Yield the model's examples, as the key in the title has them."""
+    """Yield the lines of the model's examples, below the key in the title."""
     key = title.partition(": ")[0].rpartition(".")[2]
     lines = [f"  - {text}" for text in model.examples]
     if key == "topology":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of a manifest, for editors. It must not be stricter than the loader.
+"""The JSON Schema of a manifest, for editors. Must not be stricter than the loader.
 
 The loader checks the rest: names from elsewhere in the file, bounds and rounding of quantities, and everything that
 depends on more than one key.
@@ -33,7 +33,7 @@ _QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
+    """Return the JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
     schema: dict[str, Any] = Document.model_json_schema(schema_generator=JsonSchema)
     schema["$schema"] = JsonSchema.schema_dialect
     parts = schema["$defs"]
@@ -57,21 +57,21 @@ def json_schema() -> dict[str, Any]:
 
 
 def _swept(value: dict[str, Any]) -> dict[str, Any]:
-    """The same property, or a reference, in it or in place of it; description and default stay outermost."""
+    """Allow references in a property and instead of it; description and default stay outermost."""
     value = deepcopy(value)
     outer: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "title") if key in value}
     for node in [value, *value.get("anyOf", ()), *value.get("oneOf", ())]:
         for inner in ("items", "additionalProperties"):
             if isinstance(node.get(inner), dict):
                 node[inner] = {"anyOf": [node[inner], {"$ref": "#/$defs/Reference"}]}
-        if "oneOf" in node:  # a reference in place of a `kind` would match several
+        if "oneOf" in node:  # a reference instead of a `kind` would match several
             node["anyOf"] = [*node.pop("oneOf"), *node.get("anyOf", ())]
             node.pop("discriminator", None)
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}
 
 
 def _overlay(parts: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """An object with any of the keys of several others, except ``kind``: a mapping laid over one of them."""
+    """Return a schema with the keys of several others except ``kind``, for a mapping laid over one of them."""
     keys: dict[str, list[Any]] = {}
     for name in names:
         for key, value in parts[name]["properties"].items():
@@ -94,7 +94,7 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
 
 
 def _parameters(cca: Cca) -> dict[str, Any]:
-    """The parameters that an algorithm of one congestion control may have."""
+    """Return the schema of the parameters of one congestion control."""
     properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.allowed.items()}
     allowed = {"properties": {"cca": {}, **properties}, "additionalProperties": False}
     return {"if": {"properties": {"cca": {"const": cca.name}}, "required": ["cca"]}, "then": allowed}
@@ -108,5 +108,5 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _mappings(node: dict[str, Any]) -> list[dict[str, Any]]:
-    """The mappings of factors among the alternatives of ``zip``."""
+    """Return the mappings of factors among the alternatives of ``zip``."""
     return [option.get("items", option) for option in [*node.get("anyOf", ()), *node.get("oneOf", ())]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
 
-Owns the doubtful settings; wrong ones are in ``lint``. A study with warnings runs unchanged.
+A study with warnings runs unchanged; wrong settings are in ``lint``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longfat.units import Rate
 
 
 def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
-    """The warnings about a study that was read from ``source``; one for each experiment and queue."""
+    """Return the warnings about a study that was read from ``source``."""
     general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
     return general + tuple(
         source.problem(finding.below("experiments", index))
@@ -39,7 +39,7 @@ def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
 
 
 def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
-    """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
+    """Yield sysctls that the project's kernel lacks: backends with that kernel refuse the runs."""
     message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
     layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
     layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
@@ -50,7 +50,7 @@ def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
 
 
 def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
-    """The first warning about each key, with the points of the sweep that it is true of."""
+    """Yield the first warning about each key, with the number of points that it applies to."""
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
@@ -63,9 +63,9 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """Queues of a switch that cannot fill: hosts before it with longer queues send no faster, together, than it does.
+    """Yield queues of a switch that cannot fill: the hosts before it have longer queues, and together no higher rate.
 
-    Then packets wait, and are dropped, at the hosts, and the length of the switch's queue changes nothing.
+    Packets then wait, and are dropped, at the hosts, and the length of the switch's queue has no effect.
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell):
@@ -94,7 +94,7 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _listed(names: list[str]) -> str:
-    """``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
+    """Format names: ``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
     if len(names) > 2:
         return f"{names[0]!r} to {names[-1]!r}"
     return " and ".join(map(repr, names))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of queue as all but the guest see them: one class each, by the names of ``longfat.catalog.qdiscs``."""
+"""Kinds of queue outside the guest: one class each, listed in ``_EVERY``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: dict[str, type[QueueKind]] = {kind.name: kind for kind in _EVERY}
 
 
 class Waiting(QueueKind):
-    """A queue whose kind is a factor's value: at each point of the sweep its keys are those of that kind."""
+    """A queue whose kind is a factor's value: its keys depend on the point of the sweep."""
 
     model_config = ConfigDict(extra="allow")
     name: ClassVar[str] = WAITING
@@ -36,12 +36,12 @@ class Waiting(QueueKind):
 if TYPE_CHECKING:
     AnyQueue = QueueKind
 else:
-    # The type of a manifest's key that may have a queue of any kind.
+    # The type of a key with a queue of any kind.
     AnyQueue = by_kind({**KINDS, WAITING: Waiting}, default="pfifo")
 
 
 def settings_hold(evidence: Evidence) -> Iterator[str]:
-    """Each setting of a shaped interface's queue, beside its limit, reads back as declared."""
+    """Each setting of a shaped interface's queue except its limit reads back as declared."""
     for port, found in evidence.present_ports():
         queue = port.egress.queue
         if port.egress.rate_bps is not None and found["queue_kind"] == queue.kind:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that drop only what they have no room for."""
+"""FIFO queues, which drop packets only when they are full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longfat.runspec import Queue
 
 
 class Pfifo(QueueKind):
-    """The queue of a bottleneck that drops only what it has no room for."""
+    """A FIFO with a limit in packets."""
 
     examples: ClassVar[tuple[str, ...]] = ("{limit: 1.5 bdp}",)
 
@@ -23,7 +23,7 @@ class Pfifo(QueueKind):
 
 
 class Bfifo(QueueKind):
-    """The same, with a limit in bytes of whole frames."""
+    """A FIFO with a limit in bytes of whole frames."""
 
     examples: ClassVar[tuple[str, ...]] = ("{kind: bfifo, limit: 150 kB}",)
 
@@ -33,5 +33,5 @@ class Bfifo(QueueKind):
     kind: Literal["bfifo"] = Field(description="first in, first out, limit in bytes, tc-bfifo(8)")
 
     def to_run(self, place: Place) -> Queue:
-        """Its limit in bytes, room for one full packet at least."""
+        """Return the queue of a run, with room for at least one full packet."""
         return Queue("bfifo", None, max(place.frame_bytes, place.bytes_in(self.limit)))

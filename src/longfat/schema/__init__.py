@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of YAML files by closed models, with line numbers and all problems at once. Knows no key of any file."""
+"""Reading of YAML files by closed models, with line numbers and all problems at once. Must not know any key."""

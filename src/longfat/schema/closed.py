@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Closed(BaseModel):
-    """A mapping that takes no other keys than its own, and cannot be changed; ``examples`` are for the reference."""
+    """A mapping that takes only its own keys and cannot be changed; ``examples`` are shown in the reference."""
 
     examples: ClassVar[tuple[str, ...]] = ()
 

@@ -27,12 +27,12 @@ _SHAPES = {
 
 
 def explain(error: ValidationError, data: object, model: type[BaseModel]) -> list[Finding]:
-    """Findings for everything that ``error`` reports about ``data``, as validated against ``model``."""
+    """Return a finding for each error of ``data`` validated against ``model``."""
     return [_finding(detail, data, model) for detail in error.errors() if not _follows(detail)]
 
 
 def _follows(detail: ErrorDetails) -> bool:
-    """Whether an error only follows from others: a list counts as short when its items are wrong."""
+    """Return whether an error only follows from others: pydantic calls a list with wrong items too short."""
     return detail["type"] == "too_short" and bool(detail["input"])
 
 
@@ -67,7 +67,7 @@ def _unknown_key(path: Path, data: object, model: type[BaseModel]) -> Finding:
 
 
 def _kind(path: Path, given: object, tags: str) -> Finding:
-    """A mapping of no known kind (``longfat.schema.fields.by_kind``); ``tags`` lists the known ones."""
+    """Return the finding of a mapping of unknown kind (``fields.by_kind``); ``tags`` lists the known kinds."""
     allowed = [tag for tag in re.findall(r"<([^<>]+)>", tags) if tag != WAITING]
     if not isinstance(given, dict):
         return Finding(path, f"{shown(given)} is not {_SHAPES['dict_type']}")
@@ -82,7 +82,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: Path) -> list[str]:
-    """The keys that the JSON Schema allows at a path, choosing among topologies by the kind in the data."""
+    """Return the keys that the JSON Schema allows at a path; the ``kind`` in the data selects among alternatives."""
     for option in _options(node, schema):
         properties = option.get("properties", {})
         kind = properties.get("kind", {}).get("const")
@@ -98,7 +98,7 @@ def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: P
 
 
 def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
-    """The schema one step down: an item of a list, a named key, or a key of a free mapping."""
+    """Return the schema one step down: an item of a list, a named key, or a key of a free mapping."""
     if isinstance(part, int):
         inner = option.get("items")
     else:
@@ -107,7 +107,7 @@ def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | No
 
 
 def _options(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The node itself, or all its alternatives."""
+    """Yield the node itself, or all its alternatives."""
     if "$ref" in node:
         yield from _options(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
         return

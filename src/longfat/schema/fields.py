@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field types of the manifest: quantities with bounds, names, scalars, sysctls.
+"""Types of keys: quantities with bounds, names, scalars.
 
-Owns the checks that need only the value itself and the names that surround it. It must not read
-files or look at other fields.
+Owns the checks that need only the value and the names around it. Must not read files or look at other keys.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 def fault(message: str, hint: str | None = None) -> PydanticCustomError:
-    """A pydantic error that carries our own message and hint."""
+    """Return a pydantic error with a message and a hint."""
     return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint})
 
 
 @dataclass(frozen=True)
 class Within:
-    """Annotation of a quantity field: the bounds, both included, as the text a user would write."""
+    """Annotation of a quantity: its bounds, both included, as a user writes them."""
 
     least: str
     most: str | None = None
@@ -87,7 +86,7 @@ class Within:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """A check of a text, and the equivalent keys of JSON Schema."""
+    """Annotation of a text: a check, and the equivalent keys of JSON Schema."""
 
     function: Callable[[str], str]
     keys: Mapping[str, Any]
@@ -100,19 +99,19 @@ class Check:
 
 
 def matching(pattern: re.Pattern[str], what: str) -> Check:
-    """A text that matches ``pattern``; ``what`` describes such a text in messages."""
+    """Return the annotation of a text that matches ``pattern``; ``what`` describes it in messages."""
 
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
             raise fault(f"{shown(given)} is not {what}")
         return given
 
-    # JSON Schema's expressions know no flags; a text needs one character that is not a space.
+    # JSON Schema's patterns have no flags; a text needs one character that is not a space.
     return Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
 
 
 def among(what: str, allowed: Collection[str]) -> Check:
-    """A text among the ``allowed`` ones; ``what`` names them in messages."""
+    """Return the annotation of a text among the ``allowed`` ones; ``what`` names them in messages."""
 
     def check(given: str) -> str:
         if given not in allowed:
@@ -123,7 +122,7 @@ def among(what: str, allowed: Collection[str]) -> Check:
 
 
 def surrounding(what: str, known: Collection[str] | None = None) -> AfterValidator:
-    """A name among those of ``what`` in the validation context, or among ``known`` if the context has none."""
+    """Return the annotation of a name that the validation context lists as ``what``, or else ``known`` does."""
 
     def check(given: str, info: ValidationInfo) -> str:
         allowed = (info.context or {}).get(what, known)
@@ -135,7 +134,7 @@ def surrounding(what: str, known: Collection[str] | None = None) -> AfterValidat
 
 
 def by_kind(kinds: Mapping[str, type[BaseModel]], *, default: str | None = None) -> Any:
-    """The type of a mapping whose key ``kind`` names its model; without the key it has the ``default`` kind.
+    """Return the type of a mapping whose key ``kind`` selects the model; without the key, the ``default`` kind.
 
     A model of the kind ``WAITING`` takes a mapping whose kind is a reference.
     """
@@ -184,23 +183,23 @@ LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of the maximum of setsockopt(SO_RCVBUF): the kernel doubles the given value, in an int.
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
 Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
-# Of less than its header iperf2 makes a whole block of 1 MiB.
+# iperf2 turns less than its header into a whole block of 1 MiB.
 Transfer = Annotated[Size, Within("100 B", "1024 GiB")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
-# Above nothing, and RED's probability is kept as a share of 2^32.
+# More than 0; the kernel keeps RED's probability as a fraction of 2^32.
 Share = Annotated[Ratio, Within("1 ppm", "100 %")]
 Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-MOST_ALIKE = 2000  # entries that one stands for: as many ports lie between those of flows and of other traffic
-Alike = Annotated[int, Field(strict=True, ge=1, le=MOST_ALIKE)]
+MOST_FLOWS = 2000  # flows of one entry: so many ports lie between those of flows and of other traffic
+FlowCount = Annotated[int, Field(strict=True, ge=1, le=MOST_FLOWS)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
 Percent = Annotated[
     float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 100})
 ]
-# A number or a word: which of them an algorithm's parameter takes is in the catalogue.
+# A number or a word: the catalogue says which of them a parameter takes.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
 Name = Annotated[str, matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kinds have in common whose traffic a program at the receiver asks a server for: two gates, and a row."""
+"""Gates and rows of kinds whose data a program at the receiver requests from a server."""
 
 from __future__ import annotations
 

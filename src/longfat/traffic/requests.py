@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests for responses of drawn sizes: by users that think in between, or at random times whatever is under way."""
+"""Requests for responses of drawn sizes: by users that think in between, or at random times."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from longfat.traffic.asked import algorithm_holds, errors_text, total_errors, wa
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Duration, Size
 
-SECONDS_PER_REQUEST = 2e-3  # connection and programs, the packets of a response apart
+SECONDS_PER_REQUEST = 2e-3  # connection and programs, without the packets of a response
 ROUND_TRIPS = 2  # of each request: the connection, and the request with the first of its response
 MILLION = 1_000_000
 Points = tuple[tuple[int, int], ...]
 
 
 class Requests(TcpEntry):
-    """Requests from one host to a server at another: each is a connection of its own."""
+    """Requests from one host to a server at another: each has its own connection."""
 
     examples: ClassVar[tuple[str, ...]] = (
         "{name: ask, from: client1, to: server, algorithm: reno, users: 20, response: 30 kB, sizes: pareto, "
@@ -40,7 +40,7 @@ class Requests(TcpEntry):
     )
     every: Annotated[Duration, f.Within("1 us", "3600 s")] | None = Field(
         default=None,
-        description="mean time between two requests, which begin as a Poisson process does, whatever is under way",
+        description="mean time between two requests, which begin as a Poisson process, independently of earlier ones",
     )
     response: Annotated[Size, f.Within("1 B", "16 GiB")] | None = Field(
         default=None, description="mean size of a response; this or `cdf` is required"
@@ -138,10 +138,10 @@ def requests_were_answered(evidence: Evidence) -> Iterator[str]:
 
 
 class RequestTraffic(Section[Requests, Record]):
-    """See the module."""
+    """The kind of requests."""
 
     model = Requests
-    meaning = "requests, each answered by a response of its own size"
+    meaning = "requests for responses of given or drawn sizes"
     one = "requests"
     gates = (
         was_reported("requests", "requests {} were"),
@@ -171,7 +171,7 @@ class RequestTraffic(Section[Requests, Record]):
             what="One row for each entry of requests.",
             meanings={
                 "requests": "name of the requests in the study",
-                "users": "number of users; 0 where requests begin whatever is under way",
+                "users": "number of users; 0 for requests at random times",
                 "responses": "complete responses",
                 "errors": "failed requests",
                 "unfinished": "requests without a complete answer at the end",

@@ -16,9 +16,9 @@ from longfat.traffic.asked import algorithm_holds, errors_text, total_errors, wa
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Ratio
 
-SECONDS_PER_REQUEST = 3e-3  # programs and connection of a user's request, its packets apart
-# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
-# the programs, and a thousandth moves the bytes by less than the model's own chance does.
+SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
+# Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
+# a thousandth changes the bytes by less than the model's own randomness.
 ERROR_SHARE = 0.001
 
 
@@ -31,23 +31,23 @@ class Web(TcpEntry):
 
     sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
     receiver: f.NodeName = Field(alias="to", description="host of the users")
-    duration: f.Length = Field(description="time for which the users ask")
+    duration: f.Length = Field(description="time in which the users send requests")
     users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
     model: Annotated[str, f.among("web model", WEB_MODELS)] = Field(
-        default="surge", description="which file a user asks for when (default surge)"
+        default="surge", description="files and times of requests (default surge)"
     )
     off_times: f.OffTimes = Field(
-        default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
+        default=Ratio(1_000_000), description="factor of the model's times between requests (default 100 %)"
     )
 
     @property
     def draws(self) -> bool:
-        """Files and OFF times."""
+        """Always true: files and OFF times are drawn."""
         return True
 
 
 def users_were_served(evidence: Evidence) -> Iterator[str]:
-    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
+    """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
     for report in evidence.told.get("web", ()):
         errors, replies = sum(report["errors"].values()), report["replies"]
         if not replies:
@@ -58,7 +58,7 @@ def users_were_served(evidence: Evidence) -> Iterator[str]:
 
 
 class WebTraffic(Section[Web, Record]):
-    """See the module."""
+    """The kind of web traffic."""
 
     model = Web
     meaning = "the web traffic"
@@ -104,7 +104,7 @@ class WebTraffic(Section[Web, Record]):
     )
 
     def record(self, entry: Web, around: Around) -> Record:
-        """The users as the guest is told of them."""
+        """Return the users as the guest gets them."""
         return Record(
             name=entry.name,
             sender=entry.sender,
@@ -118,16 +118,16 @@ class WebTraffic(Section[Web, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """How many users, and what they do."""
+        """Return the number of users, and their model."""
         return f"{self.drawn(record)} ({record.model}, OFF times {record.off_ppm / 1e4:g} %)"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """What all users ask for, in seconds of theirs as the model counts them: shorter OFF times make them pass."""
+        """Return the demand of all users over their time in the model, which shorter OFF times extend."""
         model, seconds = WEB_MODELS[record.model], record.users * record.duration_us / record.off_ppm
         return Cost(seconds * model.bytes_per_s / path.mtu_bytes, seconds * model.requests_per_s * SECONDS_PER_REQUEST)
 
     def drawn(self, record: Record) -> str:
-        """How many users."""
+        """Return the number of users."""
         return f"{record.users} web users"
 
 

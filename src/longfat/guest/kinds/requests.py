@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of one run while it happens: a server, users, and what became of each request.
+"""Requests of a run: a server, users, and the outcome of each request.
 
-A request begins with the size of the response that it wants, as eight bytes; what follows says nothing. Server and
-users are one program each, ``serve`` and ``ask``, which wait for all their sockets at once.
+A request begins with the size of its response in eight bytes; the rest has no meaning. Server and users are one program
+each, ``serve`` and ``ask``, which wait for all their sockets at once.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from longfat.guest.stage import Stage
 
 FIRST_PORT = 7001  # entry k of the RunSpec's requests is served at FIRST_PORT + k
-SPARE_FILES = 256  # open files of a program besides its connections
-READY_S = 10.0  # a server listens by then
-SIZE_BYTES = 8  # the wanted size at the head of a request, in network order
-CHUNK = bytes(256 << 10)  # one system call sends so much at most
-# A user is woken for so many bytes and for the last ones, in place of each segment. It is less than a receive buffer
-# begins with (net.ipv4.tcp_rmem: 128 KiB), which the kernel would else make larger (tcp_set_rcvlowat).
+SPARE_FILES = 256  # open files of a program in addition to its connections
+READY_S = 10.0  # a server listens within this time
+SIZE_BYTES = 8  # the wanted size at the start of a request, in network order
+CHUNK = bytes(256 << 10)  # sent by one system call at most
+# A user is woken for so many bytes and for the last ones, not for each segment. The value is less than the initial
+# receive buffer (net.ipv4.tcp_rmem: 128 KiB), which the kernel would otherwise enlarge (tcp_set_rcvlowat).
 WAKE_BYTES = 32 << 10
-MOST_OPEN = 16_000  # connections at a time of requests that begin whatever is under way
+MOST_OPEN = 16_000  # connections at a time of requests without users
 MILLION = 1_000_000
 CCA_BYTES = 16  # TCP_CA_NAME_MAX (net/tcp.h)
 COLUMNS = "t_us,requests,user,response_bytes,response_us"
@@ -111,23 +111,23 @@ class Traffic:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """Write requests.json, and responses.csv in the order in which they were asked for."""
+    """Write requests.json, and responses.csv in the order of requests."""
     reports, rows = [], []
     for one in spec.requests:
-        told = _output(folder, one.name, "ask")
-        times = [response_us for _, _, _, response_us in told["responses"]]
+        output = _output(folder, one.name, "ask")
+        times = [response_us for _, _, _, response_us in output["responses"]]
         reports.append(
             report_of("requests", one)
             | {
                 "users": one.users,
-                "bytes_received": told["bytes_received"],
+                "bytes_received": output["bytes_received"],
                 "responses": len(times),
-                "unfinished": told["unfinished"],
-                "errors": told["errors"],
+                "unfinished": output["unfinished"],
+                "errors": output["errors"],
                 "mean_response_us": round(sum(times) / len(times)) if times else None,
             }
         )
-        rows += [(t_us, one.name, *rest) for t_us, *rest in told["responses"]]
+        rows += [(t_us, one.name, *rest) for t_us, *rest in output["responses"]]
     write_json(folder / "requests.json", reports)
     with (folder / "responses.csv").open("w") as table:
         print(COLUMNS, file=table)
@@ -166,12 +166,12 @@ def think_s(order: dict[str, Any], random: Random, *, first: bool = False) -> fl
     """Draw the seconds until a user's next request; before the first one, the rest of a time that began earlier."""
     mean_s = float(order["think_us"]) / 1e6
     if order["thinking"] == "exponential" and mean_s:
-        return random.expovariate(1 / mean_s)  # has no memory: the rest is like the whole
+        return random.expovariate(1 / mean_s)  # memoryless: the rest has the same distribution
     return mean_s * random.random() if first else mean_s
 
 
 class Ended(Exception):
-    """The server is asked to end."""
+    """The server is terminated."""
 
 
 def _end(_signal: int, _frame: object) -> None:
@@ -186,7 +186,7 @@ def allow_connections(order: dict[str, Any]) -> None:
 
 @dataclass
 class Answer:
-    """A connection of the server: bytes of the request that have come, its head, and bytes that are still to go."""
+    """A connection of the server: received bytes of the request, its head, and bytes left to send."""
 
     connection: socket.socket
     came: int = 0
@@ -208,7 +208,7 @@ class Server:
         self._poll.register(self._listener, select.EPOLLIN)
 
     def answer(self, wait_s: float | None = None) -> None:
-        """Do what can be done, after waiting for it so long at most."""
+        """Serve all ready sockets, after waiting at most ``wait_s`` for one."""
         for descriptor, _ in self._poll.poll(wait_s):
             if descriptor == self._listener.fileno():
                 self._take_in()
@@ -216,13 +216,13 @@ class Server:
                 self._answers.pop(descriptor).connection.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Close all sockets."""
         self._poll.close()
         for endpoint in (self._listener, *(answer.connection for answer in self._answers.values())):
             endpoint.close()
 
     def _take_in(self) -> None:
-        """Accept what waits."""
+        """Accept all waiting connections."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -235,7 +235,7 @@ class Server:
             self._poll.register(connection, select.EPOLLIN)
 
     def _is_answered(self, answer: Answer) -> bool:
-        """Read or send what can be; whether the connection is done with, for whatever reason."""
+        """Read or send as much as possible; return whether the connection is finished, for any reason."""
         try:
             while answer.came < self._request_bytes:
                 data = answer.connection.recv(self._request_bytes - answer.came)
@@ -256,7 +256,7 @@ class Server:
 
 
 def serve(order: dict[str, Any]) -> None:
-    """Answer requests until SIGTERM, then write which congestion controls the connections had."""
+    """Answer requests until SIGTERM, then write the congestion controls of the connections."""
     allow_connections(order)
     signal.signal(signal.SIGTERM, _end)
     server = Server(order)
@@ -269,7 +269,7 @@ def serve(order: dict[str, Any]) -> None:
 
 @dataclass
 class Request:
-    """A request under way: its user, when it began, the size that it wants, what of it is to be sent and has come."""
+    """A request under way: user, start, wanted size, bytes left to send, and received bytes."""
 
     user: int
     connection: socket.socket
@@ -296,7 +296,7 @@ class Crowd:
         self._errors: Counter[str] = Counter()
 
     def run(self) -> dict[str, Any]:
-        """Ask until the end; what is under way then is cut off."""
+        """Send requests until the end; cut off those under way."""
         self.begin()
         while (now_ns := time.monotonic_ns()) < self._end_ns:
             while self._due and self._due[0][0] <= now_ns:
@@ -312,7 +312,7 @@ class Crowd:
         }
 
     def plan(self, user: int, from_ns: int, wait_s: float) -> None:
-        """Let a user ask so much later than a moment."""
+        """Schedule a user's request ``wait_s`` after a moment."""
         heapq.heappush(self._due, (from_ns + round(1e9 * wait_s), user))
 
     def ask(self, user: int) -> None:
@@ -330,7 +330,7 @@ class Crowd:
             self._leave(request, errno.errorcode[status])
 
     def _advance(self, request: Request) -> None:
-        """Send or read what can be."""
+        """Send or read as much as possible."""
         connection = request.connection
         try:
             if request.to_send:
@@ -352,12 +352,12 @@ class Crowd:
             self._leave(request, errno.errorcode.get(error.errno or 0, "error"))
 
     def _expect(self, request: Request) -> None:
-        """Be woken when enough has come."""
+        """Ask the kernel to wake the program when enough bytes have arrived."""
         enough = min(request.wanted - request.came, WAKE_BYTES)
         request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, enough)
 
     def _leave(self, request: Request, error: str | None) -> None:
-        """The request is done with: its user thinks."""
+        """Finish a request: its user thinks."""
         now_ns = time.monotonic_ns()
         if error:
             self._errors[error.lower()] += 1
@@ -370,21 +370,21 @@ class Crowd:
         self.go_on(request.user, now_ns)
 
     def begin(self) -> None:
-        """Plan what is asked for first."""
+        """Schedule the first requests."""
         for user, random in enumerate(self._randoms):
             self.plan(user, self.begin_ns, think_s(self.order, random, first=True))
 
     def wanted(self, user: int) -> int:
-        """Bytes that the user asks for now."""
+        """Return the bytes of the user's next response."""
         return response_bytes(self.order, self._randoms[user])
 
     def go_on(self, user: int, now_ns: int) -> None:
-        """Plan what a user asks for whose request has ended."""
+        """Schedule the next request of a user whose request has ended."""
         self.plan(user, now_ns, think_s(self.order, self._randoms[user]))
 
 
 class Arrivals(Crowd):
-    """Requests that begin as a Poisson process does, whatever is under way; a request's number stands for its user."""
+    """Requests that begin as a Poisson process, independently of earlier ones; users are the numbers of requests."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         super().__init__(order)
@@ -393,11 +393,11 @@ class Arrivals(Crowd):
         self._next_ns = self.begin_ns
 
     def begin(self) -> None:
-        """Plan the first request."""
+        """Schedule the first request."""
         self._plan_after(0)
 
     def ask(self, user: int) -> None:
-        """Begin a request, and plan the next one."""
+        """Begin a request, and schedule the next one."""
         self._plan_after(user + 1)
         super().ask(user)
 
@@ -414,7 +414,7 @@ class Arrivals(Crowd):
 
 
 def ask(order: dict[str, Any]) -> None:
-    """Be the users, then write what became of their requests."""
+    """Act as the users, then write the outcome of their requests."""
     allow_connections(order)
     kind = Arrivals if order["every_us"] else Crowd
     json.dump(kind(order).run(), sys.stdout)
