@@ -22,7 +22,7 @@ from longfat.identity import KernelSource
 REFERENCE = Path("kernels") / "canaries.json"
 """Where the reference is, under the repository's root."""
 
-COMMAND = "./just canary"
+COMMAND = "./just kernel-check"
 FORMAT = 1
 
 Digests = Mapping[str, str]
@@ -69,7 +69,7 @@ def read_reference(path: Path) -> Reference | None:
             raise ValueError(f"format {data['format']!r} is not {FORMAT}")
         return Reference(data["kernel_version"], dict(data["pins"]), dict(data["digests"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = f"take it from the repository again, or renew it with `{COMMAND} --reference`"
+        hint = f"take it from the repository again, or renew it with `{COMMAND} --renew`"
         raise RigError(f"the canaries' reference cannot be read: {error!r}", where=str(path), hint=hint) from error
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
-from rich.console import Console
 
 from longfat import canary
 from longfat.builds.kernel_recipe import Recipe
@@ -19,12 +18,13 @@ from longfat.canary import Reference, Verdict
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.cli import kernel_check as verb
+from longfat.cli.console import Output
 from longfat.errors import RigError
 from longfat.identity import KernelSource
 from longfat.plan.estimate import run_seconds
 from longfat.queues import KINDS
 from longfat.runspec import RunSpec
-from longfat.verbs import canary as verb
 
 ROOT = Path(__file__).parents[2]
 PINNED, NEWER = KernelSource("6.12.117", True), KernelSource("6.12.999", False)
@@ -49,7 +49,7 @@ def specs() -> dict[str, RunSpec]:
     """The project's canaries by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LONGFAT_ROOT", str(ROOT))
-        runs = verb.canaries(FakeBackend())
+        runs = verb.checks(FakeBackend())
     return {run.scenario: run.spec for run in runs}
 
 
@@ -67,12 +67,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(backend: FakeBackend) -> tuple[bool, list[str]]:
     """Whether all canaries behave as the reference, and what was printed of them."""
     output = io.StringIO()
-    same = verb.canary(backend, 1, Console(file=output, width=200))
-    return same, [line for line in output.getvalue().splitlines() if re.match("canaries:|the reference", line)]
+    same = verb.check_kernels(backend, 1, Output(file=output, width=200))
+    return same, [line for line in output.getvalue().splitlines() if re.match("kernel check:|the reference", line)]
 
 
 def renew(backend: FakeBackend) -> None:
-    verb.renew(backend, 1, Console(file=io.StringIO()))
+    verb.renew_reference(backend, 1, Output(file=io.StringIO()))
 
 
 def doubt(source: KernelSource, pins: Mapping[str, str], root: Path) -> str | None:
@@ -145,9 +145,9 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
 def test_a_kernel_that_does_the_same_behaves_as_the_reference_and_another_canary_is_named(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
     backend = FakeBackend(kernel=NEWER)
-    assert told(backend) == (True, ["canaries: 3 of 3 behave like the reference"])
+    assert told(backend) == (True, ["kernel check: 3 of 3 behave like the reference"])
     change(root, "digests", "era", "0" * 64)
-    assert told(backend) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
+    assert told(backend) == (False, ["kernel check: 2 of 3 behave like the reference; these do not: era"])
 
 
 def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> None:
@@ -155,24 +155,24 @@ def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> N
     change(root, "digests", "era", "0" * 64)
     change(root, "pins", "code", "another")
     _, lines = told(FakeBackend(kernel=NEWER))
-    assert lines[1:] == ["the reference has another code too: not all may be the kernel's"]
+    assert lines[1:] == ["the reference has another code, which may also be the cause"]
 
 
 def test_a_canary_that_fails_is_named_and_leaves_no_verdict(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
-    (era,) = (run.run_id for run in verb.canaries(FakeBackend()) if run.scenario == "era")
+    (era,) = (run.run_id for run in verb.checks(FakeBackend()) if run.scenario == "era")
     failing = FakeBackend(kernel=NEWER, faults={era: "report_failure"})
-    assert told(failing) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
-    assert "`./just canary`" in str(doubt(NEWER, failing.pins(), root))
-    with pytest.raises(RigError, match="canaries that failed make no reference: era"):
+    assert told(failing) == (False, ["kernel check: 2 of 3 behave like the reference; these do not: era"])
+    assert "`./just kernel-check`" in str(doubt(NEWER, failing.pins(), root))
+    with pytest.raises(RigError, match="no reference was made, because checks failed: era"):
         renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
 
 
 def test_every_start_runs_all_canaries_anew(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
-    before = {path.name: path.stat().st_mtime_ns for path in (root / "results/canary/raw").iterdir()}
+    before = {path.name: path.stat().st_mtime_ns for path in (root / "results/kernel-check/raw").iterdir()}
     told(FakeBackend(kernel=PINNED))
-    after = {path.name: path.stat().st_mtime_ns for path in (root / "results/canary/raw").iterdir()}
+    after = {path.name: path.stat().st_mtime_ns for path in (root / "results/kernel-check/raw").iterdir()}
     assert before.keys() == after.keys()
     assert all(before[name] != after[name] for name in before)
 
@@ -206,7 +206,7 @@ def test_a_kernel_of_another_release_is_doubted_until_its_canaries_were_run(root
     assert doubt(PINNED, pins, root) is None
     unknown = doubt(NEWER, pins, root)
     assert unknown == (
-        "the kernel is not of the pinned release but 6.12.999: `./just canary` checks whether it behaves the same"
+        "the kernel is not of the pinned release but 6.12.999: `./just kernel-check` checks whether it behaves the same"
     )
     canary.keep(reference.compare({"a": "2"}), reference, pins)
     assert doubt(NEWER, pins, root) == (

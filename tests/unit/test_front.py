@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 from evidenced import change, file_of, with_evidence
-from fabricated_results import change_json, judge_study, write_results, write_study
+from fabricated_results import judge_study, write_results, write_study
 
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
-from longfat.evidence.epochs import FOLDER, Epoch, read_epochs
+from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.figures.drawing import seal_figures
 from longfat.report.front import write_front
-from longfat.report.reference import write_reference
 from longfat.report.report import coverage, write_report
 from longfat.studies import StudyFolder, studies_in
 
@@ -45,13 +44,13 @@ def root(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
-def page_of(root: Path, epochs: Sequence[Epoch] = ()) -> str:
-    return write_front(root / "results", studies_in(root / "experiments"), epochs).read_text(encoding="utf-8")
+def page_of(root: Path, baselines: Sequence[Baseline] = ()) -> str:
+    return write_front(root / "results", studies_in(root / "experiments"), baselines).read_text(encoding="utf-8")
 
 
-def rows_of(root: Path, epochs: Sequence[Epoch] = ()) -> list[str]:
+def rows_of(root: Path, baselines: Sequence[Baseline] = ()) -> list[str]:
     """The text of each row of results."""
-    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root, epochs))
+    bodies = re.findall(r"(?s)<tbody[^>]*>(.*?)</tbody>", page_of(root, baselines))
     rows = [row for body in bodies for row in re.findall(r"(?s)<tr>(.*?)</tr>", body)]
     return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
 
@@ -66,7 +65,7 @@ def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None
     assert '<a href="small/report.html">small</a>' in page
     assert "A &lt;small&gt; study" in page
     assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"small/report.html", "small/figures/fig-1.svg"}
-    assert '<img src="small/figures/fig-1.svg" alt="fig-1 of small"' in page
+    assert '<img src="small/figures/fig-1.svg" alt="a figure of small"' in page
     assert page_of(root) == page
 
 
@@ -77,30 +76,13 @@ def test_the_picture_of_a_study_is_a_plot_and_never_a_table(root: Path) -> None:
     assert "small/figures/fig-1.svg" not in page_of(root)
 
 
-def test_a_study_without_results_is_shown_as_its_reference_has_it(root: Path) -> None:
-    study = root / "experiments" / "small"
-    complete = root / "elsewhere"
-    write_results(study, complete)
-    build_dataset(complete)
-    judge_study(complete, study)
-    draw_all(complete, StudyFolder(study))
-    reference = write_reference(complete, StudyFolder(study))
-    assert len(rows_of(root)) == 1, "results of the same profile, stack and backend stand for the reference"
-    change_json(reference, lambda data: data.update(stack="linux-2.4"))
-    own, other = rows_of(root)
-    assert own.startswith(f"{ABOUT} small paper, modern, fake 8 of 9")
-    assert other.startswith("committed reference paper, linux-2.4, fake all 2 of 40 2 claims ")
-    change_json(reference, lambda data: data.pop("artifacts"))
-    assert "fake all not recorded 2 claims " in rows_of(root)[1]
-
-
 def test_all_evidence_of_a_study_stands_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
-    (epoch,) = epochs = read_epochs(tmp_path / FOLDER)
-    first, second = rows_of(tmp_path, epochs)
+    (baseline,) = baselines = read_baselines(tmp_path / FOLDER)
+    first, second = rows_of(tmp_path, baselines)
     assert first == (
-        f"{ABOUT} all evidence, epoch {epoch.name} paper, modern, fake 9 of 9 not drawn 2 claims 2 0 0 0 0 0"
+        f"{ABOUT} all evidence, baseline {baseline.name} paper, modern, fake 9 of 9 not drawn 2 claims 2 0 0 0 0 0"
     )
     assert second == "small, no report yet paper, modern, fake 9 of 9 0 of 40 2 claims 2 0 0 0 0 0"
 
@@ -111,13 +93,13 @@ def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
     change(file_of(study, "delay"), '"format":1', '"format":2')
-    page = page_of(tmp_path, read_epochs(tmp_path / FOLDER))
-    assert "a newer Longfat wrote it" in page and "small, no report yet" in page
+    page = page_of(tmp_path, read_baselines(tmp_path / FOLDER))
+    assert "this version reads 1" in page and "small, no report yet" in page
 
 
 def test_a_study_with_neither_says_how_to_run_it(root: Path) -> None:
     (root / "results" / "small" / "verdicts.json").unlink()
-    assert rows_of(root) == [f"{ABOUT} No results here and no reference: ./just reproduce small"]
+    assert rows_of(root) == [f"{ABOUT} No results yet: ./just reproduce small"]
 
 
 def test_studies_that_test_the_testbed_are_left_out(root: Path) -> None:

@@ -21,13 +21,13 @@ from typer.testing import CliRunner
 
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
+from longfat.cli import lab as verbs
 from longfat.errors import RigError, StudyError
 from longfat.testbed.folder import lab_folder, labs_folder
 from longfat.testbed.provision import lifecycle, local
 from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
 from longfat.testbed.provision.labs import ENVIRONMENTS
 from longfat.testbed.provision.terraform import interrupts_for_child
-from longfat.verbs import lab as verbs
 
 STUB = Path(__file__).with_name("stub_terraform.py")
 TAGS = {"study": "any", "owner": "me"}
@@ -146,10 +146,10 @@ def test_only_the_name_of_the_lab_confirms(labs: Labs, monkeypatch: pytest.Monke
     for typed in ("yes\n", ""):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         with pytest.raises(StudyError):
-            verbs.up("existing", None, Price(None, "USD"), Console(), yes=False)
+            verbs.up(Console(), "existing")
     assert "apply" not in labs.called
     monkeypatch.setattr(sys, "stdin", Terminal("existing\n"))
-    verbs.up("existing", None, Price(None, "USD"), Console(), yes=False)
+    verbs.up(Console(), "existing")
     assert "apply" in labs.called
 
 

@@ -26,7 +26,6 @@ from longfat.relations.points import farthest, places
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import computed
 from longfat.studies import StudyFolder
-from longfat.verbs.conformance import counted
 
 LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
 RTT_US = 20_000.0
@@ -209,8 +208,8 @@ def judged(results: Path, folder: Path, relation: str, instead: str | None) -> V
     [
         ("988", None, "reproduced", False, "None"),
         ("500", "988", "not_reproduced", True, "deviates as stated: it is known"),
-        ("500", "600", "not_reproduced", False, "and not what its deviation says either"),
-        ("988", "600", "reproduced", False, "the deviation that is stated was not found"),
+        ("500", "600", "not_reproduced", False, "deviation does not hold either"),
+        ("988", "600", "reproduced", False, "deviation was not found"),
         ("500", None, "not_reproduced", False, "measured"),
     ],
 )
@@ -220,12 +219,6 @@ def test_a_deviation_is_told_only_where_it_is_what_was_found(
     found = judged(results, tmp_path, GOODPUT % law, GOODPUT % instead if instead else None)
     assert (found.verdict, found.deviation is not None) == (word, deviates)
     assert reason in str(found.reason)
-
-
-def test_laws_are_counted_by_what_became_of_them(results: Path, tmp_path: Path) -> None:
-    met = judged(results, tmp_path / "met", GOODPUT % "988", None)
-    stated = judged(results, tmp_path / "stated", GOODPUT % "500", GOODPUT % "988")
-    assert counted([met, met, stated]) == "3 laws: 2 met, 1 deviate as stated, 0 neither"
 
 
 @pytest.mark.parametrize(

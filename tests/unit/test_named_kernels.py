@@ -13,6 +13,7 @@ from longfat.backends.ns2 import Ns2Backend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import Backend, Capabilities
 from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
+from longfat.cli.study import Choices
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
@@ -20,7 +21,6 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
 from longfat.runspec import RunSpec
 from longfat.verbs.run import Machine, named_kernels, run
-from longfat.verbs.study import Choices
 
 NEWER = "linux-7.3"
 STUDY = """\

@@ -74,7 +74,7 @@ def test_a_study_that_is_there_is_not_written_over(root: Path) -> None:
 def test_a_name_that_is_none_makes_nothing(root: Path, name: str) -> None:
     status, output = call("new", name)
     assert status == 2
-    assert "is not a name of a study" in output
+    assert "is not a valid name of a study" in output
     assert list(root.iterdir()) == []
 
 

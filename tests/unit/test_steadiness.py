@@ -14,7 +14,7 @@ from tables_in_memory import flow_row
 from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.timeseries import TimeSeries, curve_data
+from longfat.figures.timeseries import TimeSeries
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
@@ -131,10 +131,10 @@ def test_udp_traffic_is_drawn_beside_a_flow_and_pings_by_themselves(opened: Open
     both, delay = opened.folder.figures.figures
     assert isinstance(both, TimeSeries)
     assert isinstance(delay, TimeSeries)
-    data = curve_data(both, opened.sources)
+    data = both.data(opened.sources)
     udp = [row[-1] for row in data.rows if row[2] == "wave"]
     assert udp == pytest.approx([12.0] * len(udp), rel=0.01)
-    pings = [row[-1] for row in curve_data(delay, opened.sources).rows]
+    pings = [row[-1] for row in delay.data(opened.sources).rows]
     assert pings == pytest.approx([20] * len(pings), rel=0.05)
 
 

@@ -56,7 +56,7 @@ def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -
     A run that serves several experiments has its rows in each. An experiment that is not among the runs has no rows.
     Raises StudyError on an unknown table, RigError when one cannot be read.
     """
-    runs = _read(folder, "runs").collect()
+    runs = scan(folder, "runs").collect()
     factors = [name for name in runs.columns if name.startswith(FACTOR_PREFIX)]
     if experiment is not None:
         own = [FACTOR_PREFIX + name for name in experiment.factors]
@@ -67,7 +67,7 @@ def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -
         return runs
     require("table", table, TABLES)
     kept = runs.select("run_id", *JOINED, *factors)
-    rows = _read(folder, table).filter(pl.col("run_id").is_in(kept["run_id"].implode()))
+    rows = scan(folder, table).filter(pl.col("run_id").is_in(kept["run_id"].implode()))
     found = rows.with_columns(_clean(rows.collect_schema().names())).collect()
     return kept.join(found, on="run_id", how="inner", maintain_order="left_right")
 
@@ -109,13 +109,13 @@ def _told(name: str, table: str, study: Study) -> tuple[str, str]:
     return describe.unit(name), describe.meaning(table, name)
 
 
-def _read(folder: Path, table: str) -> pl.LazyFrame:
+def scan(folder: Path, table: str) -> pl.LazyFrame:
     path = folder / f"{table}.parquet"
     try:
         found = pl.scan_parquet(path, glob=False)
         found.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
-        hint = "build it again with `longfat dataset STUDY`"
+        hint = "build it again with `longfat report STUDY`"
         raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
     return found
 

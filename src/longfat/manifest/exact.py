@@ -15,7 +15,7 @@ from longfat.schema.names import Finding
 def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     """Warn of constant phases or exact clocks if several hosts share a drop-tail queue.
 
-    The phase then decides which flow loses, for the whole run and in every repetition (docs/decisions/013).
+    The phase then decides which flow loses, for the whole run and in every repetition (docs/virtual-time.md).
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell | Graph | ParkingLot) or len({one.sender for one in experiment.sent}) < 2:

@@ -2,7 +2,7 @@
 """Random clock errors and distances of hosts, which avoid constant phases between the flows of a run.
 
 Each draw belongs to a seed and the name of an interface or host, so that the points of a sweep and paired experiments
-have the same ones (common random numbers). docs/decisions/013-clocks-and-phases.md has the reasons.
+have the same ones (common random numbers). docs/virtual-time.md has the reasons.
 """
 
 from __future__ import annotations

@@ -37,16 +37,6 @@ def ranked(first: Levels, second: Levels) -> list[Scalar]:
     return order
 
 
-def ranking(dataset: Dataset, of: Selection, then: Selection, by: str) -> list[Scalar]:
-    """Return the values of the factor ``by``, best first, by the means of both metrics over complete repetitions.
-
-    Raises NoValue with the reasons if no repetition is complete.
-    """
-    values, found = _compared(dataset, of, then, by)
-    found.least(1)
-    return _ranked_by_means(values, list(found.distinct.values()))
-
-
 def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Scalar) -> Sampled:
     """Return the rank of one value of the factor ``by`` in the ranking by means, by bootstrap.
 
