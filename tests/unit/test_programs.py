@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from longfat.backends import own_files
+from longfat.cli.run import files_of
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
 from longfat.manifest.load import load_study
@@ -16,7 +17,6 @@ from longfat.plan import build_plan
 from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.traffic import misses
-from longfat.verbs.run import files_of
 
 MANIFEST = """\
 format: 2

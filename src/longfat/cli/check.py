@@ -23,7 +23,7 @@ from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.schema.json_schema import JsonSchema
 from longfat.studies import StudyFolder
 
-FORMAT = 2  # of the files that the schemas describe
+FORMAT = 2  # format of the files that the schemas describe
 File = Literal["study", "claims", "figures"]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from longfat.runspec import KINDS, RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 def _named(name: str) -> ModuleType:
@@ -53,7 +53,7 @@ class Traffic(Protocol):
         """Return members of achieved.json, read back from the traffic."""
 
 
-def traffic_of(stage: Stage) -> tuple[Traffic, ...]:
+def traffic_of(stage: RunContext) -> tuple[Traffic, ...]:
     """Return an object for each kind of the run, in the order of their calls."""
     return tuple(module.Traffic(stage) for module in _modules_of(stage.spec))
 

@@ -27,14 +27,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program
+from longfat.guest.files import write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import report_of, write_json
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Requests, RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 FIRST_PORT = 7001  # entry k of the RunSpec's requests is served at FIRST_PORT + k
 SPARE_FILES = 256  # open files of a program in addition to its connections
@@ -54,7 +55,7 @@ MODULE = "longfat.guest.kinds.requests"
 class Traffic:
     """All requests of a run."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self.ports = {one.name: FIRST_PORT + k for k, one in enumerate(stage.spec.requests)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
