@@ -129,7 +129,6 @@ PARTS: dict[str, Part] = {
         "relations",
         "metrics",
         "catalog",
-        "manifest",
         "plan.model",
         "report.page",
     ),

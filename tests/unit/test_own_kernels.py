@@ -204,7 +204,7 @@ def test_a_c_file_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
     (folder / "tcp_mine.c").rename(folder.parent / "elsewhere.c")
     (folder / "tcp_mine.c").symlink_to("../elsewhere.c")
     found = refused(folder, "one.patch", "one.patch")
-    assert [line for line in found if "'tcp_mine.c' is a link that leads out of the study's folder" in line], found
+    assert [line for line in found if "'tcp_mine.c' is a link out of the study's folder" in line], found
 
 
 def test_two_files_of_one_name_cannot_be_in_one_run(folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_program_suffices_for_an_experiment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("{address}", "{host}"), "programs[0].send: {host} stands for nothing; allowed: {address}, {port}"),
+        (("{address}", "{host}"), "programs[0].send: unknown word {host}; allowed: {address}, {port}"),
         (("'a b'", "'a b"), "programs[0].receive: "),
         (("send.py]", "send.py, send.py]"), "programs[0].files: 'send.py' is given twice"),
         (("send.py]", "absent]"), "programs[0].files[0]: "),
@@ -85,7 +85,7 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
     study.mkdir()
     (tmp_path / "key").write_text("secret")
     (study / "send.py").symlink_to("../key")
-    with pytest.raises(StudyError, match=r"'send\.py' is a link that leads out of the study's folder"):
+    with pytest.raises(StudyError, match=r"'send\.py' is a link out of the study's folder"):
         spec(study, OWN)
 
 

@@ -138,7 +138,7 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
         ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is nothing; a queue holds one packet at least"),
         ("{kind: codel, target: 5}", "bottleneck_queue.target: 5 has no unit"),
         ("{kind: codel, target: 1 s}", "bottleneck_queue: target 1 s is not below interval 100 ms"),
-        ("{kind: pie, tupdate: 1500 us}", "bottleneck_queue: tupdate 1500 us is no multiple of 1 ms"),
+        ("{kind: pie, tupdate: 1500 us}", "bottleneck_queue: tupdate 1500 us is not a multiple of 1 ms"),
         ("{kind: cake, flowmode: all}", "bottleneck_queue.flowmode:"),
         ("{kind: sfq, limit: 20000}", "bottleneck_queue.limit: 20000 packets are more than 127 flows of 127 packets"),
         ("{kind: sfq, limit: 5}", "bottleneck_queue.flows: 127 flows are more than 5 packets"),
