@@ -17,7 +17,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.manifest.names import shown
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
@@ -26,6 +25,7 @@ from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_firs
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers, printed_numbers
+from longfat.schema.names import shown
 from longfat.seals import check_seal, seal, seal_of
 
 VERDICTS = "verdicts.json"
