@@ -49,7 +49,7 @@ RESTORED_S = 60.0
 START_AFTER_NS = 1_500_000_000  # after all hosts are ready: the message must have reached every host
 CLOCK_LIMIT_NS = 10_000_000  # a tenth of the probes' interval
 BUSY_LIMIT = 0.25
-BUSY_TRIES = 20  # of 0.5 s: wait for login activity to settle
+BUSY_TRIES = 20  # half a second each: wait for login activity to settle
 
 # Gates of settings, which are judged before the first packet.
 GATES_BEFORE: tuple[Gate, ...] = (
