@@ -212,7 +212,7 @@ fmt: development
 conformance *OPTIONS:
     @longfat conformance "$@"
 
-# Check in a minute whether the kernel behaves like the kernel of the references (--reference: renew kernels/canaries.json)
+# Check in a minute whether the kernel behaves like the kernel of the references (--reference: renew kernels/checks.json)
 [group('check')]
 canary *OPTIONS:
     @longfat canary "$@"

@@ -398,21 +398,21 @@ def evaluate(
 @app.command(rich_help_panel=TESTBED)
 def canary(
     jobs: Jobs = None,
-    reference: Annotated[bool, typer.Option(help="renew kernels/canaries.json, to be committed")] = False,
+    reference: Annotated[bool, typer.Option(help="renew kernels/checks.json, to be committed")] = False,
     as_json: Json = False,
 ) -> None:
     """Check in a minute whether the kernels of the stacks behave like the kernels of the references."""
     with outcome(as_json=as_json) as console:
         from longfat.backends.registry import open_backend
         from longfat.catalog.stacks import STACKS
-        from longfat.verbs.canary import canary, renew
+        from longfat.verbs.kernel_check import check, renew
         from longfat.verbs.study import kernel_settings
 
         backend = open_backend(DEFAULT_BACKEND, kernel_settings(DEFAULT_BACKEND, *STACKS), say=console.print)
         if reference:
             renew(backend, jobs, console)
         else:
-            shown(canary(backend, jobs, console, as_json=as_json))
+            shown(check(backend, jobs, console, as_json=as_json))
 
 
 @app.command(rich_help_panel=TESTBED)

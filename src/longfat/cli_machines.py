@@ -70,8 +70,7 @@ def oci() -> None:
     with outcome() as console:
         from longfat.verbs.oci import build
 
-        built = build(console)
-        say_place(console, built.tag, built.path)
+        say_place(console, "container image", build(console))
 
 
 @build.command("all")

@@ -12,7 +12,7 @@ import pytest
 from fabricated_results import write_results, write_study
 from fake_backend import FakeBackend
 from rich.console import Console
-from test_canary import STUDY as CANARIES
+from test_kernel_check import STUDY as CANARIES
 
 from longfat.verbs import evidence
 

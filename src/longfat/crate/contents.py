@@ -62,15 +62,16 @@ def _kernels(plan: Plan, kernels: Path) -> Iterator[Item]:
     versions = {source.version for source in plan.kernels.values()}
     for path in sorted(kernels.glob("*/source.toml")):
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        if "base" in settings:
-            settings = tomllib.loads((kernels / settings["base"] / path.name).read_text(encoding="utf-8"))
-        series = settings["series"]
+        base = kernels / settings.get("base", path.parent.name) / path.name
+        series = tomllib.loads(base.read_text(encoding="utf-8"))["series"]
         if any(version == series or version.startswith(f"{series}.") for version in versions):
-            what = f"Linux {series}: patch series, configuration and pinned source"
+            what = f"Linux {series}: pinned source, its own patches and configuration"
             yield Item(f"kernels/{path.parent.name}", what, path.parent)
     for name, what in (
+        ("series", "names of the patches in their order"),
+        ("patches", "patches that all kernels share"),
         ("config", "configuration that all kernels share"),
-        ("epochs", "measurements of the canaries, by which kernels are told apart"),
+        ("epochs", "measurements of the kernel regression checks, by which kernels are told apart"),
         ("README.md", "what each patch does, and why"),
     ):
         yield Item(f"kernels/{name}", what, kernels / name)

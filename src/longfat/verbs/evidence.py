@@ -31,7 +31,7 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.section import TODAY, write_overview, write_section
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import combinations, measured
+from longfat.verbs.kernel_check import combinations, measure
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
 from longfat.verbs.say import WARNING, print_json, say
@@ -118,7 +118,7 @@ def epoch_for(combination: Combination, jobs: int | None, console: Console, *, n
         message = f"the results were made with {combination.text()}, which no epoch lists"
         hint = f"add them where they were made: this machine has {' and '.join(one.text() for one in here)}"
         raise StudyError(message, hint=hint)
-    digests = measured(backend, jobs, console)
+    digests = measure(backend, jobs, console)
     if failed := [canary for canary, digest in digests.items() if not digest]:
         raise RigError(f"canaries failed, so that nothing is known of {combination.text()}: {', '.join(failed)}")
     now = datetime.datetime.now(datetime.UTC)

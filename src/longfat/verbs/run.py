@@ -18,7 +18,6 @@ from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
 from longfat.cache import cache_folder
-from longfat.canary import REFERENCE, doubts
 from longfat.catalog.stacks import kernel_of_stack
 from longfat.errors import StudyError
 from longfat.events import Event, EventSink, Kind, Level
@@ -29,6 +28,7 @@ from longfat.execute.results import Results, open_results
 from longfat.execute.shards import Shard
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
+from longfat.kernel_check import other_releases
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import LOCK, require_same, share_lock, write_lock
@@ -168,7 +168,7 @@ def prepare(folder: StudyFolder, choices: Choices, machine: Machine, events: Eve
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
     offered = backend.capabilities()
     plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
-    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
+    for text in other_releases(plan.kernels.values()):
         events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     return backend, plan
 

@@ -34,7 +34,7 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
-from longfat.verbs.canary import combinations
+from longfat.verbs.kernel_check import combinations
 from longfat.verbs.listening import listen
 from longfat.verbs.places import repository_root
 from longfat.verbs.run import results_path
