@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pwd
 import shutil
 import stat
 import tarfile
@@ -164,12 +163,14 @@ def _damaged(folder: Path, fault: str) -> RigError:
 
 
 def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
-    """Build into ``new``, which will become ``folder``."""
-    mode = _mode()
+    """Build into ``new``, which will become ``folder``: as root, or in the user's own namespace."""
+    mode: Mode = "root" if os.geteuid() == 0 else "unshare"
     new.mkdir()
     tar, cooked = new / "image.tar", new.parent / "cooked.tar"
     argv = mmdebstrap_argv(recipe, mode=mode, sources=source_lines(recipe.suite), target=cooked)
-    hint = "./just installs mmdebstrap; are the Debian archives reachable? apt-get update tells"
+    hint = "./just installs mmdebstrap; `apt-get update` shows whether the Debian archives are reachable"
+    if mode == "unshare":
+        hint += f"; user {os.geteuid()} needs the package uidmap and ranges in /etc/subuid and /etc/subgid"
     run_program("env", "--chdir=/", *argv, hint=hint, SOURCE_DATE_EPOCH=str(recipe.source_date_epoch))
     _repack(cooked, tar)
     cooked.unlink()
@@ -185,42 +186,6 @@ def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
     # They link to files of an image that is gone, perhaps because it was damaged.
     for composed in composed_roots(folder.parent, str(facts["digest"])):
         shutil.rmtree(composed)
-
-
-def _mode() -> Mode:
-    """Return how this user can build a root file system. Raises RigError that names what a normal user lacks."""
-    if os.geteuid() == 0:
-        return "root"
-    lacking = []
-    if shutil.which("newuidmap") is None:
-        lacking.append("the program newuidmap (package uidmap)")
-    user = _user_name()
-    for table in ("/etc/subuid", "/etc/subgid"):
-        if not _has_range(Path(table), user):
-            lacking.append(f"a range for {user} in {table}")
-    if lacking:
-        raise RigError(
-            f"a normal user cannot build the image here without {' and '.join(lacking)}",
-            hint=f"as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}; "
-            "or run ./just build image once as root with the same LONGFAT_CACHE",
-        )
-    return "unshare"
-
-
-def _user_name() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
-
-
-def _has_range(table: Path, user: str) -> bool:
-    """Return whether the subuid(5) or subgid(5) table ``table`` has a range for ``user``."""
-    try:
-        lines = table.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
-    return any(line.split(":", 1)[0] in (user, str(os.geteuid())) for line in lines)
 
 
 def _repack(source: Path, target: Path) -> None:
