@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
-from longfat.builds.kernel_source import Source, find_source, has_source, known_source
+from longfat.builds.kernel_source import Source, find_source
 from longfat.builds.kernel_targets import GUEST, Target
 from longfat.builds.packages import require_packages
 from longfat.cache import cache_folder
@@ -67,7 +67,7 @@ def build_kernel(
     """
     recipe = Recipe(name, kernels_folder, tuple(patches))
     settings, folder = recipe.settings(), cache_folder() / "kernels"
-    source = _source_at_hand(recipe, folder, target)
+    source = _source_of_built(recipe, folder, target)
     if source is None:
         with in_cache(folder, "the kernel's source", SIZE), held(folder / "lock"):
             source = find_source(settings, folder, say)
@@ -87,22 +87,19 @@ def build_kernel(
     return load_kernel(name, target, result, digest, pinned=source.version == settings["pinned"])
 
 
-def _source_at_hand(recipe: Recipe, folder: Path, target: Target) -> Source | None:
-    """Return the source if neither a download nor a look into its tarball is needed.
+def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
+    """Return the source of a kernel in the cache folder with the same patches and configuration, the pinned one first.
 
-    Without a tarball, a kernel that was built from one with the same patches and configuration names its release; the
-    pinned release comes first.
+    It needs no tarball: its path is the kernel's.
     """
-    settings = recipe.settings()
-    if has_source(settings, folder):
-        return known_source(settings, folder)
-    sources = []
+    built: dict[tuple[str, str], Path] = {}
     for path in sorted(folder.glob("*/kernel.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged kernel is ignored here
             facts = json.loads(path.read_text())
-            sources.append(Source(path, str(facts["version"]), str(facts["source_sha256"])))
-    same = [source for source in sources if source.path.parent.name == recipe.digest(source, target)[:32]]
-    return min(same, key=lambda source: source.version != settings["pinned"], default=None)
+            built[str(facts["version"]), str(facts["source_sha256"])] = path
+    sources = [Source(path, *facts) for facts, path in built.items()]
+    same = [source for source in sources if (folder / recipe.digest(source, target)[:32]).is_dir()]
+    return min(same, key=lambda source: source.version != recipe.settings()["pinned"], default=None)
 
 
 def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path, digest: str) -> None:

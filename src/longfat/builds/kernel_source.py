@@ -7,7 +7,6 @@ Owns the search and the download. Must not unpack the tarball: ``longfat.builds.
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import re
 import shutil
@@ -19,9 +18,6 @@ from pathlib import Path
 
 from longfat.builds.apt import fetch_file
 from longfat.errors import RigError
-from longfat.files import write_whole
-
-MEMORY = "sources.json"
 
 
 @dataclass(frozen=True)
@@ -38,21 +34,11 @@ def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], 
 
     ``folder`` keeps what is downloaded. Raises RigError if none is available.
     """
-    if not has_source(settings, folder) and not _fetch_package(settings, folder, say):
+    if not _tarball(settings, folder).is_file() and not _fetch_package(settings, folder, say):
         _download(settings, _tarball(settings, folder), say)
-    return known_source(settings, folder) or _describe(_tarball(settings, folder), folder)
-
-
-def has_source(settings: Mapping[str, str], folder: Path) -> bool:
-    """Return whether ``find_source`` needs no download."""
-    return _tarball(settings, folder).is_file()
-
-
-def known_source(settings: Mapping[str, str], folder: Path) -> Source | None:
-    """Return the result of ``find_source`` if it has described this tarball before, without writing anything."""
     path = _tarball(settings, folder)
-    described = _memory(folder).get(_key(path)) if path.is_file() else None
-    return Source(path, *described) if described else None
+    with path.open("rb") as stream:
+        return Source(path, _release(path), hashlib.file_digest(stream, "sha256").hexdigest())
 
 
 def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
@@ -74,27 +60,6 @@ def _fetch_package(settings: Mapping[str, str], folder: Path, say: Callable[[str
         say(f"the package {package} is not available: {error.message}")
         return False
     return True
-
-
-def _describe(path: Path, folder: Path) -> Source:
-    """Compute release and digest of a tarball; remember both by size and time, because this takes a second."""
-    with path.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    version = _release(path)
-    write_whole(folder / MEMORY, json.dumps(_memory(folder) | {_key(path): [version, sha256]}))
-    return Source(path, version, sha256)
-
-
-def _memory(folder: Path) -> dict[str, list[str]]:
-    try:
-        return dict(json.loads((folder / MEMORY).read_text()))
-    except (OSError, ValueError):
-        return {}
-
-
-def _key(path: Path) -> str:
-    facts = path.stat()
-    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"
 
 
 def _release(path: Path) -> str:

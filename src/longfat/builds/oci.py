@@ -37,6 +37,7 @@ def build_oci(
     """
     require_packages(RECIPE_FOLDER / "packages-oci.txt")
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    tag = f"docker.io/library/longfat:{version}"  # for docker: longfat:VERSION
     epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
 
     def make(new: Path) -> None:
@@ -49,9 +50,9 @@ def build_oci(
         _install(userland / PACKAGES)
         buildah = ["buildah", f"--root={storage}", f"--runroot={storage}/run", "--storage-driver=vfs"]
         files = [f"--file={RECIPE_FOLDER}/Containerfile", f"--ignorefile={RECIPE_FOLDER}/Containerfile.ignore"]
-        options = ["--isolation=chroot", "--no-hosts", f"--timestamp={epoch}", "--tag=longfat"]
+        options = ["--isolation=chroot", "--no-hosts", f"--timestamp={epoch}", f"--tag={tag}"]
         run_program(*buildah, "build", *files, *options, f"--build-context=userland={userland}", str(CHECKOUT))
-        run_program(*buildah, "push", "longfat", f"docker-archive:{new}:longfat:{version}")
+        run_program(*buildah, "push", tag, f"docker-archive:{new}:{tag}")
 
     archive = cache_folder() / "oci" / f"longfat-{version}.tar"
     return keep(archive, make, "the container image", "3 GB", right=lambda path: False)
@@ -82,3 +83,5 @@ def _install(target: Path) -> None:
     shutil.rmtree(target / "bin", ignore_errors=True)  # programs that name this machine's Python
     for record in target.glob("*.dist-info/RECORD"):
         record.unlink()
+    for tests in (*target.glob("**/tests"), target / "pyarrow/include"):
+        shutil.rmtree(tests, ignore_errors=True)
