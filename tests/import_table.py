@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each part of the package owns and what it may import: the table of docs/architecture.md, which it writes.
-
-tests/unit/test_imports.py enforces it. ``python tests/import_table.py`` writes it into the page.
-"""
+"""Parts of the package, what each owns and what it may import. tests/unit/test_imports.py enforces the table."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
-
-PAGE = Path(__file__).parents[1] / "docs/architecture.md"
-BEGIN = "<!-- Generated: python tests/import_table.py -->\n"
-END = "<!-- End of the generated part -->\n"
 
 
 @dataclass(frozen=True)
@@ -40,17 +31,11 @@ def _leaf(owns: str, *may: str) -> Part:
 
 
 PARTS: dict[str, Part] = {
-    "verbs": Part("the commands", free=True),
-    "cli": Part("the command line", free=True),
-    "cli_options": Part("the shared part of its verbs: arguments, options, messages of errors and the exit", free=True),
-    "cli_evidence": Part("the verbs about evidence: to read it, to add to it, to verify it", free=True),
-    "cli_runs": Part("the verbs about one run: to look at it, to run it again, to be in its network", free=True),
-    "cli_machines": Part("the verbs about what runs are made on: kernels, images, labs", free=True),
-    "cli_program": Part("the version, and completion in shells", free=True),
-    "cli_reference": Part("the reference of the commands, docs/commands.md", free=True),
+    "cli": Part("the command line, a module for each command", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
+        "backends.guest_process",
         "guest",
     ),
     "bench": Part("the speed of runs, next to simulators and the machine's own kernel", free=True),
@@ -86,17 +71,18 @@ PARTS: dict[str, Part] = {
         "backends.registry",
     ),
     "execute": _part(
-        "the execution of many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
-        "guest.pressure",
+        "the execution of many runs: threads around the guests, retries, progress, a clean stop",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",
     ),
     "cluster": _part(
-        "runs on machines that somebody else shares out: their tasks are submitted, followed, compared",
+        "runs on other machines, by workers of Dask that end with the command",
+        "backends.protocol",
+        "backends.registry",
         "execute",
         "record",
-        "plan.model",
     ),
     "record": _part("raw run folders: write once, verify, set aside"),
     "dataset": _part(
@@ -131,7 +117,7 @@ PARTS: dict[str, Part] = {
         "plan.model",
     ),
     "report": _part(
-        "the report of a study, the page of all, the committed reference, the execution of notebooks",
+        "the report of a study, the page of all studies, the committed reference, the execution of notebooks",
         "data",
         "evidence",
         "studies",
@@ -146,11 +132,11 @@ PARTS: dict[str, Part] = {
         "traffic",
     ),
     "card": _part(
-        "report cards: their rows, their numbers from a dataset, their page, the matrix of several",
+        "report cards: rows, numbers from a dataset, the page of a card, the matrix of several",
         "studies",
-        "figures.style",
         "relations",
         "metrics",
+        "catalog",
         "manifest",
         "plan.model",
         "report.page",
@@ -160,14 +146,13 @@ PARTS: dict[str, Part] = {
         "studies",
         "figures.drawing",
         "relations",
+        "report.page",
         "dataset",
         "manifest",
         "plan",
-        "record.bundle",
-        "record.verify",
     ),
     "evidence": _part(
-        "values of runs kept in the repository: rows, epochs, verdicts from them alone",
+        "values of runs kept in the repository: rows, baselines, verdicts from them alone",
         "studies",
         "figures",
         "relations",
@@ -188,17 +173,23 @@ PARTS: dict[str, Part] = {
         "catalog.ccas",
         "catalog.sysctls",
         "testbed.connect",
+        "testbed.inventory",
     ),
     "testbed.connect": _part(
         "the hosts of a lab as seen from here: their names and roles, connections, clocks, the merging of their parts",
         "guest",
-        "testbed.provision.folder",
+        "testbed.folder",
+        "testbed.inventory",
     ),
-    "testbed.provision": _part("machines by Terraform, prepared by Ansible: a folder for each lab", "builds"),
+    "testbed.provision": _part(
+        "machines by Terraform, prepared by Ansible: a folder for each lab", "builds", "testbed.folder"
+    ),
+    "testbed.inventory": _part("the hosts of a lab", "testbed.folder"),
+    "testbed.folder": _part("the folder of a lab: its place, and the names of its files"),
     "builds": _part("kernel, image, container image and machines' disk in the cache folder", "catalog.kernels"),
     "testbed.agent": Part(
         "the code on a host of a lab: sent there over SSH, leaves nothing behind",
-        frozenset({"guest", "backends.host_kernel", "runspec", "locks", "parent"}),
+        frozenset({"guest", "runspec", "locks", "parent"}),
         travels=True,
         foreign=frozenset({"mininet"}),
     ),
@@ -223,9 +214,8 @@ PARTS: dict[str, Part] = {
     ),
     "scratch": _leaf("temporary folders, removed even after a kill", "locks", "processes"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
-    "processes": _leaf("whether a process still runs, and the end of those that killed ones left"),
+    "processes": _leaf("whether a process still runs, and the end of children and of those that killed ones left"),
     "tools": _leaf("the environment of programs that are started: no variable of a user's decides for them; git"),
-    "interrupts": _leaf("signals that stop a process: none is lost, and none is heard after the first"),
     "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),
     "identity": _leaf("digests of what code does; the release that a kernel is built of"),
@@ -240,29 +230,3 @@ def allowed(name: str) -> frozenset[str]:
     part = PARTS[name]
     closed = part.leaf or part.travels
     return part.may | {name} | (frozenset() if closed else LEAVES)
-
-
-def table() -> str:
-    """The part of the page between the marks."""
-    lines = ["| part | owns | may import, besides the leaves |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if not part.leaf]
-    lines += ["", "| leaf | owns | may import |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if part.leaf]
-    return "\n".join(lines) + "\n"
-
-
-def _row(name: str, part: Part) -> str:
-    may = "all" if part.free else ", ".join(f"`{other}`" for other in sorted(part.may)) or "nothing"
-    return f"| `{name}` | {part.owns} | {f'only {may}, as it travels' if part.travels else may} |"
-
-
-def with_table(page: str) -> str:
-    """The page with the table as it is now. Raises ValueError when the marks are missing."""
-    found = re.fullmatch(f"(.*{re.escape(BEGIN)}).*({re.escape(END)}.*)", page, re.DOTALL)
-    if found is None:
-        raise ValueError(f"{PAGE} has no marks of the generated part")
-    return found[1] + table() + found[2]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of README and documentation from the committed evidence: python docs/pictures/draw.py [FOLDER].
+"""Draw the pictures of README and documentation from the committed evidence: python docs/pictures/draw.py [FOLDER].
 
-A figure of a study shows the runs of an experiment. The picture that has a study's name shows its claims, the paper's
-numbers beside the laboratory's.
+A figure of a study shows the runs of an experiment. A picture with a study's name shows its claims, with the paper's
+numbers next to the measured ones.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from longfat.evidence.epochs import FOLDER as EPOCHS
-from longfat.evidence.epochs import read_epochs
+from longfat.evidence.baselines import FOLDER as BASELINES
+from longfat.evidence.baselines import read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE
 from longfat.figures import style
@@ -44,10 +44,10 @@ PICTURES = {
     "sandia-2003-fig-11.svg": ("sandia-2003", "delay-9000"),
     "trinh-2004-fig-4.svg": ("trinh-2004", "ideal"),
 }
-"""The figures, each with its study and the experiment whose evidence it shows."""
+"""Figures, each with its study and the experiment whose evidence it shows."""
 
 STUDIES = {f"{name}.svg": name for name in ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")}
-"""The pictures of all claims of a study."""
+"""Pictures of all claims of a study."""
 
 DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
 NUMBER = re.compile(r"-?\d(?:[\d,.]*\d)?")
@@ -60,29 +60,29 @@ PAPER = {
     "scalable": (897, "Scalable TCP", (6, 940)),
     "highspeed": (948, "HighSpeed TCP", (10, 700)),
 }
-"""What the paper states for a txqueuelen of 100 in Mb/s, the algorithm's name, and the place of this label."""
+"""Goodput in Mb/s that the paper states for a txqueuelen of 100, the algorithm's name, and the place of this label."""
 
 
 def files(study: str, experiment: str) -> list[Path]:
-    """The runs of an experiment under the study's own stack in its newest evidence: a file for each profile."""
+    """Return the files of an experiment's newest evidence for the study's stack, one for each profile."""
     folder = StudyFolder(ROOT / "experiments" / study)
     newest = max((folder.path / "evidence").iterdir())
     return sorted((newest / folder.header.stack).rglob(f"{experiment}.jsonl"))
 
 
 def rows(path: Path) -> list[Any]:
-    """The runs of such a file, in the order of their scenarios."""
+    """Return the runs of such a file, sorted by scenario."""
     found = {line: json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]}
     return sorted(found.values(), key=lambda row: (row["scenario"], row["repetition"], row["spec"]))
 
 
 def digest_of(name: str) -> str:
-    """What a picture is drawn from: of a figure the values of each run, of a study's claims all that was measured."""
+    """Return the digest of a picture's source: the values of each run, or all measured claims of a study."""
     return digest(*PICTURES[name]) if name in PICTURES else digest_of_claims(STUDIES[name])
 
 
 def digest_of_claims(study: str) -> str:
-    """The table of the claims that have been measured."""
+    """Return the digest of the table of measured claims."""
     page = ROOT / "experiments" / study / PAGE
     text = page.read_text(encoding="utf-8").partition("\n## Not measured")[0] if page.exists() else ""
     lines = [line for line in text.splitlines() if line.startswith("| `")]
@@ -90,7 +90,7 @@ def digest_of_claims(study: str) -> str:
 
 
 def digest(study: str, experiment: str) -> str:
-    """What a picture is drawn from: the values of each run, whatever order their lines have."""
+    """Return the digest of the values of each run, independent of the order of lines."""
     values = [
         (row["scenario"], row["repetition"], row["values"]) for path in files(study, experiment) for row in rows(path)
     ]
@@ -98,7 +98,7 @@ def digest(study: str, experiment: str) -> str:
 
 
 def goodputs() -> Mapping[str, Mapping[int, list[float]]]:
-    """Goodput in Mb/s of each run of the experiment `txqueuelen`, by algorithm and txqueuelen."""
+    """Return the goodput in Mb/s of each run of the experiment `txqueuelen`, by algorithm and txqueuelen."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     (path,) = files(*PICTURES[f"{THRESHOLD}.svg"])
     for row in rows(path):
@@ -109,7 +109,7 @@ def goodputs() -> Mapping[str, Mapping[int, list[float]]]:
 
 
 def threshold() -> Figure:
-    """Goodput over the length of the sender's own queue: where it stops to matter, and the paper's numbers."""
+    """Draw goodput over the length of the sender's queue, the threshold, and the paper's numbers."""
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = figure.subplots()
     runs = goodputs()
@@ -133,7 +133,7 @@ def threshold() -> Figure:
 
 
 def svg(figure: Figure, study: str, experiment: str) -> str:
-    """The picture as text, with what it is drawn from."""
+    """Return the picture as text, with the digest of its source."""
     stream = io.StringIO()
     source = f"evidence of {study}, {experiment}: {digest(study, experiment)}"
     with matplotlib.rc_context({**style.SETTINGS, "svg.fonttype": "none", "svg.hashsalt": "longfat"}):
@@ -142,24 +142,25 @@ def svg(figure: Figure, study: str, experiment: str) -> str:
 
 
 def known_of(study: str) -> Evidenced:
-    """The newest evidence of a study, or that there is none."""
-    folder, epochs = StudyFolder(ROOT / "experiments" / study), read_epochs(ROOT / EPOCHS)
-    known = evidence_of(folder, epochs) or evidence_of(folder, epochs, epoch=epochs[-1].name, profile="quick")
+    """Return the newest evidence of a study, which may be empty."""
+    folder, baselines = StudyFolder(ROOT / "experiments" / study), read_baselines(ROOT / BASELINES)
+    newest = baselines[-1].name
+    known = evidence_of(folder, baselines) or evidence_of(folder, baselines, baseline=newest, profile="quick")
     assert known is not None
     return known
 
 
-def drawn(study: str, artifact: str) -> Figure:
-    """A figure of a study, of evidence alone."""
+def draw_artifact(study: str, artifact: str) -> Figure:
+    """Draw a figure of a study from evidence alone."""
     known = known_of(study)
     plan = build_plan(known.study, profile="quick", pins={"backend": known.backend})
     return draw(Sources(known.grounds[0].grounds, plan), known.folder.figures.figure(artifact)).figure
 
 
 def claims(study: str) -> str:
-    """All claims that runs have measured: what is allowed, what was measured, and both numbers, as SVG."""
+    """Return all measured claims as SVG: the allowed band, the measured interval, and both numbers."""
     known = known_of(study)
-    verdicts = [by_runs(known.of_own_runs(one).verdict) for one in known.claims]
+    verdicts = [by_runs(known.judge(one).verdict) for one in known.claims]
     testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not_testable"]
     (part,) = forest({"": testable})
     lines_of_all = zip(testable, part.rows, strict=True)
@@ -168,20 +169,20 @@ def claims(study: str) -> str:
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
-    head = "claim; what is allowed (band) and what was measured (95 %); paper, ± its error ± its repetitions; here"
-    told = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
+    head = "claim; allowed band and measured interval (95 %); paper, ± its error ± its repetitions; here"
+    summary = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',
             f"<!-- claims of {study}: {digest_of_claims(study)} -->",
-            f"<title>{study}: {told}</title>",
+            f"<title>{study}: {summary}</title>",
             "<style>text{font:9px DejaVu Sans,Verdana,sans-serif;fill:#1c2630}.s{fill:#5d6b79}.b{fill:#d5e3ee}"
             + "".join(f".{word} path{{stroke:{of}}}.{word} circle{{stroke:{of}}}" for word, of in COLOURS.items())
             + "path{fill:none;stroke-width:1.6}circle{stroke-width:1.6;fill:#fff}"
             + "".join(f".{word} circle{{fill:{COLOURS[word]}}}" for word in ("reproduced", "agrees"))
             + "</style>",
             f'<rect {size} fill="#fff"/>',
-            f'<text x="6" y="14">{told}; dots hold, crosses do not, rings are open</text>',
+            f'<text x="6" y="14">{summary}; dots: reproduced, crosses: not reproduced, rings: undecided</text>',
             f'<text class="s" x="6" y="27">{head}</text>',
             *(
                 line
@@ -194,13 +195,13 @@ def claims(study: str) -> str:
 
 
 def by_runs(verdict: Verdict) -> Verdict:
-    """A verdict without the comparisons that a formula decides, where others are."""
+    """Return the verdict without comparisons that a formula decides, if there are others."""
     measured = tuple(one for one in verdict.evidence if one.n is not None)
     return replace(verdict, evidence=measured or verdict.evidence)
 
 
 def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
-    """A claim's line at a place."""
+    """Yield the line of a claim at a place."""
     one = verdict.deciding
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
@@ -232,7 +233,7 @@ def main(target: Path) -> None:
     for name, (study, experiment) in PICTURES.items():
         with matplotlib.rc_context(style.SETTINGS):
             artifact = name.removeprefix(f"{study}-").removesuffix(".svg")
-            figure = threshold() if name == f"{THRESHOLD}.svg" else drawn(study, artifact)
+            figure = threshold() if name == f"{THRESHOLD}.svg" else draw_artifact(study, artifact)
         (target / name).write_text(svg(figure, study, experiment), encoding="utf-8")
 
 

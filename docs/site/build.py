@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the documentation as a site: python docs/site/build.py FOLDER.
+"""Build the documentation as a site: python docs/site/build.py FOLDER.
 
-The site has the documents where the repository has them, so that their links hold; every broken link ends the build.
-Needs no network.
+The site has the documents where the repository has them, so that their links work. A broken link ends the build. No
+network is needed.
 """
 
 from __future__ import annotations
@@ -32,30 +32,19 @@ DOCUMENTS = (
 )
 
 NAV = {
-    "Start": ("README.md", "docs/quickstart.md", "docs/findings.md", "docs/faq.md", "docs/commands.md"),
-    "Tutorials": ("docs/study-tutorial.md", "docs/own-algorithm.md", "docs/evaluate.md", "docs/extending.md"),
+    "Start": ("README.md", "docs/quickstart.md", "docs/findings.md"),
+    "Tutorials": ("docs/own-study.md", "docs/own-algorithm.md"),
     "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md", "experiments/**/*.md"),
-    "Results": ("docs/report.md", "docs/runs.md", "docs/data.md", "docs/evidence.md", "docs/citing.md"),
-    "How it works": ("docs/architecture.md", "docs/limitations.md", "docs/statistics.md", "kernels/README.md"),
-    "Reference": (
-        *("docs/manifest.md", "docs/claims.md", "docs/relations.md", "docs/metrics.md", "docs/figures.md"),
-        *("docs/traffic.md", "docs/formats.md", "docs/glossary.md"),
-    ),
-    "Machines": (
-        "docs/realtime.md",
-        "docs/hosts.md",
-        "docs/cluster.md",
-        "docs/container.md",
-        "docs/infra*.md",
-        "infra/**/*.md",
-    ),
-    "Project": ("CHANGELOG.md", "CONTRIBUTING.md", "docs/decisions/*.md", "docs/*.md", "images/*.md", "LICENSES/*.md"),
+    "How to": ("docs/data.md", "docs/evidence.md", "docs/machines.md", "docs/extending.md", "docs/faq.md"),
+    "Explanation": ("docs/verdicts.md", "docs/virtual-time.md", "docs/limitations.md"),
+    "Reference": ("docs/manifest.md", "docs/claims.md", "docs/metrics.md", "docs/glossary.md"),
+    "Project": ("*.md", "kernels/*.md", "images/*.md", "infra/**/*.md", "LICENSES/*.md"),
 }
-"""The order of the pages; one that several patterns find stands where the first is."""
+"""Order of the pages. A page that several patterns match is where the first pattern puts it."""
 
 
 def build(target: Path) -> int:
-    """Write the site and give the exit status of mkdocs."""
+    """Write the site and return the exit status of mkdocs."""
     with tempfile.TemporaryDirectory(prefix="longfat-docs-") as scratch:
         pages = Path(scratch) / "pages"
         assemble(pages)
@@ -71,7 +60,7 @@ def build(target: Path) -> int:
 
 
 def assemble(pages: Path) -> None:
-    """Copy all documents and the files that they lead to, each to its place in the repository."""
+    """Copy all documents and the files that they link to, each to its place in the repository."""
     documents = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
     linked = [(path.parent / link).resolve() for path in documents for link in LINK.findall(path.read_text("utf-8"))]
     for path in {*documents, *linked}:
@@ -82,7 +71,7 @@ def assemble(pages: Path) -> None:
 
 
 def nav(pages: Path) -> Iterator[dict[str, list[str]]]:
-    """The sections with their pages."""
+    """Yield the sections with their pages."""
     known: set[str] = set()
     for section, patterns in NAV.items():
         found = [str(path.relative_to(pages)) for pattern in patterns for path in sorted(pages.glob(pattern))]

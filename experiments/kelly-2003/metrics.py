@@ -1,13 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the slides call the time of a recovery: that in which the window grows, as their formulas reckon it."""
+"""Web traffic and the time of a recovery, as the slides have them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from longfat.metrics.cuts import OPEN, cut_places
-from longfat.metrics.data import Connection, NoValue
+from longfat.metrics.data import Connection, NoValue, WebRows
+from longfat.metrics.goodput import require_length
 from longfat.metrics.registry import metric
+
+
+@metric("GB", "content that web users took in", bounds=(0, np.inf), name="web_bytes")
+def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
+    """GB (10^9 bytes) of content that all web users of a run received, interrupted transfers included.
+
+    An amount for a time ``within_us`` exists only for users who were active as long.
+    """
+    require_length(web, within_us)
+    return _web_bytes(web) / 1e9
+
+
+@metric("Mb/s", "content that web users took in per second", bounds=(0, np.inf), name="web_rate")
+def web_mbps(web: WebRows) -> float:
+    """The same in Mb/s (10^6 bit/s): over the time from the first users' start to the last users' end."""
+    total = _web_bytes(web)
+    return float(8 * total / (max(row["end_us"] for row in web) - min(row["start_us"] for row in web)))
 
 
 @metric("s", "time of growth back to the window before the first cut")
@@ -41,3 +59,9 @@ def grown_back(samples: Connection) -> float:
             f"the window is not back at {before:.0f} segments when the run ends after {grown:.1f} s of growth"
         )
     return float(samples.t_us[start + back[0]] - samples.t_us[start]) / 1e6
+
+
+def _web_bytes(web: WebRows) -> float:
+    if not web:
+        raise NoValue("the run has no web traffic")
+    return float(sum(row["bytes_received"] for row in web))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error family of the project.
-
-A library function raises; only ``longfat.cli`` exits, with the exit status of the error's class.
-"""
+"""Errors of the project. Functions raise them; only ``longfat.cli`` exits, with the exit status of the class."""
 
 from __future__ import annotations
 
@@ -10,10 +7,7 @@ from dataclasses import dataclass
 
 
 class LongfatError(Exception):
-    """Something the user has to know, with the next step.
-
-    ``where`` names file, line and key or host; ``hint`` is the next command or the remedy.
-    """
+    """An error for the user. ``where`` names file, line and key, or the host; ``hint`` is the remedy."""
 
     exit_status = 1
 
@@ -28,7 +22,7 @@ class LongfatError(Exception):
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders between workers: keep the keyword arguments.
+        # Pickle passes positional arguments only.
         return (_rebuild, (type(self), self.message, self.where, self.hint))
 
 
@@ -38,7 +32,7 @@ def _rebuild(cls: type[LongfatError], message: str, where: str | None, hint: str
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault in a file the user wrote: its place, the given value and the allowed values."""
+    """A fault in a file of the user: its place, the value given and the values allowed."""
 
     file: str
     line: int | None
@@ -56,7 +50,7 @@ SHOWN_PROBLEMS = 100
 
 
 class StudyError(LongfatError):
-    """The study, its claims or the command line are wrong: the user can fix it. Exit status 2."""
+    """A fault of the study, its claims or the command line, which the user can fix. Exit status 2."""
 
     exit_status = 2
 
@@ -76,16 +70,16 @@ class StudyError(LongfatError):
 
 
 class RigError(LongfatError):
-    """The machine, a tool, the kernel or the image is at fault. Exit status 3."""
+    """A fault of the machine, a tool, the kernel or the image. Exit status 3."""
 
     exit_status = 3
 
 
 class SettledError(RigError):
-    """A run that failed in a way in which it will fail again: nobody need try it once more. Exit status 3."""
+    """A failure of a run that a repetition would not change. Exit status 3."""
 
 
 class RecordError(LongfatError):
-    """A stored run is damaged or half-written and cannot be read. Exit status 3."""
+    """A stored file that is damaged or incomplete. Exit status 3."""
 
     exit_status = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are whole whenever somebody reads them, and on the disk. Standard library only."""
+"""Files that are complete whenever they are read, and flushed to the disk. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Write a file, text as UTF-8, such that a reader sees the former content or all of the new one, whatever fails.
+    """Write a file, text as UTF-8, so that a reader sees either the former content or all of the new content.
 
     ``mode`` is limited by the umask. Raises OSError, which names ``path`` or its folder.
     """
@@ -22,9 +22,9 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
 
 def write_once(path: Path, content: str | bytes, mode: int = 0o666) -> bool:
-    """Write a file unless there is one already; whether it was written. Of several writers one succeeds, on NFS too.
+    """Write a file unless it exists; return whether it was written. Of several writers one succeeds, also on NFS.
 
-    The link is made by the file's server at once (open(2), O_EXCL). Raises OSError.
+    The file server makes the link atomically (open(2), O_EXCL). Raises OSError.
     """
     with _draft(path, content, mode) as draft:
         try:
@@ -36,12 +36,12 @@ def write_once(path: Path, content: str | bytes, mode: int = 0o666) -> bool:
 
 @contextmanager
 def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
-    """A file next to ``path`` with the content, on the disk; no other process on any machine uses its name."""
+    """Yield a file next to ``path`` with the content, flushed; no other process on any machine uses its name."""
     start = f".{path.name}-"
     draft = path.with_name(f"{start}{os.getpid()}@{os.uname().nodename}")
     try:
         for left in (Path(entry) for entry in os.scandir(path.parent) if entry.name.startswith(start)):
-            if left == draft or _ended(left.name.removeprefix(start)):  # its process was killed
+            if left == draft or _ended(left.name.removeprefix(start)):  # left by a killed process
                 left.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -49,7 +49,7 @@ def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
             os.fsync(file.fileno())
         yield draft
     except OSError as error:
-        if error.filename in {None, draft, str(draft)}:  # nobody but this function knows the draft's name
+        if error.filename in {None, draft, str(draft)}:  # the draft's name means nothing to callers
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
@@ -57,15 +57,15 @@ def _draft(path: Path, content: str | bytes, mode: int) -> Iterator[Path]:
 
 
 def _ended(writer: str) -> bool:
-    """Whether a process has ended that wrote a draft on this machine; nothing is known of the others."""
+    """Return whether the writer of a draft has ended; unknown processes of other machines count as alive."""
     process, _, machine = writer.partition("@")
     return machine in ("", os.uname().nodename) and process.isdigit() and not Path("/proc", process).exists()
 
 
 def flush_file_system(folder: Path) -> None:
-    """Have all that was written to the folder's file system reach the disk (syncfs(2)). Raises OSError.
+    """Flush the folder's file system to the disk (syncfs(2)), once for a tree of thousands of files. Raises OSError.
 
-    One call for a tree of thousands of files; a rename that follows never shows files that a power failure emptied.
+    After a rename that follows, no power failure leaves empty files.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

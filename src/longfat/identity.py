@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities: of Python code, a digest of its behaviour, and of a kernel, the release of its source.
+"""Identities: digests of the behaviour of Python code, and the release of a kernel's source.
 
-Owns the canonical form of code: the syntax tree without places, comments, docstrings and statements that do nothing. It
-is the same under every version of Python that can read the source, unlike ``ast.dump``: fields are listed by name, and
-fields that are empty, or that not every version has, are left out.
+Owns the canonical form of code: the syntax tree without positions, comments, docstrings and statements without effect.
+Unlike ``ast.dump`` it does not depend on the version of Python: fields are listed by name, and fields that are empty or
+absent in some versions are left out.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+PACKAGE = Path(__file__).resolve().parent
+
 WORDS = ("kind", "type_comment", "type_ignores")
-"""Fields of a syntax tree that have no effect: the prefix of u"", comments for type checkers."""
+"""Fields of a syntax tree without effect: the prefix of u"", comments for type checkers."""
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The release that a kernel was built from, and whether it is the pinned release, that of the references.
+    """The source of a kernel: its release, and whether that is the pinned release of the references.
 
-    ``patches`` has those of the project's series, in their order, and ``own`` the files that the study adds, each with
-    its SHA-256 (hex). ``name`` is the kernel's name in ``kernels/``.
+    ``patches`` are the patches of the project's series, in order, and ``own`` the files of the study, each with its
+    SHA-256 (hex). ``name`` is the kernel's name in ``kernels/``.
     """
 
     version: str
@@ -40,8 +42,17 @@ class KernelSource:
         return f"{release}, with {own} of the study" if own else release
 
 
+def package_sources(names: Iterable[str]) -> list[Path]:
+    """Return the Python files of this package that ``names`` lists, with all files of each folder among them."""
+    found = []
+    for name in names:
+        path = PACKAGE / name
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
+
+
 def code_identity(root: Path, paths: Iterable[Path]) -> str:
-    """SHA-256 (hex) over the canonical forms of Python files and their names under ``root``."""
+    """Return the SHA-256 (hex) of the canonical forms of Python files and their names under ``root``."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.relative_to(root)}\0{canonical(path.read_text(encoding='utf-8'))}\0".encode())
@@ -49,7 +60,7 @@ def code_identity(root: Path, paths: Iterable[Path]) -> str:
 
 
 def canonical(source: str) -> str:
-    """The canonical form of a module's source. Raises SyntaxError."""
+    """Return the canonical form of a module's source. Raises SyntaxError."""
     return _form(ast.parse(source))
 
 
@@ -67,17 +78,17 @@ def _form(value: Any) -> str:
 
 
 def _is_empty(child: Any) -> bool:
-    """Whether a field is empty; the use of a name follows from its place."""
+    """Return whether a field is empty, or a context, which follows from the position."""
     return child is None or child == [] or isinstance(child, ast.expr_context)
 
 
 def _does_nothing(item: Any) -> bool:
-    """Whether a statement is a docstring, any other lone constant, or ``pass``."""
+    """Return whether a statement is a docstring, another lone constant, or ``pass``."""
     return isinstance(item, ast.Pass) or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
 
 
 def _parts(joined: ast.JoinedStr) -> Iterator[ast.expr]:
-    """The parts of an f-string; versions differ in how many constants a stretch of its text is divided into."""
+    """Yield the parts of an f-string, with adjacent constants joined: versions of Python split them differently."""
     text = ""
     for part in joined.values:
         if isinstance(part, ast.Constant):

@@ -64,7 +64,7 @@ def read_reference(path: Path) -> Reference:
             raise ValueError(f"format {data['format']!r} is not {FORMAT}")
         return Reference(data["kernel_version"], dict(data["pins"]), dict(data["digests"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = f"take it from the repository again, or renew it with `{COMMAND} --reference`"
+        hint = f"take it from the repository again, or renew it with `{COMMAND} --renew`"
         raise RigError(f"the kernel check's reference cannot be read: {error!r}", where=str(path), hint=hint) from error
 
 

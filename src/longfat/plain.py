@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses as plain data for JSON, and back. Owns nothing of what they mean."""
+"""Conversion of dataclasses to plain data for JSON, and back."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from typing import Any
 Scalar = bool | int | float | str
 
 LATER = {"later": True}
-"""Marks a field that format 1 did not have at first: at its default it is left out of the JSON text, so that the runs
-recorded before keep their identity."""
+"""Marks a field that was added later: its default is left out of the JSON text, so that earlier runs keep their id."""
 
 
 def canonical_json(data: object) -> str:
-    """The one JSON text of ``data`` that digests are taken of."""
+    """Return the canonical JSON text of ``data``, from which digests are computed."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def plain(value: Any) -> Any:
-    """The plain JSON data of dataclasses, tuples and scalars."""
+    """Convert dataclasses, tuples and scalars to plain JSON data."""
     if dataclasses.is_dataclass(value):
         fields = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
         return {f.name: plain(item) for f, item in fields if not (f.metadata.get("later") and item == f.default)}
@@ -34,7 +33,7 @@ def plain(value: Any) -> Any:
 
 
 def build(kind: Any, value: Any) -> Any:
-    """Turn plain JSON data into the dataclass, tuple or scalar that ``kind`` names."""
+    """Convert plain JSON data to the dataclass, tuple or scalar ``kind``. Raises TypeError."""
     origin = typing.get_origin(kind)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         if not isinstance(value, dict):

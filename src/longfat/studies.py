@@ -76,7 +76,7 @@ class StudyFolder:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What is allowed in the manifest and claims and yet is hardly meant."""
-        from longfat.relations.gates import few_repetitions
+        from longfat.relations.claim_lint import few_repetitions
 
         source = self._source(MANIFEST)
         found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
@@ -91,7 +91,7 @@ class StudyFolder:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """The claims, in the order of claims.yaml; the study's own metrics are registered with them."""
-        from longfat.relations.claims import claims_of
+        from longfat.relations.claim_file import claims_of
 
         if self.base is not None:
             return self.base.claims
@@ -100,7 +100,7 @@ class StudyFolder:
     @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
         """The paper's own numbers by claim."""
-        from longfat.relations.gates import printed_numbers
+        from longfat.relations.paper import printed_numbers
 
         return self.base.papers if self.base is not None else printed_numbers(self.claims, self.study)
 
@@ -201,8 +201,6 @@ class StudyFolder:
         return tuple(self.path / name for name in (*files, OWN_METRICS))
 
     def _pairs(self) -> Iterator[tuple[str, Iterable[str]]]:
-        from longfat.relations.bind import experiments_of
-
         for figure in self.figures.figures:
             experiments = figure.experiments(self.study)
             yield figure.artifact, experiments
@@ -211,7 +209,7 @@ class StudyFolder:
         for claim in self.claims:
             for artifact in (claim.artifact, *claim.also):
                 if artifact:
-                    yield artifact, [name for one in claim.relations for name in experiments_of(one, self.study)]
+                    yield artifact, [name for one in claim.relations for name in one.experiments(self.study)]
 
     def _source(self, file: str) -> Source:
         if file not in self._sources:

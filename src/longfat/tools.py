@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of programs that Longfat starts: no variable of a user's decides for them. Also git itself."""
+"""Programs that Longfat starts, without the user's variables that would change their behaviour."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 def environment_without(prefix: str, kept: Collection[str] = ()) -> dict[str, str]:
-    """Return the environment without the variables of a tool, by the prefix of their names, except those ``kept``."""
+    """Return the environment without the variables of a tool, by their common prefix, except the names ``kept``."""
     return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(prefix)}
 
 
 def git(checkout: Path, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a checkout and in no other repository: neither that of GIT_DIR nor one of a folder above.
+    """Run git in a checkout, never in the repository of GIT_DIR or of a parent folder.
 
-    A checkout of another user is read like one's own. Raises FileNotFoundError without git, TimeoutExpired.
+    The checkout may belong to another user. Raises FileNotFoundError without git, TimeoutExpired.
     """
     own = {"GIT_CEILING_DIRECTORIES": str(checkout.resolve().parent), "GIT_CONFIG_GLOBAL": os.devnull}
     settings = [f"safe.directory={checkout.resolve()}", "core.fsmonitor=false"]

@@ -12,9 +12,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import signal
 import struct
-import time
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,13 +33,17 @@ from longfat.guest.udp import due_bytes
 from longfat.identity import KernelSource, code_identity
 from longfat.network import (
     ETHERNET_HEADER_BYTES,
+    Port,
     base_rtt_us,
     buffers_bytes,
+    impairment_seed,
     mss_bytes,
     ports,
     route,
     smallest_mtu_bytes,
+    steps,
 )
+from longfat.parent import end_with_parent
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
@@ -60,7 +63,7 @@ class FakeBackend:
     """See the module; all settings have harmless defaults.
 
     ``wall_seconds`` makes each run take that long. ``faults`` names, by run_id, runs that raise RigError,
-    kill their worker process, raise ENOSPC, report a failure in outcome.json, or had no CPU; with a ``once`` folder
+    lose their guest, raise ENOSPC, report a failure in outcome.json, or had no CPU; with a ``once`` folder
     each strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json. ``kernel`` is the
     release that it pretends to be built of, ``repeats`` whether a reported failure would come again.
     """
@@ -96,13 +99,14 @@ class FakeBackend:
         return tuple(reasons)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Write the files of docs/formats.md as ``fake_truth`` has them."""
-        time.sleep(self.wall_seconds)
+        """Write the files of docs/data.md as ``fake_truth`` has them."""
+        if self.wall_seconds:  # as a guest takes time: a child process that can be killed
+            subprocess.run(["sleep", str(self.wall_seconds)], preexec_fn=end_with_parent, check=True)
         fault = self._fault_of(spec.run_id)
         if fault == "crash":
             raise RigError("the fake laboratory crashed, as it was told to")
         if fault == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
+            raise RigError("the guest was killed, as it was told to")
         if fault == "disk_full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}
@@ -184,8 +188,8 @@ class FakeBackend:
                     "drops": 0,
                     "deliberate_drops": len(port.egress.drops),
                     **simulated.further(queue),
-                    **simulated.drawn(spec, port),
-                    **simulated.followed(spec, port),
+                    **drawn(spec, port),
+                    **followed(spec, port),
                 }
             )
         web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
@@ -354,3 +358,25 @@ def open_backend(
 ) -> FakeBackend:
     """The backend with these settings; it has any kernel."""
     return FakeBackend(**settings)
+
+
+def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """Return the policer, and the wire after all its steps, as read back without traffic."""
+    ways = steps(port.egress, spec.end_us)
+    policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
+    if not ways:
+        return policed
+    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}
+    return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
+
+
+def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
+    """Return the impaired delay element, or the card, as read back without traffic."""
+    if port.egress.card:
+        return {"card": [{k: v for k, v in one.items() if k != "latency"} for one in port.egress.card.settings()]}
+    if not port.egress.impairment:
+        return {}
+    return {
+        "impairment": port.egress.impairment.settings() | {"seed": impairment_seed(spec, port)},
+        "passed_packets": 0,
+    }

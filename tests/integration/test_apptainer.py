@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from longfat.cli.build import build_container as build
 from longfat.report.reference import compare
 from longfat.studies import StudyFolder
-from longfat.verbs.oci import build
 
 STUDY = Path(__file__).parents[2] / "experiments" / "_smoke"
 USER = 12345

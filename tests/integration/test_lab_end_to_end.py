@@ -90,7 +90,7 @@ def test_up_makes_three_machines(lab: Lab) -> None:
 
 
 def test_a_run_before_the_hosts_are_prepared_is_refused_with_the_command_that_prepares_them(lab: Lab) -> None:
-    said = lab("smoke", "--backend", "hosts", "--lab", "local", "--results", str(lab.results), status={3})
+    said = lab("reproduce", "_smoke", "--backend", "hosts", "--on", "local", "--results", str(lab.results), status={3})
     assert "./just lab provision local" in said
 
 
@@ -107,7 +107,9 @@ def test_a_second_provision_changes_nothing(lab: Lab) -> None:
 
 def test_the_smoke_study_runs_through_the_delay_element(lab: Lab) -> None:
     """Emulated machines may be too slow for a gate or two: then runs are invalid, the status 4, and that is right."""
-    said = lab("smoke", "--backend", "hosts", "--lab", "local", "--results", str(lab.results), status={0, 4})
+    said = lab(
+        "reproduce", "_smoke", "--backend", "hosts", "--on", "local", "--results", str(lab.results), status={0, 4}
+    )
     assert "25 runs executed, 0 kept, 0 failed" in said
     lock = json.loads((lab.results / "lock.json").read_text())
     assert lock["pins"]["backend"] == "hosts"

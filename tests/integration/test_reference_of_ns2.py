@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from scarce_backends import simulator
 
+from longfat.cli.study import Choices, resolve
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.execute.results import open_results
@@ -18,7 +19,6 @@ from longfat.execute.study import execute
 from longfat.plan import write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
-from longfat.verbs.study import Choices, resolve
 
 STUDY = StudyFolder(Path(__file__).parents[2] / "experiments" / "trinh-2004")
 SAMPLE = 5

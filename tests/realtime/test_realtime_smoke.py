@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from scarce_backends import realtime, skip_if_busy, skip_if_starved, skip_if_waiting
 
-from longfat.gates import STARVED_SHARE
+from longfat.gates.behaviour import STARVED_SHARE
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 
@@ -39,7 +39,8 @@ def results(backend: tuple[str, dict[str, str]], tmp_path: Path) -> Path:
     """The results folder of the command, which ended with status 0."""
     name, environment = backend
     folder = tmp_path / "results"
-    command = [sys.executable, "-m", "longfat", "smoke", "--backend", name, "--results", str(folder)]
+    options = ["--only", "pair", "--profile", "smoke", "--backend", name, "--results", str(folder)]
+    command = [sys.executable, "-m", "longfat", "reproduce", "_crosscheck", *options]
     done = subprocess.run(
         ["timeout", "--signal=INT", str(LIMIT_S), *command],
         cwd=CHECKOUT,
@@ -73,7 +74,8 @@ def test_the_smoke_study_runs_in_real_time(backend: tuple[str, dict[str, str]], 
     assert set(verdicts) == {"payload-of-the-rate", "the-same-for-another-algorithm"}  # others compare backends
     assert set(verdicts.values()) <= {"reproduced", "inconclusive"}
     assert (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8").count("\n") == 1  # its head alone
+    planned = json.loads((results / "lock.json").read_text(encoding="utf-8"))["runs"]
     runs = sorted((results / "raw").iterdir())
-    assert len(runs) == 9
+    assert len(runs) == len(planned)
     assert {run.name: lacking(run) for run in runs if lacking(run) > waited(run) + TOLERANCE} == {}
     assert backend[0] in (results / "report.html").read_text(encoding="utf-8")

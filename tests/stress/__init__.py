@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stress tests: each round strikes once, drawn from a seed (docs/reliability.md)."""
+"""Stress tests: each round strikes once, drawn from a seed."""

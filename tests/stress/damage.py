@@ -16,20 +16,20 @@ from pathlib import Path
 import pytest
 from evidenced import with_evidence
 
+from longfat.cli.sample import compare_results
 from longfat.studies import StudyFolder
-from longfat.verbs.verify import compare_results
 from stress.commands import Answer, call
 from stress.kill import made
 
-FILES = {  # pattern below the results folder, and the command that reads such a file first
-    "raw record": ("raw/*/**/*", "dataset"),
-    "lock": ("lock.json", "dataset"),
-    "table": ("dataset/*", "analyse"),
+FILES = {  # pattern below the results folder, and the command or page that reads such a file first
+    "raw record": ("raw/*/**/*", "report"),
+    "lock": ("lock.json", "report"),
+    "table": ("dataset/*", "report"),
     "verdicts": ("verdicts.json", "report"),
     "first claims": ("claims-first.json", "report"),
     "figure": ("figures/*", "report"),
     "seal": ("seals/*", "report"),
-    "report": ("report.html", "reports"),
+    "report": ("report.html", "front page"),
     "events": ("events.jsonl", "report"),
 }
 EVIDENCE = "evidence"
@@ -69,13 +69,13 @@ def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], 
 def _results(chance: random.Random, results: Path, pattern: str, verb: str, expected: dict[str, bytes]) -> str:
     path = chance.choice(sorted(path for path in results.glob(pattern) if path.is_file()))
     what = f"{path.relative_to(results)}: {damaged(path, chance)}, then {verb}"
-    answer = call(verb, *([] if verb == "reports" else ["small"]))
-    if verb == "reports":
+    answer = call("report", *([] if verb == "front page" else ["small"]))
+    if verb == "front page":
         answer = Answer(answer.status, (results.parent / "index.html").read_text(encoding="utf-8"))
     named = str(path) in answer.output or (not path.exists() and "no report yet" in answer.output)
     assert named or not answer.refused, f"{what}: refused without its name: {answer.output}"
     # A damaged record counts as missing.
-    named = named or (verb == "dataset" and answer.status == 4 and any((results / "raw/.damaged").glob("*")))
+    named = named or (answer.status == 4 and any((results / "raw/.damaged").glob("*")))
     assert named or made_of(results) == expected, f"{what}: other outputs without a word: {answer.output}"
     if chance.random() < REPRODUCED:
         answer = reproduced(results)

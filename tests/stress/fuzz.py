@@ -74,7 +74,7 @@ def _answered(study: Path, name: str, results: Path | None) -> str:
         return "planned"
     if results is None:
         return "accepted"
-    return "refused" if refused(call("analyse", study, "--results", results)) else "judged"
+    return "refused" if refused(call("report", study, "--results", results)) else "judged"
 
 
 def refused(answer: Answer) -> bool:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results, write_study
 from fake_backend import FakeBackend
-from rich.console import Console
 from test_kernel_check import STUDY as CANARIES
 
-from longfat.verbs import evidence
+from longfat.cli import evidence
+from longfat.cli.console import Output
 
 ANOTHER = FakeBackend(achieved_rate_factor=1 + 1e-12)  # another digest, and no number differs
 
@@ -45,15 +45,15 @@ def copied(made: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root / "experiments" / "small"
 
 
-def add(results: Path, *, new_epoch: bool = False) -> str:
+def add(results: Path, *, new_baseline: bool = False) -> str:
     """Add results to the evidence; give what was printed."""
-    return printed(lambda console: evidence.add("small", results, 1, console, new_epoch=new_epoch))
+    return printed(lambda console: evidence.add(console, "small", results, 1, new_baseline))
 
 
-def printed(verb: Callable[[Console], object]) -> str:
-    """What a verb prints."""
+def printed(command: Callable[[Output], object], *, as_json: bool = False) -> str:
+    """Return what a command prints, except its result as JSON."""
     output = io.StringIO()
-    verb(Console(file=output, width=200))
+    command(Output(as_json=as_json, file=output, width=200))
     return output.getvalue()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often the engine of verdicts errs, and how often it decides, on runs whose truth is known.
 
-Run as a program it prints the tables of docs/statistics.md:
+Run as a program it prints the tables of docs/verdicts.md:
 ``PYTHONPATH=src python tests/unit/simulated_verdicts.py [SIMULATIONS]``.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as a whole: help, version, completion, and the generated reference."""
+"""The program as a whole: help, version, completion, broken outputs, and the options of its commands."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.cli_options import PROFILES
-from longfat.cli_reference import reference
-from longfat.manifest import profiles
+from longfat.cli.paths import study_path
+from longfat.cli.root import COMMANDS, load_command
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"yaml", "numpy", "pyarrow", "longfat.plan"}
+NAMES = [name for group in COMMANDS.values() for name in group]
 
 
-@pytest.mark.parametrize("command", ["schema", "--help", "completion bash", "check sandia-2003", "plan nope"])
+@pytest.mark.parametrize(
+    "command", ["check --schema study", "--help", "completion bash", "check sandia-2003", "plan nope"]
+)
 @pytest.mark.parametrize(("output", "status"), [("pipe", 141), ("/dev/full", 3)])
 def test_output_that_goes_nowhere_ends_the_program_without_a_traceback(
     command: str, output: str, status: int, tmp_path: Path
@@ -39,35 +40,31 @@ def test_output_that_goes_nowhere_ends_the_program_without_a_traceback(
             env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(ROOT)},
         )
     assert done.returncode == status
-    told = (tmp_path / "errors").read_text()
-    assert "Traceback" not in told
-    assert status == 141 or command == "plan nope" or "No space left on device" in told
+    text = (tmp_path / "errors").read_text()
+    assert "Traceback" not in text
+    assert status == 141 or command == "plan nope" or "No space left on device" in text
 
 
-def test_every_command_that_a_recipe_starts_is_there() -> None:
-    root: Any = typer.main.get_command(app)
-    started = set(re.findall(r"^    @?longfat ([a-z]+)", (ROOT / "Justfile").read_text(), re.M))
-    assert started - {*root.commands} == set()
+def commands_below(command: Any) -> Iterator[Any]:
+    """Yield a command, or the commands of a group."""
+    yield from getattr(command, "commands", {"": command}).values()
 
 
-@pytest.mark.skipif(shutil.which("just") is None, reason="just is not installed")
-def test_just_prints_the_program_s_own_error_alone(tmp_path: Path) -> None:
-    program = tmp_path / "longfat"
-    program.write_text("#!/bin/sh\necho 'error: no study' >&2\nexit 2\n")
-    program.chmod(0o755)
-    justfile = (ROOT / "Justfile").read_text().replace('justfile_directory() / ".venv/bin:"', f'"{tmp_path}:"')
-    (tmp_path / "Justfile").write_text(justfile)
-    command = ["just", "--justfile", str(tmp_path / "Justfile"), "reproduce", "nope"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "error: no study\n")
+def test_an_option_has_one_help_in_all_commands() -> None:
+    helps: dict[str, set[str]] = {}
+    for command in (one for name in NAMES for one in commands_below(load_command(name))):
+        for option in (one for one in command.params if one.param_type_name == "option"):
+            helps.setdefault(max(option.opts, key=len), set()).add(option.help)
+    several = {"--backend", "--results"}  # one or several backends; the results of a study or of any
+    assert {name for name, texts in helps.items() if len(texts) > 1} <= several
 
 
-def test_the_reference_of_commands_is_that_of_the_program() -> None:
-    assert (ROOT / "docs/commands.md").read_text(encoding="utf-8") == reference()
-
-
-def test_the_profiles_of_the_command_line_are_those_of_the_manifest() -> None:
-    assert profiles.PROFILES == PROFILES
+def test_reproduce_has_at_most_eight_options_and_help_one_line_for_a_command() -> None:
+    options = [one for one in load_command("reproduce").params if one.param_type_name == "option"]
+    assert len(options) <= 8
+    lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.splitlines()
+    assert all(any(re.match(rf"  {name}  ", line) for line in lines) for name in NAMES)
+    assert len(NAMES) <= 24 and max(map(len, lines)) <= 80 and len(lines) < 60
 
 
 def test_the_version_names_program_commit_kernels_and_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,15 +89,22 @@ def test_completion_is_a_script_that_the_shell_can_read(shell: str, tmp_path: Pa
         assert subprocess.run([program, "-n", str(script)], check=False).returncode == 0
 
 
-def test_studies_are_completed_and_nothing_heavy_is_imported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("longfat plan k", ["kelly-2003"]),
+        ("longfat re", ["reproduce", "report"]),
+        ("longfat plan x --exp", ["--expanded"]),
+    ],
+)
+def test_commands_options_and_studies_are_completed(tmp_path: Path, words: str, found: list[str]) -> None:
     for name in ("kelly-2003", "other"):
         (tmp_path / "experiments" / name).mkdir(parents=True)
         (tmp_path / "experiments" / name / "study.yaml").touch()
-    words = {"_LONGFAT_COMPLETE": "complete_bash", "COMP_WORDS": "longfat plan k", "COMP_CWORD": "2"}
-    environment = os.environ | words | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(tmp_path)}
-    code = f"import longfat.cli, sys\ntry: longfat.cli.main()\nfinally: print({HEAVY} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["kelly-2003", "set()"], done.stderr
+    typed = {"_LONGFAT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    environment = os.environ | typed | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "longfat"], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == found, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -108,33 +112,25 @@ def test_studies_are_completed_and_nothing_heavy_is_imported(tmp_path: Path) -> 
     [
         (("reproduce", "nope"), "no study 'nope'"),
         (("reproduce", "tiny", "--backend", "virtul"), "did you mean 'virtual'?"),
-        (("run", "tiny", "--stack", "modem"), "did you mean 'modern'?"),
-        (("plan", "tiny", "--profile", "quik"), "did you mean 'quick'?"),
         (("report", "tiny"), "`longfat run tiny` makes them"),
         (("verdicts", "tiny", "nope"), "no study 'nope'"),
+        (("evidence", "fill"), "no study is named"),
+        (("shell",), "no run or study is named"),
     ],
 )
-def test_a_wrong_name_is_told_before_anything_heavy_is_imported(
-    tmp_path: Path, arguments: tuple[str, ...], message: str
+def test_a_wrong_name_is_an_error_with_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "experiments/tiny").mkdir(parents=True)
-    (tmp_path / "experiments/tiny/study.yaml").touch()
-    code = (
-        f"import sys\nfrom typer.testing import CliRunner\nfrom longfat.cli import app\n"
-        f"result = CliRunner().invoke(app, {list(arguments)!r})\n"
-        f"print(result.exit_code, {HEAVY} & set(sys.modules))\nprint(result.stderr)"
-    )
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("2 set()"), done.stdout + done.stderr
-    assert message in done.stdout
+    shutil.copy(ROOT / "experiments/_smoke/study.yaml", tmp_path / "experiments/tiny/study.yaml")
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    result = CliRunner().invoke(app, list(arguments))
+    assert (result.exit_code, message in result.stderr) == (2, True), result.output
 
 
 def test_a_study_may_be_called_with_or_without_paper_before_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longfat.verbs.places import study_path
-
     monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
     for name in ("kelly-2003", "paper-own"):
         (tmp_path / "experiments" / name).mkdir(parents=True)

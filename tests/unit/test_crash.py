@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longfat.backends import crash
-from longfat.backends.crash import Frame, addresses, explained
+from longfat.backends.crash import Frame, addresses, explain
 from longfat.errors import RigError, SettledError
 
 KERNEL = Path("linux")
@@ -49,7 +49,7 @@ def test_the_addresses_of_a_report_begin_with_the_instruction_that_failed() -> N
     ],
 )
 def test_the_first_line_names_file_line_function_and_cause(panic: str, words: str) -> None:
-    found = explained(ENDED, CONSOLE.format(cause=panic), KERNEL, {"tcp_mine.c"})
+    found = explain(ENDED, CONSOLE.format(cause=panic), KERNEL, {"tcp_mine.c"})
     assert isinstance(found, SettledError)
     first, path, rest = found.message.split("\n", 2)
     assert first == f"tcp_mine.c:42, in mine_grow(): the guest's kernel stopped: {words}"
@@ -58,22 +58,22 @@ def test_the_first_line_names_file_line_function_and_cause(panic: str, words: st
 
 
 def test_a_crash_elsewhere_is_settled_too_and_names_no_file_of_the_study() -> None:
-    found = explained(ENDED, CONSOLE.format(cause="Kernel mode signal 8"), KERNEL, {"tcp_other.c"})
+    found = explain(ENDED, CONSOLE.format(cause="Kernel mode signal 8"), KERNEL, {"tcp_other.c"})
     assert isinstance(found, SettledError)
     assert found.message.startswith("the guest's kernel stopped: a division by zero\n")
 
 
 def test_a_bus_error_may_be_the_hosts_and_is_tried_again() -> None:
-    found = explained(ENDED, CONSOLE.format(cause="Kernel mode signal 7"), KERNEL, {"tcp_mine.c"})
+    found = explain(ENDED, CONSOLE.format(cause="Kernel mode signal 7"), KERNEL, {"tcp_mine.c"})
     assert not isinstance(found, SettledError)
 
 
 def test_a_loop_is_named_only_where_it_is_in_the_studys_own_file() -> None:
     console = CONSOLE.format(cause="Kernel mode signal 8")
-    assert explained(ENDED, console, KERNEL, {"tcp_other.c"}, hung=True) is ENDED
-    found = explained(ENDED, console, KERNEL, {"tcp_mine.c"}, hung=True)
-    assert found.message.startswith("tcp_mine.c:42, in mine_grow(): the guest's kernel loops without end\n")
+    assert explain(ENDED, console, KERNEL, {"tcp_other.c"}, hung=True) is ENDED
+    found = explain(ENDED, console, KERNEL, {"tcp_mine.c"}, hung=True)
+    assert found.message.startswith("tcp_mine.c:42, in mine_grow(): the guest's kernel loops endlessly\n")
 
 
 def test_a_guest_that_ended_without_a_panic_keeps_its_error() -> None:
-    assert explained(ENDED, "killed\n", KERNEL, {"tcp_mine.c"}) is ENDED
+    assert explain(ENDED, "killed\n", KERNEL, {"tcp_mine.c"}) is ENDED

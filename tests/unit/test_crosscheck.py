@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from longfat.cli.reproduce import merge_plans
 from longfat.manifest.load import load_study
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.studies import StudyFolder
-from longfat.verbs.crosscheck import STUDY, together
 
-FOLDER = Path(__file__).parents[2] / "experiments" / STUDY
+FOLDER = Path(__file__).parents[2] / "experiments" / "_crosscheck"
 
 
 def plan(backend: str) -> Plan:
@@ -39,7 +39,7 @@ def test_a_claim_may_choose_by_backend() -> None:
 
 
 def test_one_lock_has_the_runs_of_all_backends_with_the_pins_of_each(tmp_path: Path) -> None:
-    write_lock(together([plan("virtual"), plan("mininet")]), tmp_path / "lock.json")
+    write_lock(merge_plans([plan("virtual"), plan("mininet")]), tmp_path / "lock.json")
     both = read_lock(tmp_path / "lock.json")
     assert both.pins["backend"] == "virtual+mininet"
     assert {(run.factors["backend"], run.spec.pins["kernel"]) for run in both.runs} == {

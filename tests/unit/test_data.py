@@ -28,7 +28,6 @@ from longfat.plan import build_plan, write_lock
 from longfat.plan.model import PlannedRun
 from longfat.studies import StudyFolder
 
-PAGE = Path(__file__).parents[2] / "docs/data.md"
 NO_THRESHOLD = 0x7FFFFFFF
 
 
@@ -156,11 +155,6 @@ def test_a_unit_is_that_which_the_name_ends_in() -> None:
     assert units["goodput_bps"] == "bit/s"
     assert units["bytes_per_s"] == "bytes/s"
     assert units["flow"] == ""
-
-
-def test_the_page_has_the_reference_as_it_is_now() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert page == describe.with_reference(page), "python -m longfat.dataset.describe writes it"
 
 
 def test_an_interrupt_ends_what_waits_also_where_frames_were_imported() -> None:

@@ -9,44 +9,36 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from evidenced import add, change, copied, file_of, files_of, printed, repository, with_evidence
-from fabricated_results import CLAIMS, change_json, write_results
+from evidenced import add, change, file_of, files_of, printed, repository, with_evidence
+from fabricated_results import CLAIMS, change_json, judge_study, write_results
 
+from longfat.cli import evidence
+from longfat.cli.verdicts import verdicts
 from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError
-from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import PAGE
-from longfat.evidence.rows import Conflict, Row, ValueKey, united
+from longfat.evidence.rows import Conflict, Row, ValueKey, merge
 from longfat.evidence.store import read_rows
 from longfat.manifest.load import load_study
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
+from longfat.report.report import write_report
 from longfat.studies import StudyFolder
-from longfat.verbs import evidence
-from longfat.verbs.verdicts import verdicts
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a study whose nine runs are in its evidence, made once."""
-    root = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        with_evidence(root, patch)
-    return root
-
-
 @pytest.fixture
-def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The study in a copy of that repository."""
-    return copied(made, tmp_path, monkeypatch)
+def study(evidence_study: Path) -> Path:
+    """The study's folder in a repository with its evidence."""
+    return evidence_study
 
 
 def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
     """The verdicts by the evidence, and what was left out."""
-    found = evidence_of(StudyFolder(study), read_epochs(root / FOLDER), **choice)
+    found = evidence_of(StudyFolder(study), read_baselines(root / FOLDER), **choice)
     assert found is not None
     return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
 
@@ -75,7 +67,7 @@ def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tm
     grounds = Grounds(known, load_dataset(tmp_path / "results" / "small"))
     from_dataset = [decide(claim, grounds) for claim in StudyFolder(study).claims]
     shutil.rmtree(tmp_path / "results")
-    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
     assert [item.verdict for item in found.judged] == from_dataset
     assert [item.profile for item in found.judged] == ["paper", "paper"]
@@ -98,8 +90,8 @@ def test_a_row_has_numbers_of_nine_digits_and_reads_back_as_it_was() -> None:
 
 def test_two_rows_of_one_run_say_together_what_both_say_whichever_comes_first() -> None:
     one, other = row(seconds=3.0), row(made="e" * 12, run="f" * 64, values={"drops@11111111": "no drop"})
-    both = united(one, other)
-    assert both == united(other, one)
+    both = merge(one, other)
+    assert both == merge(other, one)
     assert (both.seconds, both.made) == (1.5, "a" * 12)
     assert set(both.values) == {"goodput@00000000", "drops@11111111"}
 
@@ -109,14 +101,14 @@ def test_two_rows_of_one_run_say_together_what_both_say_whichever_comes_first() 
     [
         ({"measured": "9" * 64}, "measured bbbbbbbbbbbbbbbb and 9999999999999999"),
         ({"values": {"goodput@00000000": 2.0}}, r"goodput@00000000 is 1\.0 and 2\.0"),
-        ({"measured": None, "reason": "run too short"}, r"nothing that counts \(run too short\)"),
+        ({"measured": None, "reason": "run too short"}, r"an invalid run \(run too short\)"),
     ],
 )
 def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
     changes: dict[str, object], message: str
 ) -> None:
     with pytest.raises(Conflict, match=message):
-        united(row(), row(**changes))
+        merge(row(), row(**changes))
 
 
 @pytest.mark.parametrize(
@@ -128,13 +120,17 @@ def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
         ('"measured":"', '"measured":5,"reason":"', r"delay\.jsonl:2: .*measured is 5, not a text"),
         ('"values":{', '"values":{"goodput@00000000":1e999,', "is inf, neither a number nor a reason"),
         ('"values":{', '"values":' + "[" * 20000 + "{", r"delay\.jsonl:2: .*the line cannot be read"),
-        ('"spec":', '"sepc":', r"delay\.jsonl:2: .*'sepc' is no part of a row"),
+        ('"spec":', '"sepc":', r"delay\.jsonl:2: .*'sepc' is not a key of a row"),
         ('"seconds":0.0,', "", r"delay\.jsonl:2: seconds: is missing"),
         ('{"made"', '{{"made"', r"delay\.jsonl:2: the line cannot be read"),
-        ('"format":1', '"format":2', r"delay\.jsonl:1: .*format 2, and this version reads 1; a newer Longfat wrote it"),
-        ('"study":"small"', '"study":"big"', r"delay\.jsonl:1: .*says study 'big', and lies where that is 'small'"),
-        ('"stack":"modern"', '"stack":"linux-2.4"', "says stack 'linux-2.4', and lies where that is 'modern'"),
-        ("goodput@", "goodput%", "names no metric with its definition"),
+        ('"format":1', '"format":2', r"delay\.jsonl:1: .*format is 2; this version reads 1"),
+        (
+            '"study":"small"',
+            '"study":"big"',
+            r"delay\.jsonl:1: .*study is 'big'",
+        ),
+        ('"stack":"modern"', '"stack":"linux-2.4"', "stack is 'linux-2.4', but the file is in the folder of 'modern'"),
+        ("goodput@", "goodput%", "is not a metric with its definition"),
     ],
 )
 def test_a_damaged_foreign_or_future_file_is_an_error_with_its_place(
@@ -158,11 +154,11 @@ def test_a_file_that_does_not_say_what_it_is_or_lies_elsewhere_is_an_error(study
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     (study / "evidence" / "stray.jsonl").write_text("")
     path.with_suffix(".jsonl.orig").write_text("")
-    with pytest.raises(StudyError, match="does not say of which study and format") as caught:
+    with pytest.raises(StudyError, match="the first line with study and format is missing") as caught:
         read_rows(study, "small")
     found = [problem.file.rpartition("/")[2] for problem in caught.value.problems]
     assert sorted(found) == ["one-drop.jsonl", "one-drop.jsonl.orig", "stray.jsonl"]
-    assert "EPOCH/STACK/PROFILE/EXPERIMENT" in str(caught.value)
+    assert "BASELINE/STACK/PROFILE/EXPERIMENT" in str(caught.value)
 
 
 def test_a_file_that_is_no_text_or_ends_within_a_line_is_an_error(study: Path) -> None:
@@ -206,7 +202,7 @@ def test_what_two_people_add_is_merged_by_git_without_a_conflict(
     git(tmp_path, "merge", "mine")
     assert told(tmp_path, study)[1] == ()
     assert sum(map(len, read_rows(study, "small").values())) == 9
-    printed(lambda console: evidence.merge([], console))
+    printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8").count("| `halves` |") == 1
     lines = file_of(study, "delay").read_text().splitlines()
     assert len(lines) == 9 and lines[1:] == sorted(lines[1:], key=lambda line: Row.read(json.loads(line)).key)
@@ -224,15 +220,15 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
     theirs = file_of(other / "experiments" / "small", "delay")
     change(theirs, '"measured":"', '"measured":"x')
     with pytest.raises(StudyError, match="two outcomes of one run: measured"):
-        printed(lambda console: evidence.merge([other], console))
+        printed(lambda console: evidence.merge(console, [other]))
     assert path.read_bytes() == before
     change(theirs, '"measured":"x', '"measured":"')
-    merged = printed(lambda console: evidence.merge([other], console, as_json=True))
+    merged = printed(lambda console: evidence.merge(console, [other]), as_json=True)
     assert "small: 5 runs gained, 1 files written" in merged
     assert json.loads(capsys.readouterr().out) == {"format": 1, "gained": {"small": 5}}
     assert path.read_bytes() == theirs.read_bytes()
     with pytest.raises(StudyError, match="no evidence in"):
-        printed(lambda console: evidence.merge([tmp_path / "nowhere"], console))
+        printed(lambda console: evidence.merge(console, [tmp_path / "nowhere"]))
 
 
 def test_values_of_a_metric_that_has_changed_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
@@ -258,16 +254,18 @@ def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by
     )
 
 
-def test_runs_of_a_combination_that_the_epoch_does_not_list_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+def test_runs_of_a_combination_that_the_baseline_does_not_list_are_left_out_by_name(
+    study: Path, tmp_path: Path
+) -> None:
     change(file_of(study, "one-drop"), '"made":"', '"made":"0')
     _, (exclusion,) = told(tmp_path, study)
     assert exclusion.startswith("1 x paper: runs of a combination (0")
-    assert exclusion.endswith("that the epoch does not list")
+    assert exclusion.endswith("that the baseline does not list")
 
 
-def test_runs_of_an_epoch_that_nobody_knows_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
-    (epoch,) = (tmp_path / FOLDER).iterdir()
-    epoch.unlink()
+def test_runs_of_a_baseline_that_nobody_knows_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
+    (baseline,) = (tmp_path / FOLDER).iterdir()
+    baseline.unlink()
     words, (exclusion,) = told(tmp_path, study)
     assert exclusion.startswith("9 x paper: runs of a combination (")
     assert set(words.values()) == {"not_measured"}
@@ -278,9 +276,9 @@ def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(st
     with file_of(study, "delay").open("a") as other:
         other.write(row)
     words, exclusions = told(tmp_path, study)
-    assert exclusions == ("1 x paper: runs that lie with experiment delay, and are of another",)
+    assert exclusions == ("1 x paper: runs in the file of experiment delay that belong to another",)
     assert words == {"window-limits": "reproduced", "halves": "reproduced"}
-    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
 
 
@@ -300,28 +298,28 @@ def test_runs_of_another_stack_are_evidence_of_their_own_and_named_beside(study:
     other.parent.mkdir(parents=True)
     path.rename(other)
     change(other, '"stack":"modern"', '"stack":"linux-2.4"')
-    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    text = printed(lambda console: verdicts(console, ["small"]))
     assert "stack modern: 8 runs;" in text
-    assert "besides: 1 runs of stack linux-2.4 (./just verdicts small --stack linux-2.4)" in text
-    text = printed(lambda console: verdicts(["small"], None, console, as_json=False, stack="linux-2.4"))
+    assert "also: 1 runs of stack linux-2.4 (./just verdicts small --stack linux-2.4)" in text
+    text = printed(lambda console: verdicts(console, ["small"], stack="linux-2.4"))
     assert "stack linux-2.4: 0 runs;" in text
     assert "left out: 1 x paper: runs of scenarios that are not what they were" in text
-    text = printed(lambda console: verdicts(["small"], None, console, as_json=False, stack="linux-2.2"))
+    text = printed(lambda console: verdicts(console, ["small"], stack="linux-2.2"))
     assert "small: no evidence of stack linux-2.2 is committed yet" in text
 
 
 def test_values_of_a_metric_that_is_gone_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
     change(file_of(study, "one-drop"), '"drop_ratio@', '"fall_ratio@')
-    assert told(tmp_path, study)[1] == ("1 x values of metric fall_ratio, which there is not",)
-    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
-    assert "left out: 1 x values of metric fall_ratio, which there is not" in text
+    assert told(tmp_path, study)[1] == ("1 x values of metric fall_ratio, which does not exist",)
+    text = printed(lambda console: verdicts(console, ["small"]))
+    assert "left out: 1 x values of metric fall_ratio, which does not exist" in text
 
 
 def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: Path, tmp_path: Path) -> None:
     (study / "claims.yaml").write_text(
         CLAIMS.replace("drop_ratio[one-drop, at=1500 ms] = 0.5", "goodput[one-drop] > 1")
     )
-    found = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     assert found is not None
     (halves,) = (item.verdict for item in found.judged if item.verdict.claim == "halves")
     assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)
@@ -356,15 +354,15 @@ def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named
     for name in ("study", "claims", "figures"):
         path = study / f"{name}.yaml"
         path.write_text(path.read_text().replace("study: small", "study: another").replace("seed: 7\n", ""))
-    with pytest.raises(StudyError, match="the results are of study 'small', not of 'another'"):
+    with pytest.raises(StudyError, match="results of the study 'small', not of 'another'"):
         add(results)
 
 
 def test_the_verdicts_are_printed_for_people_and_as_json(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    text = printed(lambda console: verdicts(console, ["small"]))
     assert "window-limits  measured      reproduced" in text
     assert "9 runs; 2 reproduced" in text
-    printed(lambda console: verdicts([], None, console, as_json=True))
+    printed(verdicts, as_json=True)
     data = json.loads(capsys.readouterr().out)
     assert data["counts"] == {"measured": {"reproduced": 2}}
     (one,) = data["studies"]
@@ -374,9 +372,25 @@ def test_the_verdicts_are_printed_for_people_and_as_json(study: Path, capsys: py
 
 def test_without_evidence_the_verdicts_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository(tmp_path, monkeypatch)
-    text = printed(lambda console: verdicts([], None, console, as_json=False))
+    text = printed(lambda console: verdicts(console))
     assert text == "small: no evidence is committed yet\nall studies: no evidence is committed yet\n"
-    assert "small: no evidence" in printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    assert "small: no evidence" in printed(lambda console: verdicts(console, ["small"]))
+
+
+def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results" / "small"
+    judge_study(results, study)
+    path = file_of(study, "delay")
+    path.write_text(path.read_text(encoding="ascii").splitlines(keepends=True)[0], encoding="ascii")
+    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
+    page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
+    row = page.split('<article class="claim is-not_measured" id="claim-window-limits">')[1].split("</article>")[0]
+    by_evidence, by_runs = row.split("By the runs of this report alone")
+    assert "not measured" in by_evidence and "reproduced" in by_runs
+    halves = page.split('<article class="claim is-reproduced" id="claim-halves">')[1].split("</article>")[0]
+    assert "n = 1" in halves and "profile paper" in halves
+    plain = write_report(results, StudyFolder(study)).read_text(encoding="utf-8")
+    assert "vidence" not in plain.split("</style>")[1].split("<footer>")[0]
 
 
 def read_line_values(study: Path, experiment: str) -> dict[str, object]:

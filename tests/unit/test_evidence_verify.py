@@ -10,44 +10,32 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from evidenced import change, copied, file_of, printed, repository, with_evidence
+from evidenced import change, file_of, printed, repository
 
+from longfat.cli.paths import repository_root
+from longfat.cli.reproduce import reproduce
+from longfat.cli.sample import repeat_sample, rows_that_count, within
+from longfat.cli.verdicts import studies_with_evidence
+from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.compare import first_packet, sample_of
-from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.verbs import conclude
-from longfat.verbs.places import repository_root
-from longfat.verbs.run import Machine
-from longfat.verbs.study import Choices
-from longfat.verbs.verdicts import studies_with_evidence
-from longfat.verbs.verify import rows_that_count, verify, within
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a study whose nine runs are in its evidence, made once."""
-    root = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        with_evidence(root, patch)
-    return root
 
 
 @pytest.fixture
-def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The study in a copy of that repository."""
-    return copied(made, tmp_path, monkeypatch)
+def study(evidence_study: Path) -> Path:
+    """The study's folder in a repository with its evidence."""
+    return evidence_study
 
 
 def verified(sample: str = "99", seed: int = 1) -> tuple[bool, str]:
     """Whether the sample is identical, and what was printed."""
     outcome: list[bool] = []
-    text = printed(lambda console: outcome.append(verify(None, sample, seed, 1, console)))
+    text = printed(lambda console: outcome.append(repeat_sample(None, sample, seed, None, 1, None, console)))
     return outcome[0], text
 
 
 def reproduced(study: str = "small") -> tuple[bool, str]:
     outcome: list[bool] = []
-    machine = Machine("fake", 1)
-    text = printed(lambda console: outcome.append(conclude.reproduce(study, Choices("paper"), machine, console)))
+    text = printed(lambda out: outcome.append(reproduce(out, study, profile="paper", backend="fake", jobs=1)))
     return outcome[0], text
 
 
@@ -61,7 +49,7 @@ def test_evidence_that_anyone_runs_again_is_identical_to_the_byte(study: Path) -
     same, text = verified()
     assert same
     assert "9 of 9 runs" in text
-    assert "9 of 9 re-run here, identical to the byte" in text
+    assert "9 of 9 repeated here, byte-identical" in text
 
 
 def test_a_value_that_is_not_so_is_named_and_both_sides_are_kept(study: Path, tmp_path: Path) -> None:
@@ -71,7 +59,7 @@ def test_a_value_that_is_not_so_is_named_and_both_sides_are_kept(study: Path, tm
     change(path, str(value[key]), "0.9")
     same, text = verified()
     assert not same
-    assert "8 of 9 re-run here, identical to the byte" in text
+    assert "8 of 9 repeated here, byte-identical" in text
     assert "unverified" in text
     assert f"{key} is 0.9 in the evidence and {value[key]} here" in text
     (kept,) = (tmp_path / "results" / "verify" / "differing" / "small").iterdir()
@@ -82,14 +70,14 @@ def test_a_value_that_is_not_so_is_named_and_both_sides_are_kept(study: Path, tm
 def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_same(study: Path) -> None:
     change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
     same, text = verified()
-    assert not same and "every value is the same, but the digest of what was measured is 0" in text
+    assert not same and "every value is equal, but the digest of the measurements is 0" in text
 
 
 @pytest.mark.parametrize(("before", "after"), [("[at=", "[ta="), ("[at=1500000.0]", "")])
 def test_a_value_by_a_parameter_that_its_metric_does_not_have_is_named(study: Path, before: str, after: str) -> None:
     change(file_of(study, "one-drop"), before, after)
     same, text = verified()
-    assert not same and "has other parameters than its metric: at" in text
+    assert not same and "has parameters that its metric lacks: at" in text
 
 
 def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
@@ -110,7 +98,7 @@ def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
     assert len(sample_of(items, "10%", 1)) == 50
     assert len(sample_of(items[:7], "1%", 1)) == 7
     for wrong in ("0", "-1", "1.5", "many"):
-        with pytest.raises(ValueError, match=r"no sample|could not convert"):
+        with pytest.raises(ValueError, match=r"not a sample|could not convert"):
             sample_of(items, wrong, 1)
 
 
@@ -126,12 +114,12 @@ def test_a_sample_has_runs_of_every_group_however_small_as_long_as_there_are_any
 
 def test_of_a_sample_what_does_not_fit_into_a_budget_is_left_out(study: Path) -> None:
     (folder,) = studies_with_evidence()
-    kept = list(rows_that_count(folder, read_epochs(repository_root() / FOLDER)))
+    kept = list(rows_that_count(folder, read_baselines(repository_root() / FOLDER)))
     timed = [dataclasses.replace(one, row=dataclasses.replace(one.row, seconds=30.0 * n)) for n, one in enumerate(kept)]
     assert [one.row.seconds for one in within(timed, 100.0)] == [0.0, 30.0, 60.0]
     assert [one.row.seconds for one in within(timed[::-1], 100.0)] == [90.0, 0.0]
     outcome: list[bool] = []
-    text = printed(lambda console: outcome.append(verify(None, "99", 1, 1, console, budget=-1.0)))
+    text = printed(lambda console: outcome.append(repeat_sample(None, "99", 1, -1.0, 1, None, console)))
     assert outcome == [True]
     assert "0 of 9 runs" in text
 
@@ -151,17 +139,10 @@ def test_reproduce_calls_the_verdicts_unverified_where_a_run_differs_and_names_i
     assert "unverified" in text and "small, modern, paper: one-drop, repetition 1" in text
 
 
-def test_a_sample_can_be_reproduced_instead_of_the_study(study: Path) -> None:
-    outcome: list[bool] = []
-    text = printed(lambda console: outcome.append(conclude.reproduce_sample("small", "2", 3, 1, console)))
-    assert outcome == [True]
-    assert "9 runs; 2 reproduced" in text and "2 of 2 re-run here, identical to the byte" in text
-
-
 def test_without_evidence_nothing_is_verified_and_reproduce_is_as_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(tmp_path, monkeypatch)
-    assert verified("1%") == (True, "no evidence is committed yet, so there is nothing to verify\n")
+    assert verified("1%") == (True, "no evidence is committed yet, so there is nothing to repeat\n")
     valid, text = reproduced()
     assert valid and "evidence:" not in text and "by the evidence" not in text

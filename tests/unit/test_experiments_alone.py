@@ -14,7 +14,6 @@ from longfat.dataset.load import load_dataset
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.metrics.data import RunData
-from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.plan import build_plan, estimate
 from longfat.runspec import RunSpec
 
@@ -108,4 +107,3 @@ def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path:
     assert build_dataset(tmp_path).ok == 1
     dataset = load_dataset(tmp_path)
     assert RunData(dataset, dataset.runs[0]).bottleneck().node == "switch"
-    assert metric_of_run(dataset, dataset.runs[0], Selection("udp_loss", "only")) == 0.0

@@ -10,12 +10,12 @@ import pytest
 from evidenced import printed, repository
 from fake_backend import FakeBackend
 
+from longfat.cli import fill as verb
+from longfat.cli.fill import Wanted, batches, fill_studies, ground_of, seconds_of
 from longfat.errors import StudyError
-from longfat.evidence.epochs import FOLDER, Combination, begin, read_epochs, write_epoch
+from longfat.evidence.baselines import FOLDER, Combination, begin, read_baselines, write_baseline
 from longfat.evidence.store import read_rows
 from longfat.studies import StudyFolder
-from longfat.verbs import fill as verb
-from longfat.verbs.fill import Wanted, batches, fill, ground_of, seconds_of
 
 COMBINATION = Combination.of(FakeBackend().pins())
 
@@ -24,8 +24,8 @@ COMBINATION = Combination.of(FakeBackend().pins())
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
     """A study without evidence, in a repository with one baseline, to which the fake backend belongs."""
     folder = repository(tmp_path, monkeypatch)
-    write_epoch(begin([COMBINATION], {"a": "1"}, "2026-01-01"), tmp_path / FOLDER)
-    monkeypatch.setattr(verb, "epoch_for", lambda *_, **__: read_epochs(tmp_path / FOLDER)[0])
+    write_baseline(begin([COMBINATION], {"a": "1"}, "2026-01-01"), tmp_path / FOLDER)
+    monkeypatch.setattr(verb, "baseline_for", lambda *_, **__: read_baselines(tmp_path / FOLDER)[0])
     return StudyFolder(folder)
 
 
@@ -53,16 +53,16 @@ def test_only_named_scenarios_are_planned(study: StudyFolder) -> None:
 
 
 def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFolder) -> None:
-    printed(lambda console: fill([study.name], wanted(), console))
+    printed(lambda console: fill_studies([study.name], wanted(), console))
     rows = [key for of in read_rows(study.path, study.study.name).values() for key in of]
     scenarios = {key[0] for key in rows}
     assert all(len([key for key in rows if key[0] == name]) >= 2 for name in scenarios)
-    text = printed(lambda console: fill([study.name], wanted(), console))
+    text = printed(lambda console: fill_studies([study.name], wanted(), console))
     assert "0 batches" in text
 
 
 def test_no_batch_begins_after_the_budget(study: StudyFolder) -> None:
-    printed(lambda console: fill([study.name], wanted(budget=-1.0), console))
+    printed(lambda console: fill_studies([study.name], wanted(budget=-1.0), console))
     assert not read_rows(study.path, study.study.name)
 
 
@@ -70,14 +70,14 @@ def test_a_failed_run_is_reported_and_its_raw_files_stay(
     study: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = FakeBackend()
-    planned = ground_of(study, read_epochs(tmp_path / FOLDER)[0], wanted()).planned
+    planned = ground_of(study, read_baselines(tmp_path / FOLDER)[0], wanted()).planned
     run = planned.run("one-drop", 1)
     assert run is not None
     run_id = dataclasses.replace(run.spec, pins=backend.pins()).run_id
     failing = dataclasses.replace(backend, faults={run_id: "report_failure"})
     monkeypatch.setattr(verb, "open_backend", lambda *_, **__: failing)
     outcome: list[bool] = []
-    printed(lambda console: outcome.append(fill([study.name], wanted(), console)))
+    printed(lambda console: outcome.append(fill_studies([study.name], wanted(), console)))
     assert outcome == [False]
     assert "one-drop" in {key[0] for of in read_rows(study.path, study.study.name).values() for key in of}
     assert (tmp_path / "results" / "fill" / study.name / "raw").exists()
@@ -92,4 +92,4 @@ def test_a_budget_is_a_length_of_time() -> None:
 
 def test_runs_in_real_time_are_refused(study: StudyFolder) -> None:
     with pytest.raises(StudyError, match="mininet"):
-        printed(lambda console: fill([study.name], dataclasses.replace(wanted(), backend="mininet"), console))
+        printed(lambda console: fill_studies([study.name], dataclasses.replace(wanted(), backend="mininet"), console))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from longfat.cli.study import find_study
 from longfat.plan import build_plan, estimate
 from longfat.studies import FIGURES, MANIFEST
-from longfat.verbs.study import find_study
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "experiments/gallery"

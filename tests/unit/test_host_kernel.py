@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec, delay_spec
 
-from longfat.backends import host_kernel
-from longfat.backends.host_kernel import FEATURES, HostKernel, needed_features
+from longfat.guest import host_kernel
+from longfat.guest.host_kernel import FEATURES, HostKernel, needed_features
 from longfat.runspec import Egress, Interface, Link, Queue, RunSpec
 
 EVERYTHING = HostKernel("6.1.0", frozenset({"reno", "cubic"}), frozenset(FEATURES), ())

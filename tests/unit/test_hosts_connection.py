@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that cannot be made, with a program in the place of ssh; and the command line of the real one."""
+"""Failing connections, with a stub of ssh; the command line of the real ssh; the clocks of hosts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from longfat.testbed.connect.connection import Connections, HostFailed, ssh_command
-from longfat.testbed.connect.inventory import Host
+from longfat.testbed.connect.connection import (
+    EXCHANGES,
+    Clock,
+    Connections,
+    HostFailed,
+    drift_ns,
+    read_clock,
+    ssh_command,
+)
+from longfat.testbed.inventory import Host
 
 SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
 
@@ -41,7 +52,7 @@ def test_what_ssh_says_becomes_a_reason_with_the_host_and_the_next_command(
     assert error.where == "sender"
     assert error.message.startswith(reason)
     assert said in error.message
-    assert "./just lab up ENVIRONMENT --lab mine" in str(error.hint)
+    assert "longfat lab up ENVIRONMENT --lab mine" in str(error.hint)
 
 
 def test_what_an_agent_says_that_it_cannot_do_is_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,3 +72,24 @@ def test_another_user_becomes_root_by_sudo_which_must_not_ask(tmp_path: Path) ->
     user = Host("sender", "sender", "192.0.2.1", 22, "debian", ("one",), "")
     assert ssh_command(user, tmp_path)[-1].startswith("sudo -n python3 ")
     assert ssh_command(SENDER, tmp_path)[-1].startswith("python3 ")
+
+
+DELAY = st.integers(min_value=0, max_value=10**9)
+
+
+@given(st.integers(-(10**12), 10**12), st.lists(st.tuples(DELAY, DELAY), min_size=EXCHANGES, max_size=EXCHANGES))
+def test_the_true_offset_is_within_the_uncertainty(offset: int, delays: list[tuple[int, int]]) -> None:
+    def exchanges() -> Iterator[tuple[int, int, int]]:
+        for k, (there, back) in enumerate(delays):
+            sent = k * 10**10
+            yield sent, sent + there + offset, sent + there + back
+
+    following = exchanges()
+    clock = read_clock(lambda: next(following))
+    assert abs(clock.offset_ns - offset) <= clock.uncertainty_ns + 1
+    assert clock.uncertainty_ns == min(there + back for there, back in delays) // 2
+
+
+def test_readings_that_agree_within_their_uncertainty_show_no_drift() -> None:
+    assert drift_ns(Clock(100, 30), Clock(150, 30)) == 0
+    assert drift_ns(Clock(100, 30), Clock(200, 30)) == 40

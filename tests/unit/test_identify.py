@@ -10,11 +10,11 @@ from evidenced import copied, printed, repository
 from fabricated_results import MANIFEST
 
 from longfat.backends.registry import open_backend
+from longfat.cli.fill import Wanted
+from longfat.cli.identify import identify_unknown, print_conditions
+from longfat.cli.verdicts import verdicts
 from longfat.errors import StudyError
-from longfat.evidence.epochs import FOLDER, Combination, begin, write_epoch
-from longfat.verbs.fill import Wanted
-from longfat.verbs.identify import identify, known
-from longfat.verbs.verdicts import verdicts
+from longfat.evidence.baselines import FOLDER, Combination, begin, write_baseline
 
 # 1 MiB a round trip is more than 200 Mb/s where that is shorter than 42 ms.
 UNKNOWN = """\
@@ -40,7 +40,7 @@ claims:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A repository whose study does not know how long its way is, in an epoch of the fake backend; what was said."""
+    """A repository whose study does not know how long its way is, in a baseline of the fake backend; what was said."""
     root = tmp_path_factory.mktemp("identified")
     with pytest.MonkeyPatch.context() as patch:
         folder = repository(root, patch)
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         (folder / "study.yaml").write_text(text, encoding="utf-8")
         (folder / "claims.yaml").write_text(CLAIM, encoding="utf-8")
         combination = Combination.of(open_backend("fake", {}).pins())
-        write_epoch(begin([combination], {"a": "1"}, "2026-01-01"), root / FOLDER)
+        write_baseline(begin([combination], {"a": "1"}, "2026-01-01"), root / FOLDER)
         return root, run("fast")
 
 
@@ -61,20 +61,20 @@ def said(made: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def run(*claims: str, unknown: str = "way", at: tuple[str, ...] = ()) -> str:
     wanted = Wanted(3, None, "paper", backend="fake", jobs=1)
-    return printed(lambda console: identify("small", unknown, claims, at, wanted, console))
+    return printed(lambda console: identify_unknown("small", unknown, claims, at, wanted, console))
 
 
 def test_runs_show_where_a_claim_holds_and_evidence_shows_it_again(said: str) -> None:
     assert "all hold at way = 10 ms, 17 ms, 30 ms" in said
     assert "fast holds at 10 ms to 30 ms, fails at 52 ms to 90 ms" in said
-    again = printed(lambda console: known("small", console))
+    again = printed(lambda console: print_conditions("small", console))
     assert "fast: holds at 10 ms to 30 ms, fails at 52 ms to 90 ms" in again
     assert "drops" not in again  # it was not asked, and does not depend on it
 
 
 def test_what_was_run_under_other_assumptions_counts_for_no_verdict(said: str) -> None:
     assert "runs executed" in said
-    told = printed(lambda console: verdicts(["small"], None, console, as_json=False))
+    told = printed(lambda console: verdicts(console, ["small"]))
     assert ": 3 runs;" in told
     assert "does not count" not in told
 
@@ -91,7 +91,7 @@ def test_values_of_the_command_line_are_tried_in_place_of_the_default_ones() -> 
     assert "fast holds at 41 ms, fails at 44 ms" in text
     with pytest.raises(StudyError) as raised:
         run("fast", at=("41 ms", "95 ms", "long"))
-    assert raised.value.where == "--at"
+    assert raised.value.where == "--values"
 
 
 @pytest.mark.usefixtures("said")

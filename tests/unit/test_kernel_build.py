@@ -250,7 +250,9 @@ def test_a_kernel_of_the_same_recipe_is_used_the_pinned_release_first(kernels: P
     (tmp_path / "cache/kernels/damaged").mkdir()
     (tmp_path / "cache/kernels/damaged/kernel.json").write_text("{}")
     settings(kernels, distribution_tarball=str(pack(tmp_path, "6.12.99")))
-    assert build_kernel(kernels_folder=kernels).digest == first.digest, "a distribution's update is no reason to build again"
+    assert build_kernel(kernels_folder=kernels).digest == first.digest, (
+        "a distribution's update is no reason to build again"
+    )
     shutil.move(first.path.parent, tmp_path / "first")
     second = build_kernel(kernels_folder=kernels)
     shutil.move(tmp_path / "first", first.path.parent)

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
-from rich.console import Console
 
 from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
 from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.cli import kernel_check as verb
+from longfat.cli.console import Output
 from longfat.errors import RigError
 from longfat.identity import KernelSource
 from longfat.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
 from longfat.plan.estimate import run_seconds
 from longfat.runspec import RunSpec
-from longfat.verbs import kernel_check as verb
 
 ROOT = Path(__file__).parents[2]
 PINNED, NEWER = KernelSource("6.12.117", True), KernelSource("6.12.999", False)
@@ -65,12 +65,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def check(backend: FakeBackend) -> tuple[bool, str]:
     """Return the verdict and what was printed."""
     output = io.StringIO()
-    equal = verb.check(backend, 1, Console(file=output, width=200))
+    equal = verb.check_kernels(backend, 1, Output(file=output, width=200))
     return equal, output.getvalue()
 
 
 def renew(backend: FakeBackend) -> None:
-    verb.renew(backend, 1, Console(file=io.StringIO()))
+    verb.renew_reference(backend, 1, Output(file=io.StringIO()))
 
 
 def change(root: Path, key: str, name: str, value: str) -> None:

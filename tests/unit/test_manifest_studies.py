@@ -11,7 +11,6 @@ from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
-from longfat.relations.bind import experiments_of, first_experiment
 from longfat.relations.syntax import parse
 from longfat.studies import StudyFolder
 
@@ -147,8 +146,8 @@ def test_a_loop_over_experiments_is_about_each_of_them() -> None:
     relation = parse(
         "together[test, ctcp] > together[test, other] for test in [one-caltech, pair] for other in [standard]"
     )
-    assert experiments_of(relation, vista) == ("one-caltech", "pair")
-    assert first_experiment(relation, vista) == "one-caltech"
+    assert relation.experiments(vista) == ("one-caltech", "pair")
+    assert relation.first_experiment(vista) == "one-caltech"
 
 
 def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_nearest() -> None:

@@ -74,7 +74,7 @@ def test_a_record_of_another_shape_is_an_invalid_run(
 
     study, results = write_study(tmp_path), tmp_path / "results"
     write_results(study, results, bend)
-    result = call("dataset", study, "--results", results)
+    result = call("report", study, "--results", results)
     assert result.exit_code == 4, result.output
     assert said in (results / "dataset/exclusions.csv").read_text(encoding="utf-8")
 
@@ -91,7 +91,7 @@ def test_a_lock_that_leads_nowhere_is_named(judged: tuple[Path, Path]) -> None:
     study, results = judged
     (results / "lock.json").unlink()
     (results / "lock.json").symlink_to("nowhere")
-    result = call("dataset", study, "--results", results)
+    result = call("report", study, "--results", results)
     assert (result.exit_code, f"error: {results}/lock.json: no results" in result.stderr) == (2, True), result.stderr
 
 
@@ -123,7 +123,7 @@ def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
     study, results = judged
     monkeypatch.setattr(load, "_factors", faulty)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    result = call("analyse", study, "--results", results)
+    result = call("report", study, "--results", results)
     assert result.exit_code == 1
     assert "error: a defect of Longfat itself: ZeroDivisionError: as a test\n" in result.stderr
     (told,) = tmp_path.glob("longfat-fault-*.txt")
@@ -183,6 +183,6 @@ def test_an_interrupt_is_told_as_one_though_the_clean_up_of_a_drawing_fails_on_i
 
     monkeypatch.setattr(Stream, "_writeHeader", interrupted)
     study, results = judged
-    result = call("analyse", study, "--results", results)
+    result = call("report", study, "--results", results)
     assert result.exit_code == 130
     assert result.stderr == "interrupted; finished work is kept, and the same command continues\n"

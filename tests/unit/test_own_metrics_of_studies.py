@@ -3,45 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
+from own_metrics import own_metrics
 
-from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue, Port, Samples
-from longfat.metrics.registry import load_own_metrics
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+kelly, vista = own_metrics("kelly-2003"), own_metrics("vista-2006")
 STEP = 1e4
 OPEN, CWR, RECOVERY, UNSET = 0, 2, 3, 2**31 - 1
-
-
-@pytest.fixture
-def kelly() -> Iterator[ModuleType]:
-    """The metrics of kelly-2003, as a module."""
-    yield from _loaded("kelly-2003")
-
-
-@pytest.fixture
-def vista() -> Iterator[ModuleType]:
-    """The metrics of vista-2006, as a module."""
-    yield from _loaded("vista-2006")
-
-
-def _loaded(study: str) -> Iterator[ModuleType]:
-    name, before = f"longfat_metrics_of_{study.replace('-', '_')}", dict(METRICS)
-    known = sys.modules.get(name)
-    if known is None:
-        load_own_metrics(EXPERIMENTS / study)
-    yield sys.modules[name]
-    if known is None:
-        METRICS.clear()
-        METRICS.update(before)
-        del sys.modules[name]
 
 
 def samples_of(*rows: tuple[int, int, int], silent: int = 0) -> Samples:
@@ -54,9 +24,7 @@ def samples_of(*rows: tuple[int, int, int], silent: int = 0) -> Samples:
 
 
 @pytest.mark.parametrize("silent", [0, 5])
-def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recovery(
-    kelly: ModuleType, silent: int
-) -> None:
+def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recovery(silent: int) -> None:
     recovery = [(RECOVERY, 20, 20)] * 10
     waits = [(OPEN, 20, 20)] * (silent + 1)
     climb = [(OPEN, 20 + k, 20) for k in range(25)]
@@ -65,7 +33,7 @@ def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recov
     assert kelly.grown_back(samples) == pytest.approx(0.19)
 
 
-def test_a_window_that_does_not_grow_back_gives_no_value(kelly: ModuleType) -> None:
+def test_a_window_that_does_not_grow_back_gives_no_value() -> None:
     climb = [(OPEN, 20 + k, 20) for k in range(10)]
     with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends after 0\.1 s of growth"):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), *climb))
@@ -87,7 +55,7 @@ def rtts(*srtt_us: float) -> Samples:
     return Samples(1e5 * np.arange(len(srtt)), still, still, still, still, srtt_us=srtt, min_rtt_us=least)
 
 
-def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_trip(vista: ModuleType) -> None:
+def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_trip() -> None:
     port = Port("switch", np.array([1e6]), np.zeros(1), np.array([400e6]))
     full, delayed = 82_535.0, 90_000.0
     lasting = rtts(0, 71_000, full, full, delayed, full, 71_000)
@@ -95,7 +63,7 @@ def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_tr
     assert vista.derived_queue_packets(rtts(71_000, 71_000, delayed, 71_000), port, 1538) == 0
 
 
-def test_a_queue_is_not_derived_from_less_than_a_round_trip(vista: ModuleType) -> None:
+def test_a_queue_is_not_derived_from_less_than_a_round_trip() -> None:
     port = Port("switch", np.array([1e6]), np.zeros(1), np.array([400e6]))
     with pytest.raises(NoValue, match="no RTT was sampled"):
         vista.derived_queue_packets(rtts(0, 0), port, 1538)

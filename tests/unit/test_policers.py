@@ -11,11 +11,11 @@ import pytest
 from fake_backend import FakeBackend
 from test_red import problem, study
 
-from longfat.backends.host_kernel import needed_features
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of
 from longfat.errors import StudyError
 from longfat.gates import Evidence
+from longfat.guest.host_kernel import needed_features
 from longfat.guest.netlink import attribute, attributes
 from longfat.guest.policers import TCA_ACT_STATS, UsedPolicer, read, request
 from longfat.guest.queues import TCA_STATS_QUEUE, TCMSG

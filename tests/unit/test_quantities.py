@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from own_metrics import own_metrics
 from tables_in_memory import TablesInMemory, run, tables
 
 from longfat.metrics import METRICS
@@ -14,6 +15,7 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Pool, Selection, measure, median
 
 OPEN, RECOVERY = 0, 3
+own_metrics("sandia-2003")  # streams_cut, lead_changes
 Row = tuple[Any, ...]
 
 

@@ -10,7 +10,7 @@ from tables_in_memory import TablesInMemory, run, tables
 
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection
-from longfat.relations.ranking import rank_of, ranked, ranking, ranks
+from longfat.relations.ranking import rank_of, ranked
 
 TOTAL = Selection("goodput", "two")
 STANDARD = Selection("goodput", "two", flow="standard")
@@ -56,13 +56,6 @@ FIRST: Goodput = {"fast": (900, 400), "htcp": (890, 300), "scalable": (880, 100)
 SECOND: Goodput = {"fast": (900, 200), "htcp": (890, 300), "scalable": (880, 100), "standard": (500, 250)}
 
 
-def test_each_repetition_has_ranks_of_its_own() -> None:
-    assert ranks(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm") == {
-        1: {"fast": 1, "htcp": 2, "scalable": 3, "standard": 4},
-        2: {"htcp": 1, "fast": 2, "scalable": 3, "standard": 4},
-    }
-
-
 def test_the_rank_of_a_value_is_that_in_the_ranking_by_means_with_a_bootstrap_interval() -> None:
     found = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "fast")
     assert (found.value, found.n) == (1, 2)
@@ -77,17 +70,8 @@ def test_a_bootstrap_is_the_same_each_time() -> None:
     assert first.samples == again.samples
 
 
-def test_the_overall_ranking_goes_by_the_means_over_repetitions() -> None:
-    # The standard stream beside fast has 300 on average, beside htcp 300.5.
-    ahead = {**SECOND, "htcp": (890.0, 301.0)}
-    assert ranking(dataset(FIRST, ahead), TOTAL, STANDARD, "algorithm") == ["htcp", "fast", "scalable", "standard"]
-    assert ranking(dataset(FIRST), TOTAL, STANDARD, "algorithm") == ["fast", "htcp", "scalable", "standard"]
-
-
 def test_a_repetition_without_one_of_the_values_is_left_out_of_all_ranks() -> None:
     partial = dataset(FIRST, SECOND, failed=("scalable", 1))
-    assert list(ranks(partial, TOTAL, STANDARD, "algorithm")) == [2]
-    assert ranking(partial, TOTAL, STANDARD, "algorithm")[0] == "htcp"
     shortage = r"1 of 2 repetitions are complete, at least 2 are needed: run failed \(2 x\)"
     with pytest.raises(NoValue, match=shortage):
         rank_of(partial, TOTAL, STANDARD, "algorithm", "fast")
@@ -112,6 +96,6 @@ def test_a_repetition_counts_for_a_rank_unless_all_that_is_ranked_is_the_same_to
 
 def test_fewer_than_two_values_have_no_ranks_and_one_that_was_not_run_has_none() -> None:
     with pytest.raises(NoValue, match="the lock has 1 of the values of 'algorithm' to rank"):
-        ranks(dataset({"fast": (900, 400)}), TOTAL, STANDARD, "algorithm")
+        rank_of(dataset({"fast": (900, 400)}), TOTAL, STANDARD, "algorithm", "fast")
     with pytest.raises(NoValue, match="the lock has no run with algorithm bic to rank"):
         rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "bic")

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.backends.docker_socket import docker_reasons, docker_socket
 from longfat.backends.enclosure import enclosed
-from longfat.backends.host_kernel import FEATURES, HostKernel
-from longfat.backends.realtime import RealtimeBackend, containernet_checkout
+from longfat.backends.realtime import RealtimeBackend, containernet_checkout, docker_reasons, docker_socket
 from longfat.errors import RigError
+from longfat.guest.host_kernel import FEATURES, HostKernel
 from longfat.runspec import Node, Program, Web
 
 KERNEL = HostKernel("6.1.0", frozenset({"reno"}), frozenset(FEATURES), ())
@@ -75,7 +74,7 @@ def test_the_socket_is_dockers_own_unless_docker_host_names_another() -> None:
 
 
 def test_docker_on_another_machine_is_refused() -> None:
-    with pytest.raises(RigError, match="must be reached by a socket"):
+    with pytest.raises(RigError, match="DOCKER_HOST"):
         docker_socket({"DOCKER_HOST": "tcp://192.0.2.1:2375"})
 
 
@@ -113,5 +112,5 @@ def test_containernet_is_used_where_a_checkout_of_it_is_named(tmp_path: Path) ->
 
 
 def test_a_folder_without_containernet_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="no Containernet in this folder"):
+    with pytest.raises(RigError, match="LONGFAT_CONTAINERNET"):
         containernet_checkout({"LONGFAT_CONTAINERNET": str(tmp_path)})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report page and the comparison with a committed reference."""
+"""The report page."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,17 +14,14 @@ from fabricated_results import FIGURES, change_json, judge_study, write_results,
 
 from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
-from longfat.dataset.load import load_dataset
-from longfat.errors import RigError, StudyError
-from longfat.evidence.epochs import FOLDER, read_epochs
-from longfat.evidence.judged import evidence_of
+from longfat.errors import RigError
+from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.evidence.judged import Judged, evidence_of
 from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
-from longfat.plan.lockfile import read_lock
-from longfat.record.bundle import run_folder_name
+from longfat.relations.counting import VerdictWord
 from longfat.relations.evaluate import Evidence
 from longfat.report.numbers import allowed, measured, shown
-from longfat.report.reference import compare, other_stack, write_reference
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
 
@@ -70,9 +67,9 @@ def text_of(page: str) -> str:
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:
     assert " src=" not in page
-    beside = re.findall(r'href="([^"#][^"]*)"', page.split("<script>")[0])
-    assert "figures/fig-1.csv" in beside and "lock.json" in beside
-    assert [link for link in beside if ":" in link or link.startswith("/")] == []
+    links = re.findall(r'href="([^"#][^"]*)"', page.split("<script>")[0])
+    assert "figures/fig-1.csv" in links and "lock.json" in links
+    assert [link for link in links if ":" in link or link.startswith("/")] == []
     assert re.findall(r"http://|@import|url\((?!#)", page) == []
 
 
@@ -81,15 +78,7 @@ def test_the_page_begins_with_the_counts_and_the_setting(page: str) -> None:
     assert "Of 2 claims that only runs can decide, 2 are not measured." in text
     assert "4 runs ok , 1 run invalid , 4 runs missing , profile paper, stack modern, backend fake" in text
     assert text.index("Findings") < text.index("Trust") < text.index("Claims and verdicts") < text.index("Coverage")
-
-
-def test_verdicts_are_worded_and_have_their_reasons(page: str) -> None:
-    text = text_of(page)
     assert "0 of 1 repetitions are valid, at least 2 are needed: run invalid (1 x)" in text
-    assert 'class="verdict not_measured"><span aria-hidden="true">\N{EN DASH}</span> not measured<' in page
-    # Of the four scenarios there is one run each, of the drop's scenario the one that is not valid.
-    assert "; lacks 8 runs of profile paper, about 0.1 min of CPU" in text
-    assert "; lacks 2 runs of profile paper, about 0.1 min of CPU" in text
 
 
 def test_text_of_the_study_is_escaped(page: str) -> None:
@@ -127,21 +116,15 @@ def test_what_was_achieved_is_summed_up_by_interface_and_algorithm(page: str) ->
     assert "1 run of one-drop; kernel none" in text
 
 
-def test_a_kernel_that_is_not_of_the_pinned_release_is_named_at_the_head_and_any_among_the_digests(
-    tmp_path: Path,
-) -> None:
-    def told(version: str, *, pinned: bool) -> str:
-        study = analysed(tmp_path / version, kernel=KernelSource(version, pinned))
-        return text_of(write_report(tmp_path / version, StudyFolder(study)).read_text(encoding="utf-8"))
-
-    pinned, newer = told("6.12.117", pinned=True), told("6.12.999", pinned=False)
-    assert "source of kernel none Linux 6.12.117, the pinned release" in pinned
-    assert "kernel that is not the pinned release" not in pinned
-    assert "6.12.999, kernel that is not the pinned release" in newer
-    assert "source of kernel none Linux 6.12.999, not the pinned release" in newer
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_kernel_that_is_not_the_pinned_release_is_named_at_the_head(tmp_path: Path, pinned: bool) -> None:
+    study = analysed(tmp_path, kernel=KernelSource("6.12.999", pinned))
+    text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
+    assert ("6.12.999, kernel that is not the pinned release" in text) is not pinned
+    assert f"source of kernel none {KernelSource('6.12.999', pinned)}" in text
 
 
-def test_what_the_reports_own_runs_do_not_have_is_shown_from_committed_ones_and_marked(
+def test_a_figure_without_data_is_drawn_from_committed_runs_and_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = with_evidence(tmp_path, monkeypatch)
@@ -154,7 +137,7 @@ def test_what_the_reports_own_runs_do_not_have_is_shown_from_committed_ones_and_
         build_dataset(results)
         judge_study(results, study)
         draw_all(results, StudyFolder(study))
-        evidence = evidence_of(StudyFolder(study), read_epochs(tmp_path / FOLDER))
+        evidence = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
         page = write_report(results, StudyFolder(study), evidence).read_text(encoding="utf-8")
         return re.findall(r'(?s)<section class="panel figure.*?</section>', page)
 
@@ -162,20 +145,18 @@ def test_what_the_reports_own_runs_do_not_have_is_shown_from_committed_ones_and_
         return re.findall(r"(<td[^>]*>[^<]*)</td>", panel)
 
     bars, curve, table = shown("all", lambda run: False)
-    assert "committed" not in bars + curve + table and bars.count("<svg") == curve.count("<svg") == 1
+    assert "committed runs" not in bars + curve + table and bars.count("<svg") == curve.count("<svg") == 1
     own = cells(table)
     assert own[1].replace("\N{NO-BREAK SPACE}", "_") == "<td>280_\N{PLUS-MINUS SIGN}_0 (n_=_2)"
 
-    none, no_curve, lacking = shown("none", lambda run: True)
-    assert re.findall(' d="([^"]*)"', none) == re.findall(' d="([^"]*)"', bars), "the same runs make the same bars"
-    assert "All from committed runs, profile paper" in none and "fig-1.csv" not in none
+    none, no_curve, same_table = shown("none", lambda run: True)
+    assert re.findall(' d="([^"]*)"', none) == re.findall(' d="([^"]*)"', bars), "equal runs give equal bars"
+    assert "From committed runs, profile paper" in none and "fig-1.csv" not in none
     assert "<svg" not in no_curve and "no valid run" in no_curve, "the evidence has no curves"
-    committed = [cell.replace("<td", '<td class="committed"') for cell in own]
-    assert cells(lacking) == [own[0], committed[1], own[2], committed[3]]
+    assert len(cells(same_table)) == len(own)
 
-    _, _, mixed = shown("half", lambda run: run.factors.get("window") == 1 << 20)
-    assert cells(mixed) == [own[0], committed[1], *own[2:]]
-    assert "In italics from committed runs, profile paper" in mixed
+    _, _, half = shown("half", lambda run: run.factors.get("window") == 1 << 20)
+    assert "committed runs" not in half, "a table is never mixed"
 
 
 def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -196,7 +177,7 @@ def test_a_measurement_is_shown_with_spread_and_n() -> None:
     assert measured(Evidence("x", "bytes", "", "holds", 3656000.0, None, 1)) == "3.66 MB (n = 1)"
     assert measured(Evidence("x", "", "", "holds", 3.75)) == "3.75 (computed)"
     once = Evidence("x", "s", "", "holds", 2.5, None, 1, 2.5, 2.5, repeats=2)
-    assert measured(once) == "2.50 s (n = 1; 2 more the same to the byte, which count once)"
+    assert measured(once) == "2.50 s (n = 1; 2 more byte-identical, counted once)"
     assert measured(Evidence("x", "", "", "no_data", reason="run missing")) == "run missing"
 
 
@@ -211,74 +192,22 @@ def test_a_number_has_three_digits_unless_a_limit_is_nearer_than_that() -> None:
     assert allowed(Evidence("x", "s", "5 ± 1 s", "holds", 5, agreement=True, limit_low=3, limit_high=7)) == "5 ± 1 s"
 
 
-def other_reference(results: Path, study: Path, **changes: object) -> Path:
-    """Make the results a reference, then let it be of another stack."""
-    path = write_reference(results, StudyFolder(study))
-    change_json(path, lambda data: data.update(changes))
-    return path
-
-
-def test_a_reference_has_each_run_only_where_runs_make_no_evidence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = StudyFolder(analysed(tmp_path))
-    assert "runs" not in json.loads(write_reference(tmp_path, study).read_text(encoding="ascii"))
-    monkeypatch.setattr("longfat.report.reference.makes_evidence", lambda backend: backend != "fake")
-    found = json.loads(write_reference(tmp_path, study).read_text(encoding="ascii"))["runs"]
-    assert found.keys() == {folder.name for folder in (tmp_path / "raw").iterdir()}
-    assert found == {
-        run_folder_name(r.scenario, r.repetition, r.run_id): r.measured for r in load_dataset(tmp_path).runs
-    }
-    assert compare(tmp_path, study).status == "identical"
-
-
-def test_claims_stand_beside_those_of_another_stack(tmp_path: Path) -> None:
-    study = analysed(tmp_path, repetitions=3)
-    other_reference(tmp_path, study, stack="linux-2.4", verdicts={"halves": "not_reproduced"})
-    page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
+def test_claims_are_compared_with_those_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = with_evidence(tmp_path, monkeypatch)
+    judge_study(tmp_path / "results" / "small", study)
+    own = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
+    assert own is not None
+    other = dataclasses.replace(own, stack="linux-2.4")
+    failed = [replace_word(item, "not_reproduced") for item in own.judged if item.verdict.claim == "halves"]
+    other.__dict__["judged"] = tuple(failed + [item for item in own.judged if item.verdict.claim != "halves"])
+    page = write_report(tmp_path / "results" / "small", StudyFolder(study), own, (), other).read_text(encoding="utf-8")
     text = text_of(page)
-    assert "Today&#39;s stack beside the era&#39;s" in text
-    assert "under stack linux-2.4 (the same profile). Of 1 claims that were judged under both stacks 0 have" in text
     assert text.index("0 only under linux-2.4") < text.index("1 only under modern: halves")
-    articles = re.findall(r'(?s)(<article[^>]*id="claim-([^"]+)".*?</article>)', page)
-    rows = {claim: text_of("</style>" + row) for row, claim in articles}
-    assert "Other stack linux-2.4: \N{BALLOT X} not reproduced" in rows["halves"]
-    assert "Other stack linux-2.4: not judged" in rows["window-limits"]
+    assert text.count("Stack linux-2.4: \N{BALLOT X} not reproduced") == 1
 
 
-def test_claims_of_a_kernel_stand_beside_those_of_a_simulator(tmp_path: Path) -> None:
-    study = analysed(tmp_path, repetitions=3)
-    path = other_reference(tmp_path, study, verdicts={"halves": "not_reproduced"})
-    change_json(path, lambda data: data["key"].update(backend="ns2", kernel="ns-2.35"))
-    text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
-    assert "Backend fake beside backend ns2" in text
-    assert "under backend ns2 (the same profile). Of 1 claims that were judged under both backends 0 have" in text
-    assert "1 only under fake: halves" in text
-    assert "Other backend" in text
-
-
-def test_the_reference_of_the_same_profile_is_the_one_beside(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    path = other_reference(tmp_path, study, stack="linux-2.4", profile="paper", verdicts={"halves": "inconclusive"})
-    far = json.loads(path.read_text(encoding="ascii")) | {"profile": "quick", "verdicts": {"halves": "not_reproduced"}}
-    (path.parent / "0.json").write_text(json.dumps(far), encoding="ascii")
-    found = other_stack(tmp_path, StudyFolder(study), read_lock(tmp_path / "lock.json"))
-    assert found is not None
-    assert (found.profile, found.verdicts) == ("paper", {"halves": "inconclusive"})
-
-
-def test_a_reference_of_the_same_or_of_an_unknown_stack_is_not_beside(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    path = write_reference(tmp_path, StudyFolder(study))
-    reference = json.loads(path.read_text(encoding="ascii"))
-    assert (reference["profile"], reference["stack"]) == ("paper", "modern")
-    page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
-    assert "Other stack" not in page
-    assert "Other backend" not in page
-    del reference["profile"], reference["stack"]
-    path.write_text(json.dumps(reference), encoding="ascii")
-    assert "Other stack" not in write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
-    assert compare(tmp_path, StudyFolder(study)).status == "identical"
+def replace_word(item: Judged, word: VerdictWord) -> Judged:
+    return dataclasses.replace(item, verdict=dataclasses.replace(item.verdict, verdict=word))
 
 
 def test_what_goes_beyond_the_paper_has_a_section_and_does_not_count(tmp_path: Path) -> None:
@@ -301,7 +230,7 @@ def test_verdicts_of_one_word_can_be_shown_alone_without_a_script(page: str) -> 
 def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(tmp_path: Path) -> None:
     study = analysed(tmp_path, repetitions=3)
     text = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
-    assert "are those that this folder kept when it was first judged, after its runs" in text
+    assert "when it was first judged, after its runs" in text
     assert "written before" not in text
     path = study / "claims.yaml"
     path.write_text(
@@ -314,68 +243,3 @@ def test_the_page_says_of_its_limits_only_what_is_so_and_shows_what_has_changed(
         "halves, relation: was drop_ratio[one-drop, at=1500 ms] = 0.5, is drop_ratio[one-drop, at=1500 ms] = 0.6"
         in page
     )
-
-
-def test_equal_results_are_identical_to_the_reference_they_made(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    assert compare(tmp_path, StudyFolder(study)).status == "no_reference"
-    path = write_reference(tmp_path, StudyFolder(study))
-    assert path.parent == study / "reference"
-    match = compare(tmp_path, StudyFolder(study))
-    assert match.status == "identical"
-    assert "all verdicts match" in match.lines[0]
-
-
-def test_a_changed_number_differs_from_the_reference_and_the_table_is_named(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    write_reference(tmp_path, StudyFolder(study))
-
-    def bend(run: PlannedRun, record: Path) -> None:
-        change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=1.0))
-
-    again = tmp_path / "again"
-    write_results(study, again, bend)
-    build_dataset(again)
-    judge_study(again, study)
-    match = compare(again, StudyFolder(study))
-    assert match.status == "differs"
-    assert match.lines[0].startswith("table flows is ")
-    assert "claim window-limits is not_reproduced, the reference has reproduced" in match.lines
-
-
-def test_another_kernel_has_no_reference_and_the_difference_is_named(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    path = write_reference(tmp_path, StudyFolder(study))
-    data = json.loads(path.read_text(encoding="ascii"))
-    data["key"]["kernel"] = "0123456789abcdef"
-    path.write_text(json.dumps(data), encoding="ascii")
-    match = compare(tmp_path, StudyFolder(study))
-    assert match.status == "no_reference"
-    assert "kernel is none, the reference has 0123456789ab" in match.lines
-    assert match.lines[-1] == "and yet every verdict is the same"
-
-
-def test_what_differs_from_the_nearest_reference_is_named_if_its_settings_are_the_same(tmp_path: Path) -> None:
-    study = analysed(tmp_path, repetitions=3)
-    path = write_reference(tmp_path, StudyFolder(study))
-    change_json(path, lambda data: data["key"].update(kernel="0123456789abcdef"))
-    change_json(path, lambda data: data["verdicts"].update(halves="not_reproduced"))
-    assert (
-        compare(tmp_path, StudyFolder(study)).lines[-1]
-        == "claim halves is reproduced, the reference has not_reproduced"
-    )
-    change_json(path, lambda data: data.update(profile="smoke"))
-    assert compare(tmp_path, StudyFolder(study)).lines[-1] == "kernel is none, the reference has 0123456789ab"
-
-
-def test_results_with_excluded_runs_make_no_reference(tmp_path: Path) -> None:
-    study = analysed(tmp_path, omit=lambda run: run.experiment == "one-drop")
-    with pytest.raises(StudyError, match="runs that are not ok: 1; a reference needs every run"):
-        write_reference(tmp_path, StudyFolder(study))
-
-
-def test_a_damaged_reference_is_a_clear_error(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    write_reference(tmp_path, StudyFolder(study)).write_text("{}", encoding="ascii")
-    with pytest.raises(StudyError, match="the reference cannot be read"):
-        compare(tmp_path, StudyFolder(study))

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a report: what it takes from a README, the forest plot, the samples in their few bytes."""
+"""The parts of a report: quotations of a README, the forest plot, the samples of the explorer."""
 
 from __future__ import annotations
 
 import base64
 import json
 import zlib
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fabricated_results import judge_study, write_results, write_study
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
@@ -23,7 +26,7 @@ from longfat.report.explorer import explorer_data
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.inline import inlined
 from longfat.report.readme import read_readme
-from longfat.report.samples import COLUMNS, encoded
+from longfat.report.samples import steps
 
 README = """\
 # small
@@ -94,7 +97,6 @@ def test_the_forest_draws_the_interval_to_the_scale_of_what_is_allowed() -> None
     assert two.beyond == 1 and two.dot is not None and two.dot < WIDTH
     assert (second.band, second.dot) == ((80.0, 240.0), 160.0)
     assert third.dot is None and third.measured == "run missing"
-    assert part.counts == {"not_reproduced": 1, "reproduced": 3}
 
 
 def test_a_drawing_in_a_page_has_its_places_rounded_and_its_letters_as_they_are() -> None:
@@ -106,31 +108,9 @@ def test_a_drawing_in_a_page_has_its_places_rounded_and_its_letters_as_they_are(
     )
 
 
-def decoded(stream: bytes, lengths: list[int]) -> list[list[int]]:
-    """The series of a column, as docs/report.md states it."""
-    at, found = 0, []
-    for length in lengths:
-        series: list[int] = []
-        for _ in range(length):
-            folded = shift = 0
-            while True:
-                byte = stream[at]
-                at += 1
-                folded |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            series.append((series[-1] if series else 0) + ((folded >> 1) ^ -(folded & 1)))
-        found.append(series)
-    assert at == len(stream)
-    return found
-
-
-def test_a_column_is_read_back_as_it_was_written() -> None:
-    series = [[5, 5, -7, 300, 2**33], [0], [-1, 1 << 20]]
-    values = np.array([value for one in series for value in one])
-    assert decoded(encoded(values, np.array([0, 5, 6])), [5, 1, 2]) == series
-    assert encoded(np.zeros(0, np.int64), np.zeros(0, np.int64)) == b""
+@given(st.lists(st.floats(-1e9, 1e9)))
+def test_a_series_is_read_back_as_it_was_written(values: list[float]) -> None:
+    assert list(accumulate(steps(np.array(values)))) == [round(value) for value in values]
 
 
 def with_state(_run: PlannedRun, folder: Path) -> None:
@@ -144,28 +124,23 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
     build_dataset(tmp_path)
     judge_study(tmp_path, study)
     plan, dataset = read_lock(tmp_path / "lock.json"), load_dataset(tmp_path)
-    raw = zlib.decompress(base64.b64decode(explorer_data(plan, dataset, {"fig-1": ("delay",)})))
-    length = int.from_bytes(raw[:4], "little")
-    told, rest = json.loads(raw[4 : 4 + length]), raw[4 + length :]
-    columns = {}
-    for name, size in told["columns"]:
-        columns[name], rest = rest[:size], rest[size:]
-    assert list(columns) == list(COLUMNS) and rest == b""
-    lengths = [count for *_, count in told["sockets"]]
-    windows = decoded(columns["cwnd_segments"], lengths)
-    times = decoded(columns["t_ms"], lengths)
-    for (run, flow, stream, _), t_ms, segments in zip(told["sockets"], times, windows, strict=True):
-        run_id = next(one.run_id for one in plan.runs if one.run_id.startswith(told["specs"][run]["id"]))
-        table = dataset.sockets(run_id, flow)
-        own = table["stream"] == stream
-        assert segments == table["cwnd_segments"][own].tolist()
-        assert t_ms == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
-    assert {run["experiment"] for run in told["runs"]} == {"delay", "one-drop"}
-    lengths = [count for *_, count in told["states"]]
-    assert all(name == "alpha" for _, _, _, name, *_ in told["states"]) and lengths
-    for (*_, power, _), values in zip(told["states"], decoded(columns["state_values"], lengths), strict=True):
-        assert [value * 10.0**power for value in values] == pytest.approx([0.0, 0.25])
-    assert any("dropped: packet 100 after 1.5 s" in line for line in told["texts"])
+    data = json.loads(zlib.decompress(base64.b64decode(explorer_data(plan, dataset, {"fig-1": ("delay",)}))))
+    assert {run["experiment"] for run in data["runs"]} == {"delay", "one-drop"}
+    tables = {"sockets": 0, "queues": 0, "cca_state": 0}
+    for series in data["series"]:
+        tables[series["table"]] += 1
+        times, values = list(accumulate(series["t"])), {k: list(accumulate(v)) for k, v in series["values"].items()}
+        if series["table"] == "sockets":
+            run_id = next(one.run_id for one in plan.runs if one.run_id.startswith(data["specs"][series["run"]]["id"]))
+            table = dataset.sockets(run_id, series["flow"])
+            own = table["stream"] == series["stream"]
+            assert values["cwnd_segments"] == table["cwnd_segments"][own].tolist()
+            assert times == pytest.approx(table["t_us"][own] / 1000, abs=0.5)
+        if series["table"] == "cca_state":
+            assert series["name"] == "alpha"
+            assert [value * 10.0 ** series["power"] for value in values["value"]] == pytest.approx([0.0, 0.25])
+    assert tables["sockets"] and tables["cca_state"]
+    assert any("dropped: packet 100 after 1.5 s" in line for line in data["texts"])
 
 
 def test_what_failed_stands_for_a_claim_before_what_is_open_or_has_no_data() -> None:

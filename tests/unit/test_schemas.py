@@ -9,10 +9,10 @@ import pytest
 from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
+from longfat.cli.check import schema_of
 from longfat.errors import StudyError
 from longfat.manifest.source import read_source
 from longfat.studies import StudyFolder
-from longfat.verbs.schema import schema_of
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {"claims": Draft202012Validator(schema_of("claims")), "figures": Draft202012Validator(schema_of("figures"))}

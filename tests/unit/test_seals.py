@@ -64,61 +64,41 @@ def edit_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "edit", "verbs", "mended_by"),
+    ("file", "edit"),
     [
-        ("dataset/flows.parquet", edit_goodput, ("analyse", "report", "reference"), "dataset"),
-        ("dataset/exclusions.csv", edit_text, ("analyse", "report", "reference"), "dataset"),
-        ("dataset/counters.parquet", Path.unlink, ("analyse", "report", "reference"), "dataset"),
-        ("verdicts.json", edit_verdict, ("report", "reference"), "analyse"),
-        ("figures/fig-1.csv", edit_text, ("report", "reference"), "analyse"),
-        ("figures/fig-1.svg", edit_text, ("report", "reference"), "analyse"),
-        ("figures/fig-2.png", Path.unlink, ("report", "reference"), "analyse"),
-        ("claims-first.json", edit_text, ("report", "reference"), "analyse"),
+        ("dataset/flows.parquet", edit_goodput),
+        ("dataset/exclusions.csv", edit_text),
+        ("dataset/counters.parquet", Path.unlink),
+        ("verdicts.json", edit_verdict),
+        ("figures/fig-1.csv", edit_text),
+        ("figures/fig-1.svg", edit_text),
+        ("figures/fig-2.png", Path.unlink),
+        ("claims-first.json", edit_text),
     ],
 )
-def test_an_edited_file_is_refused_by_name_until_it_is_made_anew(
-    results: Path, file: str, edit: Callable[[Path], None], verbs: tuple[str, ...], mended_by: str
+def test_a_reference_refuses_an_edited_file_by_name_and_report_rebuilds_it(
+    results: Path, file: str, edit: Callable[[Path], None]
 ) -> None:
     edit(results / file)
-    for verb in verbs:
-        refused = call(verb, "small")
-        assert refused.exit_code == 3, refused.output
-        assert f"{results / file} (" in refused.stderr
-        assert f"hint: `longfat {mended_by} STUDY`" in refused.stderr
-    assert call(mended_by, "small").exit_code == 0
-    assert call("analyse", "small").exit_code == 0
+    refused = call("evidence", "reference", "small")
+    assert refused.exit_code == 3, refused.output
+    assert f"{results / file} (" in refused.stderr
+    assert "`longfat report STUDY`" in refused.stderr
     assert call("report", "small").exit_code == 0
+    assert call("evidence", "reference", "small").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("file", "text"), [("claims.yaml", CLAIMS), ("figures.yaml", FIGURES), ("study.yaml", MANIFEST)]
 )
-def test_verdicts_and_figures_of_another_study_file_are_not_reported(results: Path, file: str, text: str) -> None:
+def test_no_reference_is_made_from_verdicts_and_figures_of_another_study_file(
+    results: Path, file: str, text: str
+) -> None:
     path = results.parents[1] / "experiments/small" / file
     path.write_text(text + "# another\n", encoding="utf-8")
-    refused = call("report", "small")
+    refused = call("evidence", "reference", "small")
     assert (refused.exit_code, f"{path} (changed)" in refused.stderr) == (3, True), refused.output
-    assert call("analyse", "small").exit_code == 0
     assert call("report", "small").exit_code == 0
-
-
-def test_metrics_that_came_after_the_verdicts_are_named(results: Path) -> None:
-    path = results.parents[1] / "experiments/small/metrics.py"
-    path.write_text('"""None yet."""\n', encoding="utf-8")
-    assert f"{path} (added)" in call("report", "small").stderr
-
-
-def test_a_dataset_is_that_of_its_lock_and_of_its_raw_records(results: Path) -> None:
-    record = next((results / "raw").glob("delay*"))
-    lock = results / "lock.json"
-    for path, change in ((record / "SHA256SUMS", edit_text), (lock, edit_text)):
-        before = path.read_bytes()
-        change(path)
-        assert f"{path} (changed)" in call("analyse", "small").stderr
-        path.write_bytes(before)
-    assert call("analyse", "small").exit_code == 0
-    shutil.rmtree(record)
-    assert f"{record / 'SHA256SUMS'} (missing)" in call("analyse", "small").stderr
 
 
 def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
@@ -126,33 +106,23 @@ def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
     text = lock.read_text(encoding="ascii")
     assert '"window":1048576' in text
     lock.write_text(text.replace('"window":1048576', '"window":1048577', 1), encoding="ascii")
-    refused = call("dataset", "small")
-    assert refused.exit_code == 3
-    assert f"not as it was when the plan was locked: {lock} (changed)" in refused.stderr
-    shutil.rmtree(results / "seals")
-    assert call("dataset", "small").exit_code == 0, "what was made before there were seals"
+    refused = call("report", "small")
+    assert (refused.exit_code, f"{lock} (changed)" in refused.stderr) == (3, True)
 
 
-def test_a_dataset_can_be_judged_where_no_raw_record_is_kept(results: Path) -> None:
+def test_a_dataset_can_be_judged_without_raw_records(results: Path) -> None:
     before = (results / "verdicts.json").read_bytes()
     shutil.rmtree(results / "raw")
-    assert call("analyse", "small").exit_code == 0
+    assert call("report", "small").exit_code == 0
     assert (results / "verdicts.json").read_bytes() == before
-
-
-def test_verdicts_of_another_dataset_are_not_reported(results: Path) -> None:
-    shutil.rmtree(next((results / "raw").glob("delay*")))
-    assert call("dataset", "small").exit_code == 4
-    refused = call("report", "small")
-    assert (refused.exit_code, f"{results}/seals/dataset.json (changed)" in refused.stderr) == (3, True)
 
 
 def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Path) -> None:
     front = results.parent / "index.html"
-    assert call("reports").exit_code == 0
+    assert call("report").exit_code == 0
     assert 'href="small/report.html"' in front.read_text(encoding="utf-8")
     edit_text(results / "report.html")
-    assert call("reports").exit_code == 0
+    assert call("report").exit_code == 0
     page = front.read_text(encoding="utf-8")
     assert 'href="small/report.html"' not in page
     assert f"{results / 'report.html'} (changed)" in page
@@ -163,65 +133,21 @@ def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Pat
 )
 def test_a_seal_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
     (results / "seals/dataset.json").write_text(text, encoding="ascii")
-    refused = call("analyse", "small")
+    refused = call("evidence", "reference", "small")
     assert refused.exit_code == 3, refused.output
     assert f"{results}/seals/dataset.json: the seal cannot be read" in refused.stderr
 
 
-def test_a_seal_that_was_changed_itself_says_so_and_accuses_no_file(results: Path) -> None:
+def test_a_changed_seal_is_named_instead_of_a_file(results: Path) -> None:
     path = results / "seals/figures.json"
     text = path.read_text(encoding="ascii")
     digest = next(iter(json.loads(text)["study"].values()))
     path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
-    refused = call("report", "small")
+    refused = call("evidence", "reference", "small")
     assert f"{path}: the seal cannot be read: ValueError('it was changed itself')" in refused.stderr
 
 
-def test_results_without_seals_are_made_anew_first(results: Path) -> None:
-    shutil.rmtree(results / "seals")
-    refused = call("report", "small")
-    assert "the seal cannot be read: there is none\n  hint: `longfat dataset STUDY` builds it anew" in refused.stderr
-
-
-def test_a_file_that_may_not_be_read_is_refused_by_name(results: Path) -> None:
-    path = results / "figures/fig-1.png"
-    path.unlink()
-    path.symlink_to(path.name)
-    refused = call("report", "small")
-    assert refused.exit_code == 3
-    assert f"{path} (too many levels of symbolic links)" in refused.stderr
-
-
 def test_the_same_records_have_the_same_seals(whole: Path, results: Path) -> None:
-    for verb in ("dataset", "analyse", "report"):
-        assert call(verb, "small").exit_code == 0
+    assert call("report", "small").exit_code == 0
     for name in os.listdir(results / "seals"):
         assert (results / "seals" / name).read_bytes() == (whole / "results/small/seals" / name).read_bytes()
-
-
-def test_what_cannot_be_replaced_is_named_and_not_the_draft(results: Path) -> None:
-    path = results / "seals/report.json"
-    path.unlink()
-    path.mkdir()
-    refused = call("report", "small")
-    assert refused.exit_code != 0
-    assert f"{path}: cannot seal the report: Is a directory" in refused.stderr
-    assert os.listdir(path) == []
-
-
-def rename_column(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b"run_id", b"ru\xe9_id"))
-
-
-def become_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-@pytest.mark.parametrize("damage", [rename_column, become_folder])
-def test_a_table_is_not_read_before_its_seal_was_checked(results: Path, damage: Callable[[Path], None]) -> None:
-    path = results / "dataset/runs.parquet"
-    damage(path)
-    refused = call("analyse", "small")
-    assert refused.exit_code == 3, refused.output
-    assert f"{path} (" in refused.stderr

@@ -7,7 +7,6 @@ import hashlib
 import json
 import socket
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 
 from longfat.backends import own_files
+from longfat.cli.run import files_of
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import incast, requests, short_flows, video
@@ -31,7 +31,6 @@ from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.traffic import misses, section_of
 from longfat.traffic.short_flows import mean_of, points_of
-from longfat.verbs.run import files_of
 
 MANIFEST = """\
 format: 2
@@ -297,41 +296,19 @@ COMPLETIONS = {
 
 
 def test_metrics_of_short_flows_are_of_all_or_of_a_range_of_sizes() -> None:
-    assert arrivals.completion_time(COMPLETIONS) == 340
-    assert arrivals.median_completion_time(COMPLETIONS) == 120
-    assert arrivals.completion_time(COMPLETIONS, up_to_bytes=1000) == 110
     assert arrivals.slowdown(COMPLETIONS, above_bytes=1000) == 4
-    assert arrivals.late_slowdown(COMPLETIONS, up_to_bytes=1000) == pytest.approx(1.198)
-    assert arrivals.late_completion_time(COMPLETIONS) == pytest.approx(786.4)
-    with pytest.raises(NoValue, match="no short flow of such a size"):
-        arrivals.completion_time(COMPLETIONS, above_bytes=1e6)
+    assert arrivals.slowdown(COMPLETIONS, up_to_bytes=1000) == pytest.approx(1.1)
+    with pytest.raises(NoValue):
+        arrivals.slowdown(COMPLETIONS, above_bytes=1e6)
 
 
-def test_metrics_of_video_incast_and_programs_are_in_their_units() -> None:
+def test_metrics_of_video_and_incast_are_in_their_units() -> None:
     assert arrivals.video_rate({"bitrate_bps": np.array([1_000_000, 3_000_000])}) == 2
-    assert arrivals.rebuffer_time({"stalled_us": np.array([1_500_000])}) == 1.5
-    assert arrivals.rate_switches({"switches": np.array([2, 4])}) == 3
     rounds = {"senders": np.array([4, 4]), "block_bytes": np.array([1000, 1000]), "completion_us": np.array([40, 120])}
     rounds["t_us"] = np.array([0, 500])
     assert arrivals.incast_goodput(rounds) == 400
-    assert arrivals.incast_time(rounds) == pytest.approx(0.08)
-    programs = {"start_us": np.array([0]), "end_us": np.array([2_000_000]), "payload_bytes": np.array([500_000])}
-    assert arrivals.program_goodput(programs) == 2
-    later = {"start_us": [0, 4_000_000], "end_us": [2_000_000, 6_000_000], "payload_bytes": [500_000, 500_000]}
-    assert arrivals.program_goodput({name: np.array(values) for name, values in later.items()}) == 2
-
-
-@pytest.mark.parametrize(
-    "of",
-    [
-        lambda nothing: arrivals.video_rate({"bitrate_bps": nothing}),
-        lambda nothing: arrivals.incast_time({"completion_us": nothing}),
-        lambda nothing: arrivals.program_goodput({"start_us": nothing, "end_us": nothing, "payload_bytes": nothing}),
-    ],
-)
-def test_a_run_without_such_traffic_has_no_value(of: Callable[[Any], float]) -> None:
     with pytest.raises(NoValue):
-        of(np.array([]))
+        arrivals.video_rate({"bitrate_bps": np.array([])})
 
 
 @pytest.fixture
@@ -346,28 +323,28 @@ def kept(tmp_path: Path) -> tuple[Path, RunSpec]:
 def test_files_of_a_study_reach_the_folder_of_a_run(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
     cache, run = kept
     (tmp_path / "task").mkdir()
-    own_files.lay_out(run, cache, tmp_path / "task")
+    own_files.copy(run, cache, tmp_path / "task")
     assert [path.read_text() for path in (tmp_path / "task/files").iterdir()] == ["pass"]
-    assert list(own_files.absent(run, cache)) == []
+    assert list(own_files.missing(run, cache)) == []
 
 
 def test_a_file_that_is_absent_or_damaged_is_named(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
     cache, run = kept
-    (reason,) = own_files.absent(run, tmp_path / "other")
+    (reason,) = own_files.missing(run, tmp_path / "other")
     assert "lacks the file send.py" in reason
     (digest,) = run.programs[0].files.values()
     (cache / "files" / digest).write_text("something else")
     (tmp_path / "task").mkdir()
     with pytest.raises(RigError, match="the file is damaged"):
-        own_files.lay_out(run, cache, tmp_path / "task")
+        own_files.copy(run, cache, tmp_path / "task")
 
 
 def test_a_clock_that_stands_still_is_the_program_s_fault_where_there_is_one(kept: tuple[Path, RunSpec]) -> None:
     stopped = RigError("the guest's virtual clock stood still")
-    told = own_files.explained(stopped, kept[1])
+    told = own_files.explain_hang(stopped, kept[1])
     assert isinstance(told, SettledError)
     assert "while every program waits: own" in told.message
-    assert own_files.explained(stopped, RunSpec((), (), (), kept[1].probes, 1)) is stopped
+    assert own_files.explain_hang(stopped, RunSpec((), (), (), kept[1].probes, 1)) is stopped
 
 
 def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple[Path, RunSpec]) -> None:

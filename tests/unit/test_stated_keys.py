@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from longfat.cli.study import require_effects
 from longfat.errors import StudyError
 from longfat.studies import StudyFolder, studies_in
-from longfat.verbs.study import require_effects
 
 STUDY = """\
 format: 2

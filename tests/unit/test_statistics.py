@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longfat.metrics.moderation import prior_of
-from longfat.metrics.orders import Median, Sampled, Widest, bootstrapped, needed
+from longfat.metrics.orders import Median, Sampled, Widest, bootstrapped
 from longfat.metrics.statistics import (
     Estimate,
     Prior,
@@ -187,14 +187,3 @@ def test_the_widest_of_pairs_must_be_inside_with_every_one_and_outside_with_one(
     assert both.value == far.value
     assert both.p_below(5) == far.p_below(5) > 0.9
     assert both.p_above(5) == pytest.approx(2 * far.p_above(5))
-
-
-def test_the_repetitions_that_would_decide_fall_with_the_distance() -> None:
-    def for_limit(limit: float) -> int | None:
-        return needed(estimate([9.0, 10.0, 11.0]), lambda one: one.p_above(limit) <= 0.05, 1000)
-
-    near, far = for_limit(9.8), for_limit(9.0)
-    assert near is not None
-    assert far is not None
-    assert near > far >= 3
-    assert for_limit(9.9999) is None

@@ -8,17 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fabricated_results import write_results
+from own_metrics import own_metrics
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
-from longfat.figures.timeseries import TimeSeries, curve_data
+from longfat.figures.timeseries import TimeSeries
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
 from longfat.studies import StudyFolder
 
+slac = own_metrics("slac-2003")
 MANIFEST = """\
 format: 2
 study: waves
@@ -77,7 +79,7 @@ def test_two_intervals_have_no_deviation_worth_the_name() -> None:
 def test_what_a_port_carries_is_read_between_its_samples() -> None:
     seconds = np.arange(0, 8) * 1e6
     port = Port("switch", seconds, seconds * 10 / 8, seconds * 100)
-    assert steadiness.port_rates_mbps(port, 2e6, 1e6) == pytest.approx([10, 10, 10])
+    assert slac.port_rates_mbps(port, 2e6, 1e6) == pytest.approx([10, 10, 10])
 
 
 def test_jain_s_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() -> None:
@@ -95,9 +97,9 @@ def test_asymmetry_is_positive_where_the_flow_has_more() -> None:
 
 
 def test_what_does_not_arrive_is_lost() -> None:
-    assert steadiness.lost_percent(200, 150) == 25
+    assert slac.lost_percent(200, 150) == 25
     with pytest.raises(NoValue, match="nothing was sent"):
-        steadiness.lost_percent(0, 0)
+        slac.lost_percent(0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +131,10 @@ def test_udp_traffic_is_drawn_beside_a_flow_and_pings_by_themselves(opened: Open
     both, delay = opened.folder.figures.figures
     assert isinstance(both, TimeSeries)
     assert isinstance(delay, TimeSeries)
-    data = curve_data(both, opened.sources)
+    data = both.data(opened.sources)
     udp = [row[-1] for row in data.rows if row[2] == "wave"]
     assert udp == pytest.approx([12.0] * len(udp), rel=0.01)
-    pings = [row[-1] for row in curve_data(delay, opened.sources).rows]
+    pings = [row[-1] for row in delay.data(opened.sources).rows]
     assert pings == pytest.approx([20] * len(pings), rel=0.05)
 
 

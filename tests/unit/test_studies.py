@@ -10,39 +10,37 @@ from pathlib import Path
 import pytest
 from evidenced import copied, printed, with_evidence
 from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
-from rich.console import Console
 
+from longfat.cli.check import check
+from longfat.cli.console import Output
+from longfat.cli.evidence import add
+from longfat.cli.fill import Wanted, fill_studies
+from longfat.cli.plan import plan
+from longfat.cli.report import report
+from longfat.cli.reproduce import reproduce
+from longfat.cli.sample import repeat_sample
+from longfat.cli.verdicts import verdicts
 from longfat.errors import StudyError
 from longfat.manifest import source
 from longfat.studies import StudyFolder, studies_in
-from longfat.verbs.conclude import analyse, report, reproduce
-from longfat.verbs.evidence import add
-from longfat.verbs.fill import Wanted, fill
-from longfat.verbs.plan import show_plan
-from longfat.verbs.run import Machine
-from longfat.verbs.study import Choices, check
-from longfat.verbs.verdicts import verdicts
-from longfat.verbs.verify import verify
 
 ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}
-PAPER = Choices("paper")
-VERBS: dict[str, tuple[Callable[[Console], object], dict[str, int]]] = {
-    "check": (lambda console: check("small", console), ALL),
-    "plan": (lambda console: show_plan("small", PAPER, Machine("fake", 1), console), {"study.yaml": 1}),
-    "reproduce": (lambda console: reproduce("small", PAPER, Machine("fake", 1), console), ALL),
-    "analyse": (lambda console: analyse("small", None, console), ALL),
-    "report": (lambda console: report("small", None, console), ALL),
+VERBS: dict[str, tuple[Callable[[Output], object], dict[str, int]]] = {
+    "check": (lambda console: check(console, "small"), ALL),
+    "plan": (lambda console: plan(console, "small", profile="paper", backend="fake"), {"study.yaml": 1}),
+    "reproduce": (lambda console: reproduce(console, "small", profile="paper", backend="fake", jobs=1), ALL),
+    "report": (lambda console: report(console, "small"), ALL),
     "verdicts": (
-        lambda console: verdicts(["small"], None, console, as_json=False),
+        lambda console: verdicts(console, ["small"]),
         {"study.yaml": 1, "claims.yaml": 1},
     ),
     "evidence fill": (
-        lambda console: fill(["small"], Wanted(1, 60.0, "paper", backend="fake", jobs=1), console),
+        lambda console: fill_studies(["small"], Wanted(1, 60.0, "paper", backend="fake", jobs=1), console),
         ALL,
     ),
-    "evidence add": (lambda console: add("small", None, 1, console), ALL),
-    "evidence verify": (
-        lambda console: verify("small", "2", 1, 1, console),
+    "evidence add": (lambda console: add(console, "small", jobs=1), ALL),
+    "again": (
+        lambda console: repeat_sample("small", "2", 1, None, 1, None, console),
         {"study.yaml": 1, "claims.yaml": 1},
     ),
 }
@@ -54,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         with_evidence(root, patch)
-        printed(lambda console: analyse("small", None, console))
+        printed(lambda console: report(console, "small"))
     return root
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of figures.yaml: what a CSV file shows as it is, filled into expressions, and beside further rows."""
+"""Tables of figures.yaml: a CSV file as it is, filled into expressions, and with further rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ figures:
     title: another file
     file: others.csv
     paper: one algorithm
-  - cells: beside
+  - cells: compared
     title: with the paper's
     file: cells.csv
     of: goodput[delay, ${algorithm}]
@@ -73,7 +73,7 @@ def test_a_file_alone_is_the_table(opened: OpenedStudy) -> None:
     assert data.rows == (("standard", "10"), ("highspeed", "100"), ("", "1000"))
 
 
-def test_each_row_of_the_file_fills_what_stands_below_the_headings(opened: OpenedStudy) -> None:
+def test_each_row_of_the_file_fills_the_templates_of_the_headings(opened: OpenedStudy) -> None:
     data = opened.show("filled").data
     assert data.columns == ("by", "window", "goodput")
     assert [row[0] for row in data.rows] == ["standard, 10 Mb/s", "highspeed, 100 Mb/s", ", 1000 Mb/s", "elsewhere"]
@@ -91,42 +91,35 @@ def test_a_table_like_another_has_its_columns_and_a_file_of_its_own(opened: Open
     assert [row[:2] for row in data.rows] == [("highspeed, 20 Mb/s", "50"), ("elsewhere", 7)]
 
 
-def test_a_papers_table_is_named_by_what_its_cells_have(opened: OpenedStudy) -> None:
-    data = opened.show("beside").data
+def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> None:
+    data = opened.show("compared").data
     assert data.columns == ("TCP", "Mb/s by table 1", "paper")
     assert (data.rows[0][0], data.rows[0][2]) == ("standard", "280")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "key"),
     [
-        ("file: rates.csv\n    paper", "file: rats.csv\n    paper", "figures[0].file: rats.csv cannot be read"),
-        ("${algorithm}, ${rate}", "${tcp}", "figures[1].columns.by: the table has no column 'tcp'; it has algorithm"),
-        ('delay, ${algorithm}]"', 'delay, ${rate}]"', "figures[1].columns.goodput.of: rates.csv, line 2: column 16"),
-        ("[[elsewhere, 7,", "[[elsewhere,", "figures[1].rows[0]: has 2 cells, the table has 3 columns"),
-        ("    file: rates.csv\n    paper", "    paper", "figures[0].columns: without `file` it has to be a list"),
-        ("    file: rates.csv\n    paper", "    columns: [a]\n    paper", "figures[0].table: needs `rows`, or a "),
-        ("rates.csv\n    paper", "rates.csv\n    columns: [a]\n    paper", "needs what stands below it, as HEADING"),
+        ("file: rates.csv\n    paper", "file: rats.csv\n    paper", "figures[0].file"),
+        ("${algorithm}, ${rate}", "${tcp}", "figures[1].columns.by"),
+        ('delay, ${algorithm}]"', 'delay, ${rate}]"', "figures[1].columns.goodput.of"),
+        ("[[elsewhere, 7,", "[[elsewhere,", "figures[1].rows[0]"),
+        ("    file: rates.csv\n    paper", "    paper", "figures[0].columns"),
+        ("    file: rates.csv\n    paper", "    columns: [a]\n    paper", "figures[0].table"),
+        ("rates.csv\n    paper", "rates.csv\n    columns: [a]\n    paper", "figures[0].columns"),
     ],
 )
-def test_a_faulty_table_is_refused_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_faulty_table_is_refused_with_its_place(tmp_path: Path, old: str, new: str, key: str) -> None:
     assert old in FIGURES
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
-    assert message in str(caught.value)
-    assert "figures.yaml:" in str(caught.value)
+    assert key in {problem.key for problem in caught.value.problems}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "rates.csv has no row below its headings"),
-        ("algorithm,rate\n", "rates.csv has no row below its headings"),
-        ("algorithm,rate,rate\nstandard,1,1\n", "rates.csv has two columns 'rate'; names are unique"),
-        ("algorithm,rate\nstandard\n", "rates.csv, line 2: 2 columns are named, the row has others"),
-    ],
+    "text", ["", "algorithm,rate\n", "algorithm,rate,rate\nstandard,1,1\n", "algorithm,rate\nstandard\n"]
 )
-def test_a_faulty_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_faulty_file_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(write(tmp_path, rates=text)).figures
-    assert message in str(caught.value)
+    assert "figures[0].file" in {problem.key for problem in caught.value.problems}

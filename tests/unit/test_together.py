@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from own_metrics import own_metrics
 
 from longfat.metrics import together
 from longfat.metrics.data import NoValue, Samples, Span
+
+vista = own_metrics("vista-2006")
 
 SECONDS = np.arange(0, 11) * 1e6
 ALL = Span(2e6, 10e6)
@@ -39,36 +42,36 @@ def test_what_lies_between_two_samples_is_on_a_straight_line() -> None:
 
 
 def test_equal_rates_are_fair_and_one_of_two_alone_is_as_unfair_as_can_be() -> None:
-    assert together.sigma_fairness([steady(10), steady(10)], ALL) == pytest.approx(0)
-    assert together.sigma_fairness([steady(10), steady(0)], ALL) == pytest.approx(1)
-    assert together.sigma_fairness([steady(10), steady(30)], ALL) == pytest.approx(0.5)
+    assert vista.sigma_fairness([steady(10), steady(10)], ALL) == pytest.approx(0)
+    assert vista.sigma_fairness([steady(10), steady(0)], ALL) == pytest.approx(1)
+    assert vista.sigma_fairness([steady(10), steady(30)], ALL) == pytest.approx(0.5)
 
 
 def test_without_change_in_time_xi_is_sigma_and_the_printed_formula_zero() -> None:
     pair = [steady(10), steady(30)]
-    assert together.xi_fairness(pair, ALL, 1e6) == pytest.approx(together.sigma_fairness(pair, ALL))
-    assert together.xi_deviation(pair, ALL, 1e6) == pytest.approx(0, abs=1e-9)
+    assert vista.xi_fairness(pair, ALL, 1e6) == pytest.approx(vista.sigma_fairness(pair, ALL))
+    assert vista.xi_deviation(pair, ALL, 1e6) == pytest.approx(0, abs=1e-9)
 
 
 def test_connections_that_take_turns_are_fair_by_sigma_alone() -> None:
     pair = [in_turns(20, 0), in_turns(0, 20)]
-    assert together.sigma_fairness(pair, ALL) == pytest.approx(0)
-    assert together.xi_fairness(pair, ALL, 1e6) == pytest.approx(1)
+    assert vista.sigma_fairness(pair, ALL) == pytest.approx(0)
+    assert vista.xi_fairness(pair, ALL, 1e6) == pytest.approx(1)
 
 
 def test_the_highest_rate_the_time_near_it_and_the_dip_after_it() -> None:
     connections = [in_turns(100, 5)]
-    assert together.peak_mbps(connections, ALL, 1e6) == pytest.approx(100)
-    assert together.sustained_percent(connections, ALL, 1e6) == pytest.approx(50)
-    assert together.dip_percent(connections, ALL, 1e6) == pytest.approx(5)
+    assert vista.peak_mbps(connections, ALL, 1e6) == pytest.approx(100)
+    assert vista.sustained_percent(connections, ALL, 1e6) == pytest.approx(50)
+    assert vista.dip_percent(connections, ALL, 1e6) == pytest.approx(5)
 
 
 @pytest.mark.parametrize(
     ("compute", "reason"),
     [
-        (lambda: together.sigma_fairness([steady(1)], ALL), "one connection alone is neither fair nor unfair"),
-        (lambda: together.sigma_fairness([steady(0), steady(0)], ALL), "nothing was acknowledged"),
-        (lambda: together.peak_mbps([steady(1)], ALL, 9e6), "send together for 8 s, less than an interval"),
+        (lambda: vista.sigma_fairness([steady(1)], ALL), "one connection alone is neither fair nor unfair"),
+        (lambda: vista.sigma_fairness([steady(0), steady(0)], ALL), "nothing was acknowledged"),
+        (lambda: vista.peak_mbps([steady(1)], ALL, 9e6), "send together for 8 s, less than an interval"),
         (lambda: together.together_mbps([steady(1)], Span(5e6, 4e6)), "send together for 0 s"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rates at which verdicts err, on runs whose truth is known: a small part of the tables of docs/statistics.md."""
+"""The rates at which verdicts err, on runs whose truth is known: a small part of the tables of docs/verdicts.md."""
 
 from __future__ import annotations
 

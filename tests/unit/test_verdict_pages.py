@@ -9,39 +9,30 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidenced import copied, printed, with_evidence
+from evidenced import printed
 
+from longfat.cli import evidence, rows
 from longfat.errors import StudyError
-from longfat.evidence.epochs import FOLDER, read_epochs
+from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
-from longfat.report.section import BEGIN, END, TODAY, between, experiment_words, overview, renewed
+from longfat.report.section import BEGIN, END, TODAY, between, cause_experiments, experiment_words, overview, renewed
 from longfat.studies import StudyFolder
-from longfat.verbs import evidence
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.parent for path in (ROOT / "experiments").glob(f"*/{EVIDENCE}"))
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the evidence of a small study."""
-    root = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        with_evidence(root, patch)
-    return root
-
-
 @pytest.fixture
-def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Its study's folder, in a copy."""
-    return copied(made, tmp_path, monkeypatch)
+def study(evidence_study: Path) -> Path:
+    """The study's folder in a repository with its evidence."""
+    return evidence_study
 
 
 @functools.cache
 def evidence_in(folder: Path, stack: str | None = None) -> Evidenced | None:
-    return evidence_of(StudyFolder(folder), read_epochs(ROOT / FOLDER), stack=stack)
+    return evidence_of(StudyFolder(folder), read_baselines(ROOT / FOLDER), stack=stack)
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
@@ -83,15 +74,13 @@ def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_m
     assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_each_claim_that_does_not_hold_names_the_experiments_that_show_why(name: str) -> None:
-    text = (ROOT / "experiments" / name / "README.md").read_text(encoding="utf-8")
-    rows = [line for line in between_marks(text).splitlines() if re.match(r"\| `[\w-]+` \|", line)]
-    assert [row.split("|")[1] for row in rows if row.rstrip().endswith("|  |")] == []
-
-
-def between_marks(text: str) -> str:
-    return text.partition(BEGIN)[2].partition(END)[0]
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_each_claim_that_is_not_reproduced_names_the_experiments_that_show_why(folder: Path) -> None:
+    found = evidence_in(folder)
+    assert found is not None
+    shown = dict(cause_experiments(found))
+    failing = [item.verdict.claim for item in found.judged if item.verdict.verdict == "not_reproduced"]
+    assert [claim for claim in failing if not shown[claim]] == []
 
 
 def test_an_english_word_names_an_experiment_in_parentheses_only() -> None:
@@ -102,21 +91,21 @@ def test_an_english_word_names_an_experiment_in_parentheses_only() -> None:
 def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(study: Path) -> None:
     written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9.0<!-- goodput[delay, window > 1 MiB] --> Mb/s."
     (study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
-    printed(lambda console: evidence.merge((), console))
+    printed(evidence.merge)
     text = (study / "README.md").read_text(encoding="utf-8")
     assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
     assert re.search(r" and \d+\.\d<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
     assert "claims that only runs can decide" in text and f"--stack {TODAY}" not in text
     for path in (study / EVIDENCE).rglob("delay.jsonl"):
         path.unlink()
-    printed(lambda console: evidence.merge((), console))
+    printed(evidence.merge)
     assert " and ?.?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in (study / "README.md").read_text(encoding="utf-8")
 
 
 def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> None:
     (study / "README.md").write_text("# small\n\n7<!-- goodput[relay] -->\n", encoding="utf-8")
     with pytest.raises(StudyError, match="relay"):
-        printed(lambda console: evidence.merge((), console))
+        printed(evidence.merge)
 
 
 def test_adding_evidence_writes_the_page(study: Path) -> None:
@@ -135,7 +124,7 @@ def test_a_page_says_what_was_measured_and_what_is_allowed(study: Path) -> None:
 def test_merging_writes_a_page_that_was_edited_anew(study: Path) -> None:
     before = (study / PAGE).read_text(encoding="utf-8")
     (study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
-    printed(lambda console: evidence.merge((), console))
+    printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8") == before
 
 
@@ -147,6 +136,6 @@ def test_a_draft_with_faults_is_named_and_the_rest_is_written(text: str, study: 
     draft = tmp_path / "experiments/draft"
     draft.mkdir()
     (draft / "study.yaml").write_text(text, encoding="utf-8")
-    said = printed(evidence.write_findings)
+    said = printed(rows.write_findings)
     assert "draft is left out of docs/findings.md" in said
     assert f"experiments/{study.name}/" in page.read_text()

@@ -13,6 +13,7 @@ from conftest import cable_spec
 from fabricated_results import change_json
 from fake_backend import FakeBackend
 from matplotlib.figure import Figure
+from own_metrics import own_metrics
 
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.registry import refused_features
@@ -25,13 +26,13 @@ from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, by_repetition
-from longfat.metrics.web import web_gigabytes, web_mbps
 from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.report.settings import settings_of
 from longfat.runspec import Node, RunSpec, Web
 from longfat.traffic import misses
 
+kelly = own_metrics("kelly-2003")
 MANIFEST = """\
 format: 2
 study: web
@@ -137,7 +138,7 @@ def test_a_report_of_another_shape_makes_its_run_invalid(tmp_path: Path) -> None
 
 
 def test_a_run_without_web_traffic_has_no_value() -> None:
-    for metric in (web_gigabytes, web_mbps):
+    for metric in (kelly.web_gigabytes, kelly.web_mbps):
         with pytest.raises(NoValue, match="the run has no web traffic"):
             metric([])
 

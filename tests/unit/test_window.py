@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from own_metrics import own_metrics
 
 from longfat.metrics import windows
 from longfat.metrics.data import NoValue, Samples
 
 OPEN, RECOVERY = 0.0, 3.0
+vista = own_metrics("vista-2006")
 
 
 def samples(**given: list[float]) -> Samples:
@@ -39,10 +41,10 @@ def test_a_backlog_is_the_part_of_the_window_that_waits() -> None:
 
 
 def test_a_window_without_its_delay_part_has_reverted() -> None:
-    assert windows.reverted_percent(samples(dwnd=[0, 5, 0, 0])) == pytest.approx(75)
-    assert windows.reverted_percent(samples(dwnd=[0, 5, 0, 0]), since_us=2e5) == pytest.approx(100)
+    assert vista.reverted_percent(samples(dwnd=[0, 5, 0, 0])) == pytest.approx(75)
+    assert vista.reverted_percent(samples(dwnd=[0, 5, 0, 0]), since_us=2e5) == pytest.approx(100)
     with pytest.raises(NoValue, match="tells of no delay part"):
-        windows.reverted_percent(samples(dwnd=[float("nan"), float("nan")]))
+        vista.reverted_percent(samples(dwnd=[float("nan"), float("nan")]))
 
 
 def test_thresholds_are_those_that_cuts_leave() -> None:
@@ -62,6 +64,6 @@ def test_the_window_before_a_cut_may_be_that_of_the_sample_which_shows_it() -> N
 
 def test_a_cut_soon_after_another_is_a_repeated_one() -> None:
     samples = sawtooth({10: 500, 15: 250, 50: 200})
-    assert windows.repeated_cuts(samples, 1e6) == 1
-    assert windows.repeated_cuts(samples, 1e6, 2e6) == 0
-    assert windows.repeated_cuts(samples, 10e6) == 2
+    assert vista.repeated_cuts(samples, 1e6) == 1
+    assert vista.repeated_cuts(samples, 1e6, 2e6) == 0
+    assert vista.repeated_cuts(samples, 10e6) == 2

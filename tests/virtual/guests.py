@@ -21,7 +21,8 @@ from typing import Any
 
 import pytest
 
-from longfat.backends.virtual import VirtualBackend, console_text, open_virtual, scratch_folder
+from longfat.backends.guest_process import console_text, scratch_folder
+from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.catalog.kernels import DEFAULT_KERNEL
 from longfat.errors import RigError
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec

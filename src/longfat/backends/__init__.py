@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places a run can happen in, behind one protocol; a backend sees RunSpecs and never a manifest."""
+"""Places to execute a run, behind one protocol. A backend receives RunSpecs, never a manifest."""

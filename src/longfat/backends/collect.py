@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes over the files that a guest, or a host of a lab, has left in a folder that it could write to.
+"""Copy of the files in a folder that a guest, or a host of a lab, could write to. The writing program has ended.
 
-Nothing in such a folder is trusted: a link would lead to files of this machine, a device or a hole in a file would fill
-its disk. Must not know the purpose of the files. The program that wrote them has ended.
+Nothing in such a folder is trusted: a link would lead to files of this machine; a device, or a hole in a file, would
+fill its disk.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from pathlib import Path
 from longfat.errors import RigError
 
 MAX_FILES = 100_000  # a flow leaves five
-MAX_BYTES = 32 << 30  # of all files together, holes included
+MAX_BYTES = 32 << 30  # size of all files, including holes
 MAX_DEPTH = 4  # folders in folders
-MAX_TEXT_BYTES = 4 << 20  # of a console
+MAX_TEXT_BYTES = 4 << 20  # longest console
+TAIL_LINES = 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
 
 
 @dataclass
 class _Left:
-    """How much may still come."""
+    """Number and bytes of the files that may still come."""
 
     files: int
     size: int
@@ -39,10 +40,9 @@ class _Left:
 def collect(source: Path, target: Path) -> None:
     """Copy all files below ``source`` to the folder ``target``, which exists.
 
-    Raises RigError when there is anything but files and folders, or more than the limits allow; OSError when ``target``
-    cannot be written.
+    Raises RigError on anything except files and folders, or above the limits; OSError if ``target`` is not writable.
     """
-    descriptor = _opened(source, source)
+    descriptor = _open(source, source)
     try:
         _folder(descriptor, source, target, _Left(MAX_FILES, MAX_BYTES), MAX_DEPTH)
     finally:
@@ -50,22 +50,27 @@ def collect(source: Path, target: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The last ``MAX_TEXT_BYTES`` of a file; where a guest has put something else in its place, a description of it."""
+    """Return the last ``MAX_TEXT_BYTES`` of a file; if a guest has replaced it, a description of the replacement."""
     try:
-        with open(_opened(path, path), "rb") as file:
+        with open(_open(path, path), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TEXT_BYTES))
             return file.read(MAX_TEXT_BYTES).decode(errors="replace")
     except (RigError, OSError) as error:
         return str(error)
 
 
+def tail(text: str) -> str:
+    """Return the last lines of a console."""
+    return "\n".join(text.splitlines()[-TAIL_LINES:])
+
+
 def _folder(descriptor: int, place: Path, target: Path, left: _Left, depth: int) -> None:
-    """Copy the content of an open folder, whose path for messages is ``place``."""
+    """Copy the content of an open folder; ``place`` is its path for messages."""
     if depth == 0:
         raise RigError(f"a run left nested folders, more than {MAX_DEPTH} deep", where=str(place))
     for name in sorted(os.listdir(descriptor)):
         where = place / name
-        inner = _opened(name, where, descriptor)
+        inner = _open(name, where, descriptor)
         try:
             facts = os.fstat(inner)
             left.take(facts.st_size, where)
@@ -79,11 +84,11 @@ def _folder(descriptor: int, place: Path, target: Path, left: _Left, depth: int)
             os.close(inner)
 
 
-def _opened(name: str | Path, place: Path, within: int | None = None) -> int:
-    """A descriptor of a file or folder, in an open folder if one is given. Raises RigError when it is neither."""
+def _open(name: str | Path, place: Path, within: int | None = None) -> int:
+    """Open a file or folder, in the open folder ``within`` if given. Raises RigError on anything else."""
     try:
         descriptor = os.open(name, _OPEN, dir_fd=within)
-    except OSError as error:  # a link is refused as a loop, a socket as no device
+    except OSError as error:  # ELOOP for a link, ENXIO for a socket
         raise RigError(
             f"a run left something that is neither a file nor a folder, or is unreadable: {error.strerror}",
             where=str(place),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a guest's kernel that stopped: the cause, and the place, in a study's own C file if it was there.
+"""Reports of a stopped guest kernel: the cause, and the place, also in a study's own C file.
 
-Owns what the kernel's messages mean. Must not end or start a guest.
+Owns the meaning of the kernel's messages. Starts and ends no guest.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CAUSES = (
     ("Kernel tried to access user memory", "an access to memory that is not the kernel's"),
     ("Kernel mode fault", "an access to memory that is not there"),
 )
-_BY_CHANCE = "Kernel mode signal 7"  # SIGBUS: the host has no memory left for the guest's
-_CALLS = 5  # functions that a report names
+_BY_CHANCE = "Kernel mode signal 7"  # SIGBUS: the host lacks memory for the guest
+_CALLS = 5  # functions in a report
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A function of a kernel, with the C file and the line where they are known; inlined functions have their own."""
+    """A function of a kernel, with C file and line if they are known. An inlined function has its own frame."""
 
     function: str
     file: str | None = None
@@ -39,11 +39,11 @@ class Frame:
         return f"{self.function}() at {self.file}:{self.line}" if self.file else f"{self.function}()"
 
 
-def explained(error: RigError, console: str, kernel: Path, own: Collection[str], *, hung: bool = False) -> RigError:
+def explain(error: RigError, console: str, kernel: Path, own: Collection[str], *, hung: bool = False) -> RigError:
     """Return the error of a guest, with cause and place if its kernel stopped by itself or ``hung``.
 
-    ``console`` is the text of its console, ``own`` has the names of the study's C files. Virtual time repeats, so the
-    error is settled, unless the host may be the cause.
+    ``console`` is the text of its console, ``own`` has the names of the study's C files. The run would fail again in
+    virtual time, so the error is a SettledError, unless the host may be the cause.
     """
     panic = _PANIC.search(console)
     if panic is None:
@@ -53,27 +53,27 @@ def explained(error: RigError, console: str, kernel: Path, own: Collection[str],
     if hung and inside is None:
         return error
     cause = next((words for prefix, words in _CAUSES if panic[1].startswith(prefix)), panic[1])
-    cause = "the guest's kernel loops without end" if hung else f"the guest's kernel stopped: {cause}"
+    cause = "the guest's kernel loops endlessly" if hung else f"the guest's kernel stopped: {cause}"
     place = f"{inside.file}:{inside.line}, in {inside.function}(): " if inside else ""
     path = " < ".join(map(str, calls[:_CALLS])) or "unknown functions"
     message = f"{place}{cause}\ncalled by: {path}\n{error.message}"
-    hint = "mend the file" if inside else error.hint
+    hint = "correct the file" if inside else error.hint
     kind = RigError if panic[1].startswith(_BY_CHANCE) else SettledError
     return kind(message, where=error.where, hint=hint)
 
 
 def addresses(console: str) -> list[int]:
-    """List the addresses of a kernel's report: the instruction that failed, then the calls on the stack."""
+    """Return the addresses in a kernel's report: the failed instruction, then the calls on the stack."""
     found = [int(at or call, 16) for at, call in _ADDRESS.findall(console)]
     return list(dict.fromkeys(found))
 
 
 def frames(kernel: Path, found: Sequence[int]) -> Iterator[Frame]:
-    """Name the functions at addresses of a kernel, the innermost first; none where addr2line (binutils) is missing."""
+    """Yield the functions at addresses of a kernel, the innermost first; none without addr2line (binutils)."""
     program = shutil.which("addr2line")
     if program is None or not found:
         return
-    # A call returns to the instruction behind it.
+    # A return address belongs to the instruction after the call.
     wanted = [hex(at if number == 0 else at - 1) for number, at in enumerate(found)]
     done = subprocess.run(
         [program, "-f", "-i", "-e", str(kernel), *wanted], capture_output=True, text=True, check=False

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's userland on the host's own kernel: programs in separate namespaces and with a separate root.
+"""The project's userland on the host's kernel: programs in separate namespaces with a separate root. Needs root.
 
-Owns the mounts and how such a program is started, watched and ended. The program's work is described in longfat.guest.
-Needs root.
+Owns the mounts, and the start and the end of such a program; its work is in longfat.guest.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from longfat.backends.collect import read_text
+from longfat.backends.collect import read_text, tail
 from longfat.errors import RigError
 from longfat.parent import end_with_parent
 
-TAIL_LINES = 20
-
-# Mounts are the namespace's own: they are gone with its last process. The image itself is never written to.
+# The mounts belong to the namespace and end with its last process. The image itself is never written to.
 ENTER = """\
 set -eu
 root=$1 task=$2 proc=$3
@@ -47,10 +44,10 @@ exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
 def enclosed(
     root: Path, task: Path, program: list[str], *, all_processes: bool = False, shown: Mapping[str, Path] | None = None
 ) -> list[str]:
-    """The command that runs ``program`` in the userland under ``root``, with the folder ``task`` as its /task.
+    """Return the command that runs ``program`` in the userland ``root``, with the folder ``task`` as /task.
 
-    Its processes are in a separate PID namespace and end with the first of them; with ``all_processes`` they are
-    among the machine's instead. ``shown`` has files and folders of the machine by the name they get under /run.
+    Its processes are in a separate PID namespace and end with the first of them, or, with ``all_processes``, in the
+    machine's. ``shown`` has files and folders of the machine by their names under /run.
     """
     namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
     binds = [word for name, path in (shown or {}).items() for word in (str(path), name)]
@@ -59,9 +56,9 @@ def enclosed(
 
 
 def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
-    """Run what ``enclosed`` made; its output goes to ``console.log`` in ``task``.
+    """Run a command of ``enclosed``, with its output in ``console.log`` in ``task``.
 
-    Ends with this process, however this process ends. Raises RigError when it fails or takes longer than ``timeout_s``.
+    It ends with this process, even after a kill. Raises RigError if it fails or takes longer than ``timeout_s``.
     """
     (task / "root").mkdir()
     console = task / "console.log"
@@ -77,15 +74,11 @@ def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise RigError(f"the run has not ended {timeout_s:.0f} s after its start\n{tail(console)}") from error
+            text = tail(read_text(console))
+            raise RigError(f"the run has not ended {timeout_s:.0f} s after its start\n{text}") from error
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
     if process.returncode:
-        raise RigError(f"the run ended with status {process.returncode}\n{tail(console)}")
-
-
-def tail(console: Path) -> str:
-    """The last lines of the console."""
-    return "\n".join(read_text(console).splitlines()[-TAIL_LINES:])
+        raise RigError(f"the run ended with status {process.returncode}\n{tail(read_text(console))}")

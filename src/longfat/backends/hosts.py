@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on the hosts of a lab, over SSH: each node of the topology is on a separate machine, links are cables.
+"""Runs in real time on the hosts of a lab, over SSH: each end host is a machine, links are cables.
 
-Owns the abilities of a lab, and a run's course from the checks before it to the restored hosts.
-``longfat.testbed.agent`` acts on a host; the connections are ``longfat.testbed.connect``. Real time, on the hosts' own
-kernel.
+Owns the abilities of a lab, and the steps of a run from the checks before it to the restored hosts.
+``longfat.testbed.agent`` acts on a host; ``longfat.testbed.connect`` has the connections.
 """
 
 from __future__ import annotations
@@ -20,29 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.collect import collect
-from longfat.backends.host_kernel import FEATURES, needed_features
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError, StudyError
-from longfat.gates import (
-    Evidence,
-    Gate,
-    mtu_holds,
-    offloads_hold,
-    queue_holds,
-    rate_and_delay_hold,
-    sysctls_hold,
-)
+from longfat.gates import Evidence, Gate
+from longfat.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
 from longfat.guest.ccas import refused_ccas
+from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.runspec import Ping, RunSpec
-from longfat.testbed.connect.clocks import Clock, drift_ns, read_clock
 from longfat.testbed.connect.code import agent_code, code_digest
-from longfat.testbed.connect.connection import Connections
-from longfat.testbed.connect.inventory import Inventory, read_inventory
+from longfat.testbed.connect.connection import Clock, Connections, drift_ns
 from longfat.testbed.connect.join import join_achieved, join_parts
-from longfat.testbed.connect.paths import Laid, lay, missed_round_trips
+from longfat.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
 from longfat.testbed.connect.placement import Placement, place
+from longfat.testbed.inventory import Inventory, read_inventory
 
 TRAITS = {
     "hosts": Traits(
@@ -52,15 +43,15 @@ TRAITS = {
         setup_s=6.0,
     )
 }
-MARGIN_S = 180.0  # a run that lasts longer than its flows by this much hangs
-READY_S = 180.0  # an emulated machine builds a network in some ten seconds
+MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
+READY_S = 180.0  # an emulated machine builds a network in about ten seconds
 RESTORED_S = 60.0
-START_AFTER_NS = 1_500_000_000  # from the moment when all are ready: the message must have reached every host
-CLOCK_LIMIT_NS = 10_000_000  # the probes' interval is ten times that
+START_AFTER_NS = 1_500_000_000  # after all hosts are ready: the message must have reached every host
+CLOCK_LIMIT_NS = 10_000_000  # a tenth of the probes' interval
 BUSY_LIMIT = 0.25
-BUSY_TRIES = 20  # of half a second: the work that a login causes calms down
+BUSY_TRIES = 20  # half a second each: wait for login activity to settle
 
-# Settings that can be compared with the declaration before a packet is sent.
+# Gates of settings, which are judged before the first packet.
 GATES_BEFORE: tuple[Gate, ...] = (
     sysctls_hold,
     offloads_hold,
@@ -72,7 +63,7 @@ GATES_BEFORE: tuple[Gate, ...] = (
 
 @dataclass(frozen=True)
 class HostsBackend:
-    """Runs on the hosts of ``inventory``; ``facts`` are the agents' reports of each when this was opened."""
+    """Runs on the hosts of ``inventory``. ``facts`` has the agent's report of each host at the opening."""
 
     inventory: Inventory
     facts: Mapping[str, Mapping[str, Any]]
@@ -80,7 +71,7 @@ class HostsBackend:
     name = "hosts"
 
     def pins(self) -> dict[str, str]:
-        """Digests of the agent's code, of the hosts' programs and of the lab; the kernel is the one they all run."""
+        """Return the digests of the agent's code, the hosts' programs and the lab, and the kernel of all hosts."""
         first = next(iter(self.facts.values()))
         lab = (self.inventory.environment, [dataclasses.astuple(host)[:2] for host in self.inventory.hosts])
         programs = {name: facts["programs"] for name, facts in self.facts.items()}
@@ -93,7 +84,7 @@ class HostsBackend:
         }
 
     def capabilities(self) -> Capabilities:
-        """The algorithms that all hosts have, and everything that any of them lacks."""
+        """Return the algorithms of all hosts, and everything that any host lacks."""
         ccas = (frozenset(facts["kernel"]["ccas"]) for facts in self.facts.values())
         return Capabilities(frozenset.intersection(*ccas), tuple(self._reasons()))
 
@@ -109,16 +100,16 @@ class HostsBackend:
             yield f"the hosts run different kernels ({_listed(builds)}); {self._provision()}"
 
     def _provision(self) -> str:
-        return f"./just lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
+        return f"longfat lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """The declared settings that the hosts, their kernel or their cables cannot provide."""
+        """Return the declared settings beyond the hosts, their kernel or their cables."""
         try:
-            placement, laid = self._laid(spec)
+            placement, built = self._place(spec)
         except RigError as error:
             placed: tuple[str, ...] = (str(error),)
         else:
-            placed = (*self._refused_features(laid.spec), *self._refused_cables(spec, placement))
+            placed = (*self._refused_features(built.spec), *self._refused_cables(spec, placement))
         return (
             *refused_features(self.name, spec),
             *refused_ccas(spec, self.capabilities().ccas),
@@ -126,13 +117,10 @@ class HostsBackend:
             *placed,
         )
 
-    def _laid(self, spec: RunSpec) -> tuple[Placement, Laid]:
-        """Where the run's nodes are, and the run as it is built there. Raises RigError where the lab cannot have it."""
+    def _place(self, spec: RunSpec) -> tuple[Placement, BuiltRun]:
+        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError if it has none."""
         placement = place(spec, self.inventory)
-        laid = placement if isinstance(placement, str) else lay(spec, placement, self.inventory.own_us)
-        if isinstance(placement, str) or isinstance(laid, str):
-            raise RigError(str(laid))
-        return placement, laid
+        return placement, subtract_cables(spec, placement, self.inventory.own_us)
 
     def _refused_features(self, spec: RunSpec) -> Iterator[str]:
         for feature in sorted(needed_features(spec)):
@@ -162,19 +150,20 @@ class HostsBackend:
                     yield f"{host}: the card of {cable} has {card['speed_bps']} bit/s, declared {rate} bit/s"
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Do one run on the hosts and write its raw files into ``folder``. Raises RigError; the hosts are as before."""
-        placement, laid = self._laid(spec)
+        """Execute one run on the hosts and write its raw files into ``folder``. Raises RigError with restored hosts."""
+        placement, built = self._place(spec)
         names = placement.taking_part()
         hosts = [self.inventory.host(name) for name in names]
         with Connections(hosts, self.inventory.folder, agent_code()) as connections:
             self._require_kernel(connections.builds)
             _require_idle(connections)
             clocks = _read_clocks(connections, names)
-            connections.send("prepare", {name: self._order(laid.spec, placement, name) for name in names})
-            _require_declared(laid.spec, connections.gather("ready", READY_S))
+            connections.send("prepare", {name: self._order(built.spec, placement, name) for name in names})
+            _require_declared(built.spec, connections.gather("ready", READY_S))
             connections.send("paths", dict.fromkeys(names))
-            trips_us = _joined_trips(connections.gather("paths", READY_S))
-            _require_paths(laid, trips_us, placement)
+            by_host = connections.gather("paths", READY_S)
+            trips_us = {int(number): trip for trips in by_host.values() for number, trip in trips.items()}
+            _require_paths(built, trips_us, placement)
             start_ns = time.time_ns() + START_AFTER_NS
             connections.send("start", {name: start_ns + clocks[name].offset_ns for name in names})
             connections.gather("measured", START_AFTER_NS / 1e9 + spec.end_us / 1e6 + MARGIN_S)
@@ -183,12 +172,12 @@ class HostsBackend:
             clocks_after = _read_clocks(connections, names)
             with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
                 parts = {name: _collected(connections, name, Path(scratch) / name) for name in names}
-                join_parts(spec, parts, folder, laid.shares_us)
+                join_parts(spec, parts, folder, built.shares_us)
             connections.ask("end", RESTORED_S)
             (folder / "console.log").write_text(connections.consoles())
         _require_steady(clocks, clocks_after)
-        told = {name: self._told(name, clocks[name], placement, trips_us) for name in names}
-        (folder / "hosts.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+        hosts_used = {name: self._describe(name, clocks[name], placement, trips_us) for name in names}
+        (folder / "hosts.json").write_text(json.dumps(hosts_used, indent=1, sort_keys=True) + "\n")
 
     def _require_kernel(self, builds: Mapping[str, str]) -> None:
         if others := [name for name, build in builds.items() if build != self.facts[name]["build"]]:
@@ -197,7 +186,7 @@ class HostsBackend:
             )
 
     def _order(self, spec: RunSpec, placement: Placement, host: str) -> dict[str, Any]:
-        """The part of the run that a host's agent receives."""
+        """Return the part of the run for a host's agent."""
         nodes = placement.nodes_of(host)
         cables = {}
         for number, cable in placement.cables.items():
@@ -208,7 +197,7 @@ class HostsBackend:
                 cables[number] = {"link": cable, "peer_address": self.facts[peer]["cards"][cable]["address"]}
         return {"spec": dataclasses.asdict(spec), "nodes": nodes, "cables": cables}
 
-    def _told(
+    def _describe(
         self, name: str, clock: Clock, placement: Placement, trips_us: Mapping[int, int | None]
     ) -> dict[str, Any]:
         facts, links = self.facts[name], self.inventory.host(name).links
@@ -226,9 +215,9 @@ class HostsBackend:
 
 
 def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
-    """The backend on the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
+    """Open the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
-        raise StudyError("backend hosts needs a lab", where="--lab", hint="./just lab list shows the labs")
+        raise StudyError("backend hosts needs a lab", where="--lab", hint="`longfat lab list` shows the labs")
     inventory = read_inventory(lab)
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
@@ -238,7 +227,7 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
 
 
 def _require_idle(connections: Connections) -> None:
-    """Raises RigError when a host's CPUs stay busy with something else."""
+    """Wait until the hosts' CPUs are idle. Raises RigError if they stay busy."""
     for _ in range(BUSY_TRIES):
         busy = {name: share for name, share in connections.ask("busy").items() if share > BUSY_LIMIT}
         if not busy:
@@ -248,53 +237,46 @@ def _require_idle(connections: Connections) -> None:
 
 
 def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, Clock]:
-    """Each host's clock. Raises RigError when one cannot be known well enough."""
-    clocks = {name: read_clock(lambda name=name: connections.clock(name)) for name in names}  # type: ignore[misc]
+    """Return each host's clock. Raises RigError if a clock is too uncertain."""
+    clocks = {name: connections.clock(name) for name in names}
     for name, clock in clocks.items():
         if clock.uncertainty_ns > CLOCK_LIMIT_NS:
             known, allowed = clock.uncertainty_ns / 1e6, CLOCK_LIMIT_NS / 1e6
-            raise RigError(f"its clock is known only to {known:.1f} ms, allowed {allowed:.0f} ms", where=name)
+            raise RigError(f"its clock is uncertain by {known:.1f} ms, allowed {allowed:.0f} ms", where=name)
     return clocks
 
 
 def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raises RigError when a setting reads back otherwise, before anything is measured."""
+    """Raise RigError if a setting that was read back differs from the declaration, before the measurement."""
     evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
     if missed := [reason for gate in GATES_BEFORE for reason in gate(evidence)]:
         raise RigError("the hosts are not as declared: " + "; ".join(missed))
 
 
-def _joined_trips(told: Mapping[str, Mapping[str, int | None]]) -> dict[int, int | None]:
-    """The round trips that the hosts measured, by the number of the link."""
-    return {int(number): trip for trips in told.values() for number, trip in trips.items()}
-
-
-def _require_paths(laid: Laid, trips_us: Mapping[int, int | None], placement: Placement) -> None:
-    """Raises RigError when a cable's own delay is not the declared one, before anything is measured."""
-    if missed := list(missed_round_trips(laid.round_trips_us, trips_us, placement.cables)):
-        hint = "the lab's variables state each link's round_trip_us; hosts.json of a run has what was measured"
+def _require_paths(built: BuiltRun, trips_us: Mapping[int, int | None], placement: Placement) -> None:
+    """Raise RigError if a cable's own delay differs from the declaration, before the measurement."""
+    if missed := list(missed_round_trips(built.round_trips_us, trips_us, placement.cables)):
+        hint = "the lab's variables state each link's round_trip_us; hosts.json of a run has the measured value"
         raise RigError("the paths are not as declared: " + "; ".join(missed), hint=hint)
 
 
 def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> None:
-    """Raises RigError when a host's clock was set during the run: its time line has a jump."""
+    """Raise RigError if a host's clock was set during the run, so that its time line has a jump."""
     for name, clock in before.items():
         moved = drift_ns(clock, after[name])
         if moved > CLOCK_LIMIT_NS:
-            raise RigError(
-                f"its clock moved by {moved / 1e6:.1f} ms against this machine's clock in the run", where=name
-            )
+            raise RigError(f"its clock moved by {moved / 1e6:.1f} ms from this machine's clock in the run", where=name)
 
 
 def _collected(connections: Connections, name: str, target: Path) -> Path:
-    """A host's raw files, unpacked into ``target``."""
+    """Unpack a host's raw files into ``target``, and return it."""
     target.mkdir()
     unpacked = target.with_name(f"{name}.unpacked")
     unpacked.mkdir()
     with tempfile.TemporaryFile(dir=target.parent) as archive:
         connections.collect(name, archive)
         archive.seek(0)
-        # The program refuses names that lead out of the folder; tarfile does only as of Python 3.11.4.
+        # tar refuses names that lead out of the folder; tarfile does only since Python 3.11.4.
         command = ["tar", "--extract", "--gzip", "--no-same-owner", f"--directory={unpacked}"]
         done = subprocess.run(command, stdin=archive, capture_output=True, text=True, check=False)
     if done.returncode:

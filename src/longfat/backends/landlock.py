@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a program and all that it starts from changing files outside of some folders (landlock(7)), for any user.
+"""Confinement of a program and its children to changes of files in some folders (landlock(7)), for any user.
 
-The system calls have no names in the C library. Where the kernel does not have them nothing is kept.
+The C library has no functions for these system calls. A kernel without them confines nothing.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same on all architectures (asm-g
 _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 _PATH_BENEATH = 1  # LANDLOCK_RULE_PATH_BENEATH
 _PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
-# linux/landlock.h, LANDLOCK_ACCESS_FS_*: to write a file, to remove one or a folder, to make any of seven kinds.
+# linux/landlock.h, LANDLOCK_ACCESS_FS_*: write a file, remove a file or folder, make any of seven kinds.
 _CHANGES = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-_LATER = ((2, 1 << 13), (3, 1 << 14))  # by version: to move between folders, to cut a file short
+_LATER = ((2, 1 << 13), (3, 1 << 14))  # by version: move between folders, truncate a file
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextmanager
 def rules(folders: Iterable[Path]) -> Iterator[int | None]:
-    """A descriptor of rules by which files are changed below these folders only; None where the kernel has none.
+    """Open rules that allow changes below these folders only; None if the kernel has no Landlock.
 
-    Folders that are not there count for nothing.
+    Missing folders are ignored.
     """
-    descriptor = _made(folders)
+    descriptor = _create(folders)
     try:
         yield descriptor
     finally:
@@ -39,11 +39,11 @@ def rules(folders: Iterable[Path]) -> Iterator[int | None]:
 
 
 def landlock_version() -> int:
-    """The version of the kernel's Landlock; less than 1 where there is none."""
+    """Return the version of the kernel's Landlock; less than 1 without Landlock."""
     return int(_libc.syscall(_CREATE, None, ctypes.c_size_t(0), _VERSION))
 
 
-def _made(folders: Iterable[Path]) -> int | None:
+def _create(folders: Iterable[Path]) -> int | None:
     version = landlock_version()
     if version < 1:
         return None
@@ -60,8 +60,8 @@ def _made(folders: Iterable[Path]) -> int | None:
     return descriptor
 
 
-def keep(descriptor: int | None) -> None:
-    """In the child: be kept by these rules from now on. Raises OSError."""
+def restrict(descriptor: int | None) -> None:
+    """Apply the rules to this process, a child, from now on. Raises OSError."""
     if descriptor is None:
         return
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.syscall(_RESTRICT, descriptor, 0):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator of the studies of the years around 2004: the same RunSpec in ns-2, with the TCP and RED of ns-2.
+"""Runs in ns-2, the simulator of the studies around 2004, with its TCP and RED.
 
-Owns the translation of a RunSpec into an OTcl script, and the raw files made from the output of ns-2. Settings without
-a counterpart in ns-2 are refused. Sysctls other than those of SACK and ECN have none, and are recorded as declared.
+Owns the translation of a RunSpec into an OTcl script, and of the output of ns-2 into raw files. Settings without a
+counterpart in ns-2 are refused, except sysctls apart from SACK and ECN, which are recorded as declared.
 """
 
 from __future__ import annotations
 
 import bisect
-import hashlib
-import json
 import shutil
 import subprocess
 import tempfile
@@ -22,9 +20,7 @@ from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Tra
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
-from longfat.identity import code_identity
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
-from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, Node, Queue, RunSpec
 from longfat.scratch import scratch_in
 
@@ -41,34 +37,27 @@ HEADER_BYTES = IP_AND_TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES  # the kernel's 
 UNSHAPED_MBPS = 100_000
 UNSHAPED_PACKETS = 1_000_000
 UNLIMITED_SEGMENTS = 1_000_000
-TICK_S = 0.001  # granularity of ns-2's round-trip times and timers
-ALWAYS_MARK = 2.0  # above any probability: packets that RED picks are marked and not dropped
+TICK_S = 0.001  # granularity of round-trip times and timers in ns-2
+ALWAYS_MARK = 2.0  # above every probability: RED marks the chosen packets instead of dropping them
 INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 SEED_MODULUS = 2**31 - 2  # the range of ns-2's generator: 1 to 2^31 - 2
-ESTABLISHED, OPEN, CWR = 1, 0, 2  # of the Linux kernel, as tcp_info has them
-# Parameters of an algorithm in the kernel, by their sysctls' last part, and their names in ns-2.
+ESTABLISHED, OPEN, CWR = 1, 0, 2  # values of the Linux kernel in tcp_info
+# Parameters of HighSpeed TCP by the last part of their sysctls: name and unit in ns-2.
 HIGHSPEED = {
     "low_window": ("low_window_", 1.0),
     "high_window_milli": ("high_window_", 1e-3),
     "high_p_ppb": ("high_p_", 1e-9),
     "high_decrease_ppm": ("high_decrease_", 1e-6),
 }
-# Those that ns-2 has one value of: it halves the window at a loss that ends slow start, and Reno is Reno.
+# Parameters with one value in ns-2, which halves the window at a loss that ends slow start.
 FIXED = {"current_window": "0", "a_ppm": "1000000", "b_ppm": "500000"}
 
-SOCKET_COLUMNS = (
-    "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
-    "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
-)
-QUEUE_COLUMNS = (
-    "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total\n"
-)
 ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets\n"
 
 
 @dataclass(frozen=True)
 class Ns2Backend:
-    """Runs in ns-2. ``program`` is the simulator; ``reasons`` states why there is none."""
+    """Runs in ns-2. ``program`` is the simulator, or None for ``reasons``."""
 
     program: str | None
     version: str
@@ -77,17 +66,15 @@ class Ns2Backend:
     name = "ns2"
 
     def pins(self) -> dict[str, str]:
-        """The version of ns-2 in place of a kernel; the digest of model and translation in place of the code's."""
-        code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
-        digest = hashlib.sha256(MODEL.read_bytes() + code.encode()).hexdigest()
-        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
+        """Return the version of ns-2 and the digest of model and translation."""
+        return simulated.pins(self.name, self.version, MODEL, Path(__file__))
 
     def capabilities(self) -> Capabilities:
-        """The algorithms that have a counterpart here."""
+        """Return the algorithms with a counterpart in ns-2."""
         return Capabilities(CCAS, self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Items that ns-2 lacks: features, other algorithms, parameters that only the kernel has."""
+        """Return features, algorithms and parameters of a run that ns-2 lacks."""
         reasons = [*refused_ccas(spec, CCAS), *refused_features(self.name, spec)]
         for flow in spec.flows:
             for name, value in spec.cca_parameters(flow).items():
@@ -96,23 +83,23 @@ class Ns2Backend:
         return tuple(dict.fromkeys(reasons))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Simulate one run and write its raw files. Raises RigError when ns-2 fails."""
+        """Simulate one run and write its raw files. Raises RigError if ns-2 fails."""
         if self.program is None:
             raise RigError("; ".join(self.reasons))
-        told = script(spec)
+        text = script(spec)
         with scratch_in(Path(tempfile.gettempdir()), "longfat-ns2-") as scratch:
-            (scratch / "run.tcl").write_text(MODEL.read_text() + told)
+            (scratch / "run.tcl").write_text(MODEL.read_text() + text)
             command = [self.program, "run.tcl"]
             done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
             if done.returncode or done.stderr.strip():
                 raise RigError(f"ns-2 ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
             marks = (scratch / "marks").read_text().splitlines() if (scratch / "marks").exists() else []
         write_raw(spec, done.stdout.splitlines(), marks, folder, self.version)
-        (folder / "console.log").write_text(told)
+        (folder / "console.log").write_text(text)
 
 
 def script(spec: RunSpec) -> str:
-    """The run in the words of ns2_model.tcl."""
+    """Return the run as a script of the procedures in ns2_model.tcl."""
     numbers = {node.name: number for number, node in enumerate(spec.nodes)}
     lines = [f"ns-random {spec.seed % SEED_MODULUS + 1}"]
     lines += [f"set nodes({number}) [$ns node]" for number in numbers.values()]
@@ -132,24 +119,24 @@ def script(spec: RunSpec) -> str:
     for what, every_us in (("sockets", spec.probes.socket_interval_us), ("queues", spec.probes.queue_interval_us)):
         if every_us:
             lines.append(f'$ns at {every_us / 1e6} "sample_{what} {every_us} {spec.end_us}"')
-    # Actions at the very end come before it.
+    # Actions at the end of the run come before.
     lines += [f'$ns at {spec.end_us / 1e6 + 1e-6} "finish"', "$ns run"]
     return "\n".join(lines) + "\n"
 
 
 def _shaped(spec: RunSpec) -> list[Port]:
-    """The ports whose queues are sampled."""
+    """Return the ports with sampled queues."""
     return [port for port in lay_out(spec).all_ports() if port.egress.rate_bps is not None]
 
 
 def _last_hops(spec: RunSpec) -> dict[str, Port]:
-    """The port that each receiver is reached by."""
+    """Return the port before each receiver."""
     receivers = {flow.receiver for flow in spec.flows}
     return {port.peer: port for port in lay_out(spec).all_ports() if port.peer in receivers}
 
 
 def _port(port: Port) -> str:
-    """Rate in Mb/s, delay, queue, limit and RED's parameters; a full packet takes the time it takes on Ethernet."""
+    """Return rate in Mb/s, delay, queue, limit and parameters of RED; a full packet takes its time on Ethernet."""
     egress = port.egress
     delay_us = f"{egress.wire_delay_ns / 1000:.12g}"
     if egress.wire_bps is None:
@@ -162,7 +149,7 @@ def _port(port: Port) -> str:
 
 
 def _red(egress: Egress, mtu_bytes: int) -> Iterator[str]:
-    """RED's parameters. With ``gentle_ 0`` every packet is picked from the upper threshold on, as the kernel does."""
+    """Yield the parameters of RED. With ``gentle_ 0`` it chooses every packet above ``max``, like the kernel."""
     queue = egress.queue
     yield f"thresh_ {_packets(queue, int(queue.parameters['min']))}"
     yield f"maxthresh_ {_packets(queue, int(queue.parameters['max']))}"
@@ -178,17 +165,17 @@ def _packets(queue: Queue, size: int) -> int:
 
 
 def _recovery(sender: Node) -> str:
-    """How the sender recovers: as declared, or else by its sysctl, which is on by default (ip-sysctl)."""
+    """Return the sender's loss recovery: as declared, or else by the sysctl of SACK, which is on by default."""
     return sender.recovery or ("newreno" if sender.sysctls.get("net.ipv4.tcp_sack") == "0" else "sack")
 
 
 def _settings(spec: RunSpec, flow: Flow, sender: Node) -> Iterator[str]:
-    """Variables of the sending agent and their values."""
+    """Yield the variables of the sending agent with their values."""
     yield f"packetSize_ {_payload(spec)} tcpip_base_hdr_size_ {HEADER_BYTES} tcpTick_ {TICK_S}"
     asked = [size for size in (flow.send_window_bytes, flow.window_bytes) if size]
     # Linux doubles the requested size (socket(7)).
     yield f"window_ {2 * min(asked) // _payload(spec) if asked else UNLIMITED_SEGMENTS}"
-    # 1 asks for ECN, as the kernel's sysctl has it; its default of 2 only answers (ip-sysctl).
+    # 1 requests ECN; the kernel's default of 2 only accepts it (ip-sysctl).
     yield f"ecn_ {int(sender.sysctls.get('net.ipv4.tcp_ecn') == '1')}"
     if sender.initial_cwnd_segments:
         yield f"windowInit_ {sender.initial_cwnd_segments}"
@@ -205,7 +192,7 @@ def _payload(spec: RunSpec) -> int:
 
 
 def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder: Path, version: str) -> None:
-    """Write the raw files of docs/formats.md from the output and traces of ns-2. Raises RigError on an unknown line."""
+    """Write the raw files from the output of ns-2 and its trace of marks. Raises RigError on an unknown line."""
     shaped, payload = _shaped(spec), _payload(spec)
     marked = _marked_us(spec, marks)
     sockets, queues, arrivals = [], [], []
@@ -225,23 +212,17 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
             received[flow.name] = (received[flow.name][0] + int(fields[1]) * payload, int(fields[2]))
         else:
             raise RigError(f"ns-2 printed an unknown line: {line!r}")
-    files: dict[str, str] = {
-        "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
-        "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}),
-        "achieved.json": canonical_json(simulated.achieved(spec)),
-        "flows.json": json.dumps(list(simulated.flow_reports(spec, received))),
-        "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
-        "sockets.csv": SOCKET_COLUMNS + "".join(sockets),
-        "queues.csv": QUEUE_COLUMNS + "".join(queues),
-    }
+    environment = {"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}
+    simulated.write_raw(spec, folder, environment, received, sockets, queues)
     if spec.marks and spec.probes.queue_interval_us:
-        files["arrivals.csv"] = ARRIVAL_COLUMNS + "".join(arrivals)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / "arrivals.csv").write_text(ARRIVAL_COLUMNS + "".join(arrivals), encoding="utf-8")
 
 
 def _marked_us(spec: RunSpec, marks: Sequence[str]) -> dict[str, list[int]]:
-    """When marked packets reached each receiver: ``r TIME FROM TO tcp SIZE FLAGS ...`` with E among the flags."""
+    """Return the arrival times of marked packets at each receiver.
+
+    A line is ``r TIME FROM TO tcp SIZE FLAGS ...`` with E among the flags.
+    """
     names = [node.name for node in spec.nodes]
     found: dict[str, list[int]] = {flow.receiver: [] for flow in spec.flows}
     for line in marks:
@@ -252,7 +233,7 @@ def _marked_us(spec: RunSpec, marks: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[tuple[int, int], int]) -> str:
-    """A sample of a connection; one since whose predecessor the window was cut is shown in the state CWR."""
+    """Return the row of a sample; its state is CWR if the window was cut since the sample before."""
     t_us, flow, stream = (int(field) for field in fields[:3])
     cwnd, ssthresh, sent, acked, rtt, again, cut = (float(field) for field in fields[3:])
     before = cuts.get((flow, stream), 0)
@@ -268,17 +249,17 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
 
 
 def _queue_row(port: Port, fields: Sequence[str], marked: dict[str, list[int]]) -> str:
-    """A sample of a port; its packets are counted as full ones, as data packets are."""
+    """Return the row of a sample, with all packets counted as full ones."""
     t_us, packets, drops, sent = (int(float(field)) for field in (fields[0], *fields[2:]))
     frame = port.frame_bytes
-    # Marks are known where packets arrive: the marks of the one queue that marks, regardless of packets in flight.
+    # Marks are counted at arrival, so packets in flight behind the one marking queue are missing.
     marks = sum(bisect.bisect_right(times, t_us) for times in marked.values()) if port.egress.queue.marks else 0
     counted = (packets, packets * frame, drops, sent, sent * frame, marks)
     return f"{t_us},{port.node},{port.name},{port.egress.queue.kind},{','.join(map(str, counted))}\n"
 
 
 def open_backend(name: str, say: Say) -> Ns2Backend:
-    """The backend; without ns-2, one that reports what is missing."""
+    """Return the backend; without ns-2, a backend with the reason."""
     program = shutil.which("ns")
     if program is None:
         return Ns2Backend(

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator next to the kernel: the same RunSpec in ns-3, with its own models of TCP.
+"""Runs in ns-3, with its own models of TCP, for the cross-check and the benchmark.
 
-For the cross-check only. Owns the translation of a RunSpec, the build of the model in the cache folder and the raw
-files made from its output. Settings without a counterpart in ns-3 are refused. Sysctls have none, and are recorded as
-declared, because no kernel can contradict.
+Owns the translation of a RunSpec, the build of the model in the cache folder, and the raw files from its output.
+Settings without a counterpart in ns-3 are refused, except sysctls, which are recorded as declared.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -21,9 +19,7 @@ from longfat.backends.registry import Say, refused_features
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
-from longfat.identity import code_identity
 from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
-from longfat.plain import canonical_json
 from longfat.runspec import Egress, Flow, RunSpec
 from longfat.store import keep
 
@@ -41,15 +37,15 @@ MODELS = {
 MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
 UNSHAPED_BPS = 100_000_000_000
 UNSHAPED_PACKETS = 1_000_000
-AUTOTUNED_BYTES = 4 << 20  # ns-3 does not tune buffers: the largest that the studies of the cross-check allow
-PPP_HEADER_BYTES = 2  # bytes that ns-3's point-to-point device adds to a packet
-SMALLEST_BYTES = 1  # ns-3 takes no buffer of nothing
+AUTOTUNED_BYTES = 4 << 20  # ns-3 has no auto-tuning: the largest buffer in the studies of the cross-check
+PPP_HEADER_BYTES = 2  # added to each packet by ns-3's point-to-point device
+SMALLEST_BYTES = 1  # ns-3 refuses an empty buffer
 SEED_MODULUS = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class Ns3Backend:
-    """Runs in ns-3. ``program`` is the built model; ``reasons`` states why there is none."""
+    """Runs in ns-3. ``program`` is the built model, or None for ``reasons``."""
 
     program: Path | None
     version: str
@@ -58,17 +54,15 @@ class Ns3Backend:
     name = "ns3"
 
     def pins(self) -> dict[str, str]:
-        """The version of ns-3 in place of a kernel; the digest of model and translation in place of the code's."""
-        code = code_identity(FOLDER.parent, [Path(__file__), *simulated.SOURCES])
-        digest = hashlib.sha256(SOURCE.read_bytes() + code.encode()).hexdigest()
-        return {"backend": self.name, "kernel": f"ns-{self.version}", "image": "none", "code": digest}
+        """Return the version of ns-3 and the digest of model and translation."""
+        return simulated.pins(self.name, self.version, SOURCE, Path(__file__))
 
     def capabilities(self) -> Capabilities:
-        """The models that ns-3 brings."""
+        """Return the algorithms with a model in ns-3."""
         return Capabilities(frozenset(MODELS), self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Items that the model lacks: features, other algorithms, several algorithms on one node."""
+        """Return features and algorithms of a run that ns-3 lacks; a node has one algorithm."""
         reasons = [*refused_ccas(spec, MODELS), *refused_features(self.name, spec)]
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
@@ -77,24 +71,24 @@ class Ns3Backend:
         return tuple(dict.fromkeys(reasons))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Simulate one run and write its raw files. Raises RigError when ns-3 fails."""
+        """Simulate one run and write its raw files. Raises RigError if ns-3 fails."""
         if self.program is None:
             raise RigError("; ".join(self.reasons))
-        told = description(spec)
-        done = subprocess.run([str(self.program)], input=told, capture_output=True, text=True, check=False)
+        text = description(spec)
+        done = subprocess.run([str(self.program)], input=text, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RigError(f"ns-3 ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
         write_raw(spec, done.stdout.splitlines(), folder, self.version)
-        (folder / "console.log").write_text(told)
+        (folder / "console.log").write_text(text)
 
 
 def description(spec: RunSpec) -> str:
-    """The run as the model reads it."""
+    """Return the run in the input format of the model."""
     numbers = {node.name: number for number, node in enumerate(spec.nodes)}
     mtu = smallest_mtu_bytes(spec)
     lines = [f"mtu {mtu}", f"node {len(numbers)}"]
     for link in spec.links:
-        # A channel has one delay: half of the sum of both directions keeps the round-trip time.
+        # A channel has one delay: the mean of both directions keeps the round-trip time.
         delay_ns = (link.a.egress.wire_delay_ns + link.b.egress.wire_delay_ns) // 2
         ends = " ".join(_end(end.egress, mtu) for end in (link.a, link.b))
         lines.append(f"link {numbers[link.a.node]} {numbers[link.b.node]} {delay_ns} {ends}")
@@ -107,22 +101,22 @@ def description(spec: RunSpec) -> str:
 
 
 def _end(egress: Egress, mtu: int) -> str:
-    """Rate and limit of one end; the rate such that a full packet takes the time it takes on Ethernet."""
+    """Return rate and limit of one end; a full packet takes its time on Ethernet."""
     if egress.wire_bps is None:
         return f"{UNSHAPED_BPS} {UNSHAPED_PACKETS}"
     return f"{egress.wire_bps * (mtu + PPP_HEADER_BYTES) // frame_bytes(mtu, egress)} {egress.queue.limit_packets}"
 
 
 def _buffers(flow: Flow) -> str:
-    """Bytes of the sending and the receiving buffer; Linux doubles the requested size (socket(7))."""
+    """Return the bytes of the sending and the receiving buffer; Linux doubles the requested size (socket(7))."""
     asked = (flow.send_window_bytes or flow.window_bytes, flow.window_bytes)
     return " ".join(str(max(2 * size, SMALLEST_BYTES) if size else AUTOTUNED_BYTES) for size in asked)
 
 
 def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> None:
-    """Write the raw files of docs/formats.md from the model's output. Raises RigError on an unknown line."""
+    """Write the raw files from the output of the model. Raises RigError on an unknown line."""
     mss = smallest_mtu_bytes(spec) - IP_AND_TCP_HEADER_BYTES - TIMESTAMP_OPTION_BYTES
-    by_link = ports(spec)  # both ends of the first link, both of the next
+    by_link = ports(spec)  # both ends of the first link, both ends of the next
     sockets, queues, received = [], [], {}
     for line in lines:
         kind, *fields = line.split()
@@ -138,22 +132,8 @@ def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> No
             received[spec.flows[numbers[0]].name] = (numbers[1], numbers[2])
         else:
             raise RigError(f"ns-3 printed an unknown line: {line!r}")
-    socket_columns = "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,"
-    socket_columns += "min_rtt_us,retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
-    queue_columns = (
-        "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total\n"
-    )
-    files: dict[str, str] = {
-        "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
-        "environment.json": canonical_json({"kernel_release": f"ns-{version}", "ccas": sorted(MODELS)}),
-        "achieved.json": canonical_json(simulated.achieved(spec)),
-        "flows.json": json.dumps(list(simulated.flow_reports(spec, received))),
-        "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
-        "sockets.csv": socket_columns + "".join(sockets),
-        "queues.csv": queue_columns + "".join(queues),
-    }
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    environment = {"kernel_release": f"ns-{version}", "ccas": sorted(MODELS)}
+    simulated.write_raw(spec, folder, environment, received, sockets, queues)
 
 
 def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
@@ -164,7 +144,7 @@ def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
 
 
 def open_backend(name: str, say: Say) -> Ns3Backend:
-    """The backend, with its model built now if need be; without ns-3, one that reports what is missing."""
+    """Return the backend, after building a missing model; without ns-3, a backend with the reason."""
     version = _version()
     if version is None:
         hint = "as root: apt-get install --no-install-recommends libns3-dev libgsl-dev pkgconf"
@@ -175,7 +155,7 @@ def open_backend(name: str, say: Say) -> Ns3Backend:
 
 
 def _version() -> str | None:
-    """Version of the installed ns-3 by its pkg-config file, such as 3.37."""
+    """Return the version of the installed ns-3 by its pkg-config file, such as 3.37."""
     if shutil.which("pkg-config") is None:
         return None
     asked = subprocess.run(["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False)

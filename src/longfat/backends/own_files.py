@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of studies that travel into a guest with the programs of a run: kept in the cache folder by their SHA-256.
+"""Files of a study's programs, in the cache folder by SHA-256, for guests.
 
-A lock names them by that, so that a run means the same wherever it is executed; a machine that lacks one refuses it.
+A run names its files by SHA-256, so that it is the same run on every machine; a machine without a file refuses the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longfat.runspec import RunSpec
 
 
 def keep(files: Mapping[str, Path], jail: Path) -> None:
-    """Take files into the cache folder ``jail``; each is given with its SHA-256. Raises RigError."""
+    """Copy files, given by SHA-256, into the cache folder ``jail``. Raises RigError if a file has changed."""
     for digest, path in files.items():
         target = jail / FILES / digest
         if target.is_file():
@@ -30,31 +30,32 @@ def keep(files: Mapping[str, Path], jail: Path) -> None:
         write_whole(target, content)
 
 
-def absent(spec: RunSpec, jail: Path) -> Iterator[str]:
-    """Why a run cannot be done here: files that it names and nobody has taken into the cache folder."""
+def missing(spec: RunSpec, jail: Path) -> Iterator[str]:
+    """Yield a reason for each file of a run that the cache folder lacks."""
     for one in spec.programs:
         for name, digest in sorted(one.files.items()):
             if not (jail / FILES / digest).is_file():
-                missing = f"the file {name} ({digest[:12]}) of program {one.name}"
-                yield f"the cache folder {jail} lacks {missing}; `longfat run STUDY` brings it there"
+                file = f"the file {name} ({digest[:12]}) of program {one.name}"
+                yield f"the cache folder {jail} lacks {file}; `longfat run STUDY` copies it"
 
 
-def lay_out(spec: RunSpec, jail: Path, task: Path) -> None:
-    """Put the files of a run into the folder that the guest sees. Raises RigError when one is not what it was."""
+def copy(spec: RunSpec, jail: Path, task: Path) -> None:
+    """Copy the files of a run into the folder of its task. Raises RigError if a file is damaged."""
     for digest in sorted({digest for one in spec.programs for digest in one.files.values()}):
         (task / FILES).mkdir(exist_ok=True)
         shutil.copyfile(jail / FILES / digest, task / FILES / digest)
         if hashlib.sha256((task / FILES / digest).read_bytes()).hexdigest() != digest:
-            raise RigError("the file is damaged", where=str(jail / FILES / digest), hint="delete it, `longfat run`")
+            hint = "delete it, then `longfat run STUDY`"
+            raise RigError("the file is damaged", where=str(jail / FILES / digest), hint=hint)
 
 
-def explained(error: RigError, spec: RunSpec) -> RigError:
-    """The error of a guest whose clock stands still, with the programs that may have stopped it."""
+def explain_hang(error: RigError, spec: RunSpec) -> RigError:
+    """Return the error of a guest whose clock stands still, with the programs that may be the cause."""
     if not spec.programs:
         return error
     names = ", ".join(one.name for one in spec.programs)
     return SettledError(
-        f"{error.message}\na program of the study's own computes or polls without end, and time passes in a guest "
-        f"only while every program waits: {names}",
-        hint="let it block (poll with a timeout, sleep, read) where it now spins",
+        f"{error.message}\na program of the study computes or polls endlessly, but time passes in a guest only while "
+        f"every program waits: {names}",
+        hint="let the program block (poll with a timeout, sleep, read) instead of spinning",
     )

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a backend is: the seam between deciding what to run and running it.
+"""The protocol of a backend, and its traits, by which the rest of the package knows a backend without its name.
 
-Owns the protocol, and the traits by which all others know a backend without its name. tests/contract holds the one
-suite that each backend has to pass.
+tests/contract has the one suite that each backend must pass.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from longfat.runspec import KINDS, Flow, RunSpec
 
 
 class Feature(StrEnum):
-    """What a run may need and not every backend can do, beside kinds of traffic.
+    """Abilities that only some backends have, in addition to kinds of traffic.
 
-    Hosts, links, pfifo queues and TCP flows all of them can.
+    Every backend has hosts, links, pfifo queues and TCP flows.
     """
 
     TRANSFERS = "transfers that follow each other"
@@ -43,20 +42,19 @@ class Feature(StrEnum):
 
 
 FEATURES: frozenset[str] = frozenset(Feature) | {record.what for record in KINDS.values() if record is not Flow}
-"""All that a run may need and not every backend can do; of a kind of traffic that is what it is called."""
+"""All abilities that only some backends have; a kind of traffic by its ``what``."""
 
 BEYOND_KERNELS = frozenset({Feature.GENTLE, Feature.PLAIN_RENO})
-"""What no Linux kernel can do: the planner leaves such runs out where the backend cannot either."""
+"""Abilities that no Linux kernel has: the planner leaves such runs out unless the backend has them."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a backend is by nature, whatever the machine: known by its name alone, before it is opened.
+    """The nature of a backend on any machine, known before it is opened.
 
-    Under a virtual ``clock`` a run takes the time that it needs, under a real one a second takes a second, and runs
-    follow each other. The ``kernel`` is the project's own, with its switches, or the machine's, or there is none.
-    ``can`` holds the features that it has. Each run of ``guests`` takes its spec's memory. ``lab`` says that it is
-    opened on a lab. ``setup_s`` is what a run takes besides its flows where time is real.
+    Under a real ``clock`` a second takes a second, and runs follow each other. The ``kernel`` is the project's own,
+    with its switches, or the machine's, or none. ``can`` has its abilities. Each run of ``guests`` takes its spec's
+    memory. A ``lab`` is needed to open it. ``setup_s`` is the duration of a run apart from its traffic, in real time.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -68,45 +66,37 @@ class Traits:
 
     @property
     def own_world(self) -> bool:
-        """Whether its results may stand among those of the project's kernel in virtual time."""
+        """Whether its results belong to the project's kernel in virtual time."""
         return self.clock == "virtual" and self.kernel == "own"
 
 
 def needed(spec: RunSpec) -> dict[str, str]:
-    """The features that a run needs, each in the words of what needs it."""
+    """Return the abilities that a run needs, each with a description of the need."""
     found: dict[str, str] = {
         record.what: record.what for kind, record in KINDS.items() if record is not Flow and getattr(spec, kind)
     }
-    if any(flow.transfer_bytes is not None for flow in spec.flows):
-        found[Feature.TRANSFERS] = "transfers that follow each other"
-    if any(flow.rate_bps is not None for flow in spec.flows):
-        found[Feature.RATES] = "flows limited by their application"
-    if spec.probes.capture:
-        found[Feature.CAPTURE] = "captures"
-    for end in (end.egress for link in spec.links for end in (link.a, link.b)):
-        if end.impairment:
-            found[Feature.IMPAIRMENTS] = "random loss and jitter"
-        if end.card:
-            found[Feature.CARDS] = "interrupt moderation and time for each packet"
-        if end.clock_ppb or end.distance_ns:
-            found[Feature.CLOCKS] = "drawn clocks and distances"
-        if end.processing_ns:
-            found[Feature.PROCESSING] = "a drawn processing time for each packet"
-        if end.changes or end.trace:
-            found[Feature.CHANGES] = "rates and delays that change"
-        if end.policer:
-            found[Feature.POLICERS] = "policers"
-        if end.drops:
-            found[Feature.DROPS] = "deliberate drops"
-        if end.rate_bps is not None and end.queue.kind != "pfifo":
-            found[Feature.RED if end.queue.kind == "red" else Feature.QUEUES] = f"queues of kind {end.queue.kind}"
-            if "gentle" in end.queue.parameters:
-                found[Feature.GENTLE] = "RED in gentle mode"
-    if any(node.recovery == "reno" for node in spec.nodes):
-        found[Feature.PLAIN_RENO] = "plain Reno, without NewReno's partial acknowledgments"
+    egresses = [end.egress for link in spec.links for end in (link.a, link.b)]
+    queues = [egress.queue for egress in egresses if egress.rate_bps is not None and egress.queue.kind != "pfifo"]
+    uses = {
+        Feature.TRANSFERS: any(flow.transfer_bytes is not None for flow in spec.flows),
+        Feature.RATES: any(flow.rate_bps is not None for flow in spec.flows),
+        Feature.CAPTURE: bool(spec.probes.capture),
+        Feature.IMPAIRMENTS: any(egress.impairment for egress in egresses),
+        Feature.CARDS: any(egress.card for egress in egresses),
+        Feature.CLOCKS: any(egress.clock_ppb or egress.distance_ns for egress in egresses),
+        Feature.PROCESSING: any(egress.processing_ns for egress in egresses),
+        Feature.CHANGES: any(egress.changes or egress.trace for egress in egresses),
+        Feature.POLICERS: any(egress.policer for egress in egresses),
+        Feature.DROPS: any(egress.drops for egress in egresses),
+        Feature.GENTLE: any("gentle" in queue.parameters for queue in queues),
+        Feature.PLAIN_RENO: any(node.recovery == "reno" for node in spec.nodes),
+    }
+    found |= {feature: str(feature) for feature, used in uses.items() if used}
+    for queue in queues:
+        found[Feature.RED if queue.kind == "red" else Feature.QUEUES] = f"queues of kind {queue.kind}"
     if images := sorted({node.image for node in spec.nodes if node.image}):
         found[Feature.IMAGES] = f"hosts from the image {', '.join(map(repr, images))}"
-    # A run that names its kernel where there was no digest for it pins the name itself.
+    # A run whose kernel had no digest yet pins its name.
     kernel = spec.pins.get("kernel", "")
     if kernel in KERNELS:
         found[Feature.KERNELS] = f"kernel {kernel!r}"
@@ -117,13 +107,12 @@ def needed(spec: RunSpec) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend offers on this machine.
+    """Abilities of a backend on this machine.
 
-    ``ccas`` holds the congestion-control algorithms by their kernel names. ``reasons`` says why the backend
-    cannot work here at all (no root, no KVM, ...); it is empty where the backend can.
-    ``kernels`` has what a run pins that names its kernel, by that name; the others pin what ``pins`` says.
-    ``sources`` says what the kernels that the project built were built of, by their digests.
-    ``repeats`` says that a run which the laboratory reports as failed would fail in the same way again.
+    ``ccas`` has the congestion controls by their kernel names. ``reasons`` says why the backend cannot work here at all
+    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin the kernel of
+    ``pins``. ``sources`` has the source of each kernel that the project built, by digest. ``repeats`` says that a run
+    which the guest reports as failed would fail again.
     """
 
     ccas: frozenset[str]
@@ -136,38 +125,37 @@ class Capabilities:
 class Backend(Protocol):
     """A place to execute runs.
 
-    An object of it is pickled and sent to worker processes, one run at a time in each; it holds settings and
-    digests, never open handles. Nothing it was told outside the RunSpec may change a run's outcome unless
-    ``pins`` shows it.
+    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting
+    outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
     """
 
     @property
     def name(self) -> str:
-        """The name it has in ``--backend``, in the pins and in ``run.json``."""
+        """Its name in ``--backend``, in the pins and in ``run.json``."""
 
     def pins(self) -> dict[str, str]:
-        """Digests of what takes part in a run besides its spec: ``backend``, ``kernel``, ``image``, ``code``.
+        """Return the digests that take part in a run next to its spec: ``backend``, ``kernel``, ``image``, ``code``.
 
-        Called once, before the plan is resolved; they become part of each RunSpec and so of its run_id.
-        May build or unpack what is missing. Raises RigError when that fails.
+        Called once, before the plan is resolved; they become part of each RunSpec and so of its run_id. May build or
+        unpack missing parts. Raises RigError if that fails.
         """
 
     def capabilities(self) -> Capabilities:
-        """What can be done here. Called once before anything starts; must not change the machine."""
+        """Return the abilities here. Called once before the first run; must not change the machine."""
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Reasons why this run cannot be done as declared; empty when it can.
+        """Return the reasons against this run as declared; empty if it can be executed.
 
-        Called for each run before the first one starts; must be quick and must not change the machine. A
-        setting that cannot be kept is refused here, never ignored later.
+        Called for each run before the first one starts; must be quick and must not change the machine. A setting that
+        cannot be kept is refused here, never ignored later.
         """
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Do one run and write the laboratory's files of docs/formats.md into ``folder``.
+        """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
-        Called in a worker process; ``folder`` exists, is empty but for ``spec.json``, and is the only place
-        on the host that may be written to, apart from temporary files removed before the call ends. Writes
-        neither ``spec.json`` nor ``run.json`` nor ``SHA256SUMS``. Returns when all processes it started have
-        ended; they must also end when the worker process is killed. Raises RigError when the run crashed, and
-        lets an OSError of a full disk pass.
+        ``folder`` exists and contains only ``spec.json``; apart from temporary files,
+        removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor
+        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
+        killed; if they are killed to stop the run, it raises. Raises RigError on a crash of the run, and OSError on a
+        full disk.
         """

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same laboratory in real time, on the host's own kernel: hosts are namespaces, or Docker containers.
+"""Runs in real time on this machine's kernel: hosts are namespaces (``mininet``) or containers (``containernet``).
 
-Owns what both backends, ``mininet`` and ``containernet``, share: one run at a time, in the project's userland, with
-nothing left when it ends. ``host_kernel`` refuses runs that the kernel cannot do.
+One run at a time, in the project's userland, without leftovers. ``host_kernel`` refuses runs beyond the kernel.
 """
 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.backends.collect import collect, read_text
-from longfat.backends.docker_socket import docker_reasons, docker_socket
-from longfat.backends.enclosure import enclosed, run_enclosed, tail
-from longfat.backends.host_kernel import HostKernel, ask_kernel
+from longfat.backends.collect import collect, read_text, tail
+from longfat.backends.enclosure import enclosed, run_enclosed
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.errors import RigError
+from longfat.guest.host_kernel import HostKernel, ask_kernel
 from longfat.locks import held
 from longfat.runspec import Program, RunSpec, Web
 from longfat.scratch import scratch_in
 
-# A study's programs would run on the machine's own kernel, with a user id alone between them and the machine. A busy
-# host is what each of its namespaces is already.
+# Programs of a study would run on this machine's kernel, protected from it only by a user id. The packets of a
+# namespace share this machine's CPUs anyway, so a card with its own costs cannot be emulated.
 _CANNOT = {
     Web.what,
     Program.what,
@@ -43,16 +43,18 @@ TRAITS = {
     "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits(clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
-MARGIN_S = 180.0  # a run that lasts longer than its flows by this much hangs
-PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")
+MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
+DOCKER_SOCKET = Path("/run/docker.sock")
+DOCKER_TIMEOUT_S = 5.0
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/container_init.py")
 
 
 @dataclass(frozen=True)
 class RealtimeBackend:
-    """Runs in real time. ``root`` is the userland with the laboratory's code, as the guest has it.
+    """Runs in real time. ``root`` is the userland with the guest's code, as in the guest.
 
-    ``userland`` is the same as a tar file for Docker, ``docker`` the socket at which that listens; without it hosts are
-    namespaces. ``containernet`` is the user's checkout of Containernet, if any.
+    ``userland`` is the same as a tar file for Docker. ``docker`` is Docker's socket; without it hosts are namespaces.
+    ``containernet`` is the user's checkout of Containernet, if any.
     """
 
     name: str
@@ -66,7 +68,7 @@ class RealtimeBackend:
     containernet: Path | None = None
 
     def pins(self) -> dict[str, str]:
-        """Digests of image and laboratory code; the kernel is the machine's own, with its release and build."""
+        """Return the digests of image and guest code, and release and build of this machine's kernel."""
         build = hashlib.sha256(Path("/proc/version").read_bytes()).hexdigest()[:16]
         return {
             "backend": self.name,
@@ -76,16 +78,16 @@ class RealtimeBackend:
         }
 
     def capabilities(self) -> Capabilities:
-        """The algorithms of the machine's kernel, and everything that is missing here."""
+        """Return the algorithms of this machine's kernel, and all missing requirements."""
         reasons = self.kernel.reasons + (docker_reasons(self.docker) if self.docker else ())
         return Capabilities(self.kernel.ccas, reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """The declared settings that the machine's kernel cannot provide."""
+        """Return the declared settings beyond this machine's kernel."""
         return (*refused_features(self.name, spec), *self.kernel.refuses(spec))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Do one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""
+        """Execute one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""
         scratch = self.jail / "scratch"
         scratch.mkdir(exist_ok=True)
         with (
@@ -96,7 +98,7 @@ class RealtimeBackend:
             (task / "spec.json").write_text(spec.to_json())
             run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)
             if not (task / "raw" / "outcome.json").is_file():
-                raise RigError(f"the run ended without an outcome\n{tail(task / 'console.log')}")
+                raise RigError(f"the run ended without an outcome\n{tail(read_text(task / 'console.log'))}")
             collect(task / "raw", folder)
             (folder / "console.log").write_text(read_text(task / "console.log"), encoding="utf-8")
 
@@ -106,15 +108,15 @@ class RealtimeBackend:
         os.link(self.userland, task / "userland.tar")
         shown = {"docker.sock": self.docker}
         if self.containernet:
-            # Containernet itself also starts the command `docker`.
+            # Containernet also starts the command `docker`.
             shown |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
         image = f"longfat-host:{self.image_digest[:12]}"
         return enclosed(self.root, task, [*PYTHON, image], all_processes=True, shown=shown)
 
 
 def open_backend(name: str, say: Say) -> RealtimeBackend:
-    """The backend ``mininet`` or ``containernet``, its userland built now if it is not there yet. Raises RigError."""
-    virtual = open_virtual(say)  # its composed root holds the same userland and code
+    """Return the backend ``mininet`` or ``containernet``, after building a missing userland. Raises RigError."""
+    virtual = open_virtual(say)  # its root has the same userland and code
     return RealtimeBackend(
         name=name,
         kernel=ask_kernel(virtual.root),
@@ -129,27 +131,49 @@ def open_backend(name: str, say: Say) -> RealtimeBackend:
 
 
 def containernet_checkout(environment: Mapping[str, str]) -> Path | None:
-    """The checkout of Containernet that ``LONGFAT_CONTAINERNET`` names, or None. Raises RigError when it is none."""
+    """Return the checkout of Containernet in ``LONGFAT_CONTAINERNET``, or None. Raises RigError on another folder."""
     given = environment.get("LONGFAT_CONTAINERNET")
     if not given:
         return None
     folder = Path(given)
-    if not (folder / "mininet" / "net.py").is_file() or "class Containernet" not in _text(
-        folder / "mininet" / "net.py"
-    ):
+    module = folder / "mininet" / "net.py"
+    if not module.is_file() or "class Containernet" not in module.read_text(encoding="utf-8", errors="replace"):
         raise RigError(
-            "there is no Containernet in this folder: its mininet/net.py with the class Containernet is missing",
+            "this folder has no Containernet: mininet/net.py with the class Containernet is missing",
             where=f"LONGFAT_CONTAINERNET={given}",
-            hint="unset it to use the project's own class on plain Mininet",
+            hint="unset it to use the project's class on plain Mininet",
         )
     return folder
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
 def _digest(checkout: Path) -> str:
-    """Digest of Containernet's code."""
+    """Return the digest of Containernet's code."""
     sources = sorted((checkout / "mininet").glob("*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
+def docker_socket(environment: Mapping[str, str]) -> Path:
+    """Return the socket in ``DOCKER_HOST``, else Docker's default. Raises RigError on another kind of address."""
+    given = environment.get("DOCKER_HOST", "")
+    if not given:
+        return DOCKER_SOCKET
+    if not given.startswith("unix://"):
+        message = "hosts are containers of this machine, so Docker must have a socket"
+        raise RigError(message, where=f"DOCKER_HOST={given}", hint="unset DOCKER_HOST, or give unix:///PATH")
+    return Path(given.removeprefix("unix://"))
+
+
+def docker_reasons(path: Path) -> tuple[str, ...]:
+    """Return the reasons against Docker; empty if it answers."""
+    channel = socket.socket(socket.AF_UNIX)
+    channel.settimeout(DOCKER_TIMEOUT_S)
+    try:
+        with channel:
+            channel.connect(str(path))
+            connection = http.client.HTTPConnection("docker")
+            connection.sock = channel
+            connection.request("GET", "/_ping")
+            answer = connection.getresponse().read()
+    except (OSError, http.client.HTTPException) as error:
+        return (f"Docker does not answer at {path} ({error}); start it, or install it (images/packages-docker.txt)",)
+    return () if answer == b"OK" else (f"the program that answers at {path} is not Docker",)

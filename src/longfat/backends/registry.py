@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a backend by its name.
+"""Backends by name.
 
-Owns the table of names. Must not build or start anything itself; a backend's module is imported when it is
-asked for, because one backend's tools may be absent where another works.
+Builds and starts nothing. The module of a backend is imported only when needed, because its tools may be missing.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ MODULES = {
     "ns3": "longfat.backends.ns3",
     "virtual": "longfat.backends.virtual",
 }
-"""Modules of backends by name. Each has ``TRAITS``, by the names of its backends, and
-``open_backend(name, say, **settings)``. A backend that is added at run time is found, and offered nowhere."""
+"""Modules of backends by name: a new backend is one module and one line here. Each module has ``TRAITS``, by the names
+of its backends, and ``open_backend(name, say, **settings)``. A backend added at run time is found, but never offered.
+"""
 
 _NAMES = tuple(sorted(MODULES))
 
@@ -41,12 +41,12 @@ def backend_names() -> tuple[str, ...]:
 
 
 def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
-    """Return the names of the project's own backends whose traits suit, sorted."""
+    """Return the names of the project's own backends with suitable traits, sorted."""
     return tuple(name for name in backend_names() if suit(traits_of(name)))
 
 
 def require_backend(name: str) -> None:
-    """Raise StudyError, with the names there are, unless ``name`` is one of them."""
+    """Raise StudyError, with the allowed names, on an unknown ``name``."""
     if name not in MODULES:
         near = difflib.get_close_matches(name, backend_names(), n=1)
         raise StudyError(
@@ -56,31 +56,30 @@ def require_backend(name: str) -> None:
 
 
 def traits_of(name: str) -> Traits:
-    """The traits of the backend. Raises StudyError on an unknown name."""
+    """Return the traits of the backend. Raises StudyError on an unknown name."""
     traits: Traits = _module(name).TRAITS[name]
     return traits
 
 
 def open_backend(name: str, settings: Mapping[str, Any], say: Say = lambda line: None) -> Backend:
-    """The backend called ``name``, with its own keyword arguments in ``settings``.
+    """Open the backend ``name`` with its keyword arguments in ``settings``.
 
-    ``say`` receives one line about each step that takes time, and about everything that the user should know.
-
-    Raises StudyError on an unknown name, RigError when the backend cannot be made ready.
+    ``say`` receives a line about each slow step, and notices for the user. Raises StudyError on an unknown name,
+    RigError if the backend cannot be made ready.
     """
     backend: Backend = _module(name).open_backend(name, say, **settings)
     return backend
 
 
 def refused_features(name: str, spec: RunSpec) -> Iterator[str]:
-    """The parts of the run that the backend cannot do by its nature, each with the backends that can."""
+    """Yield a reason for each ability that a run needs and the backend lacks on any machine."""
     for feature, words in needed(spec).items():
         if feature not in traits_of(name).can:
             yield lacking(name, feature, words)
 
 
 def lacking(name: str, feature: str, words: str) -> str:
-    """The reason that a backend lacks a feature, which stands in ``words``, and who has it."""
+    """Return the reason that a backend lacks a feature, described by ``words``, with the backends that have it."""
     others = backends_that(lambda traits: feature in traits.can)
     have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"
     return f"backend {name} has no {words}; {have}"

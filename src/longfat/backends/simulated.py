@@ -1,26 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The content of a simulated run's raw files by construction: settings as declared, reports in the form of iperf2.
+"""Raw files of a simulated run: settings as declared, reports in the form of iperf2, tables of the simulator.
 
-Shared by the backends that have no kernel. A simulator has only the settings that it was given, so nothing can
-contradict them. Its measurements are written by the backends.
+Shared by the backends without a kernel. A simulator has only the declared settings, so nothing can contradict them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.network import Port, base_rtt_us, buffers_bytes, impairment_seed, lay_out, steps
+from longfat.identity import PACKAGE, code_identity
+from longfat.network import base_rtt_us, buffers_bytes, lay_out
+from longfat.plain import canonical_json
 from longfat.runspec import Queue, RunSpec
 
-SOURCES = (Path(__file__), Path(__file__).parents[1] / "network.py")
-"""Files that the pins of a simulator cover in addition to its own code."""
+SOURCES = (Path(__file__), PACKAGE / "network.py")
+SOCKET_COLUMNS = (
+    "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
+    "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"
+)
+QUEUE_COLUMNS = (
+    "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total\n"
+)
+
+
+def pins(name: str, version: str, model: Path, translation: Path) -> dict[str, str]:
+    """Return the pins of a simulator: its version as kernel, the digest of model and translation as code."""
+    code = code_identity(PACKAGE, [translation, *SOURCES])
+    digest = hashlib.sha256(model.read_bytes() + code.encode()).hexdigest()
+    return {"backend": name, "kernel": f"ns-{version}", "image": "none", "code": digest}
+
+
+def write_raw(
+    spec: RunSpec,
+    folder: Path,
+    environment: Mapping[str, Any],
+    received: Mapping[str, tuple[int, int]],
+    sockets: Iterable[str],
+    queues: Iterable[str],
+) -> None:
+    """Write the raw files of docs/data.md. ``sockets`` and ``queues`` are the rows of these tables.
+
+    ``received`` has for each flow its bytes and the microsecond of the last byte.
+    """
+    files = {
+        "outcome.json": canonical_json({"status": "ok", "reason": None, "end_us": spec.end_us}),
+        "environment.json": canonical_json(environment),
+        "achieved.json": canonical_json(achieved(spec)),
+        "flows.json": json.dumps(list(flow_reports(spec, received))),
+        "counters.json": canonical_json({node.name: {} for node in spec.nodes}),
+        "sockets.csv": SOCKET_COLUMNS + "".join(sockets),
+        "queues.csv": QUEUE_COLUMNS + "".join(queues),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def achieved(spec: RunSpec) -> dict[str, Any]:
-    """achieved.json, as declared."""
+    """Return achieved.json, as declared."""
     interfaces = []
     for port in lay_out(spec).all_ports():
         queue = port.egress.queue if port.egress.rate_bps else None
@@ -59,7 +99,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
 
 
 def further(queue: Queue) -> dict[str, Any]:
-    """What is read back from a queue beside its kind and its limit in packets."""
+    """Return the settings of a queue that achieved.json adds to its kind and its limit in packets."""
     if queue.kind != "red":
         limit = {"limit_bytes": queue.limit_bytes} if queue.limit_bytes is not None else {}
         return limit | ({"queue_parameters": dict(queue.parameters)} if queue.parameters else {})
@@ -69,30 +109,8 @@ def further(queue: Queue) -> dict[str, Any]:
     return {"limit_bytes": queue.limit_bytes, "queue_parameters": {**asked, "ewma": queue.red_weight_log}}
 
 
-def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
-    """What is read back from a policer, and a wire that has followed its steps, while nothing crossed them."""
-    ways = steps(port.egress, spec.end_us)
-    policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
-    if not ways:
-        return policed
-    last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}
-    return policed | last | {"steps": len(ways), "late_ns": 0, "offered_bits": 0, "taken_bytes": 0}
-
-
-def drawn(spec: RunSpec, port: Port) -> dict[str, Any]:
-    """What is read back from an impaired delay element, or a card, that nothing has passed yet."""
-    if port.egress.card:
-        return {"card": [{k: v for k, v in one.items() if k != "latency"} for one in port.egress.card.settings()]}
-    if not port.egress.impairment:
-        return {}
-    return {
-        "impairment": port.egress.impairment.settings() | {"seed": impairment_seed(spec, port)},
-        "passed_packets": 0,
-    }
-
-
 def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """Entries of flows.json; ``received`` has by flow its bytes and the microsecond of the last."""
+    """Yield the entries of flows.json."""
     for flow in spec.flows:
         amount, last_us = received.get(flow.name, (0, 0))
         yield {
@@ -104,6 +122,6 @@ def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iter
             "end_us": flow.start_us + flow.duration_us,
             "bytes_sent": amount,
             "bytes_received": amount,
-            # As iperf2 has it: until the connection ends, even when a starved flow's last byte came long before.
+            # Like iperf2: until the end of the connection, even if a starved flow's last byte came long before.
             "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, flow.duration_us)),
         }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the laboratory is: against another commit of itself, the machine's own kernel and simulators."""
+"""The speed of runs, next to the machine's own kernel and simulators."""

@@ -1,44 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``bench``: times runs in virtual time, and the same flows on peers.
+"""The command ``bench``: the time that runs take in virtual time, and the same flows on peers.
 
-Runs are executed one after the other; nothing else should use the machine meanwhile. Measures, never judges.
+Runs are executed one after the other; nothing else should use the machine meanwhile.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.table import Table
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.bench.cases import CASES, PEER_CASES, PEER_SECONDS, PEERS, SIDE_BY_SIDE, Case, Timing, best, chosen
-from longfat.bench.report import PeerRow, Results, Row, show
-from longfat.bench.timing import time_case
-from longfat.errors import RigError
-from longfat.execute.workers import WorkerDied, Workers, open_workers
+from longfat.bench.case import CASES, Case, Timing, time_case
+from longfat.errors import RigError, StudyError
+from longfat.manifest.names import unknown
 
-ROOT_COMMAND = "as root: ./just bench --peers host"
-Say = Callable[[str], None]
+NONE = "none"
+HERE = "virtual"
+PEERS: Mapping[str, str] = {"host": "mininet", "ns2": "ns2", "ns3": "ns3"}  # with the backends that execute them
+PEER_CASES = ("1g-9000", "1g-1500")
+PEER_SECONDS = {"ns3": 1.0}  # simulated seconds: ns-3 takes minutes for ten
+HOST = (
+    "host: the machine's own kernel over three namespaces in real time, rates by tbf, no delay, windows tuned by the "
+    "kernel; CPU time is that of the whole machine"
+)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Choices of the command line: ``cases`` and ``peers`` by their ids in ``cases``, all if empty."""
+    """Choices of the command line; without any all ``cases`` and ``peers``."""
 
     cases: tuple[str, ...] = ()
     peers: tuple[str, ...] = ()
     repeats: int = 3
 
 
-def run_bench(wanted: Wanted, console: Console, *, as_text: bool = True) -> None:
-    """Time the wanted cases and print the result, as JSON unless ``as_text``.
+@dataclass(frozen=True)
+class Row:
+    """A case and its best timing, here or on a peer. ``seconds`` are simulated, or real on the machine's own kernel."""
 
-    Progress is reported on standard error. Raises StudyError if the command line names an unknown case or peer,
-    RigError if a run fails.
+    where: str
+    flow: str
+    seconds: float
+    timing: Timing
+
+
+def run_bench(wanted: Wanted, console: Console, *, as_text: bool = True) -> None:
+    """Time the wanted cases and print the result, as JSON unless ``as_text``; report progress on standard error.
+
+    Raises StudyError for an unknown case or peer, RigError if a run fails.
     """
     cases = chosen("--cases", wanted.cases, tuple(CASES))
     peers = chosen("--peers", wanted.peers, tuple(PEERS))
@@ -47,76 +61,63 @@ def run_bench(wanted: Wanted, console: Console, *, as_text: bool = True) -> None
     def say(line: str) -> None:
         progress.print(line, soft_wrap=True, markup=False, highlight=False)
 
-    rows, side_by_side = measure(open_backend(DEFAULT_BACKEND, {}, say=say), cases, wanted.repeats, say)
-    peer_rows, notes = measure_peers(peers, [name for name in cases if name in PEER_CASES], say)
-    results = Results(wanted.repeats, rows, peer_rows, side_by_side, notes)
-    if as_text:
-        show(results, console)
-    else:
-        console.print_json(data=dataclasses.asdict(results))
-
-
-def measure(backend: Backend, cases: Sequence[str], repeats: int, say: Say) -> tuple[list[Row], float | None]:
-    """Execute each case ``repeats`` times on the backend. Raises RigError if a run fails.
-
-    Returns the rows, and the rate of two runs at a time as a multiple of one at a time.
-    """
-    if not cases:
-        return [], None
-    if reasons := backend.capabilities().reasons:
-        raise RigError("; ".join(reasons), where=backend.name)
-    rows: list[Row] = []
-    with open_workers(2, None) as workers:
-        for name in cases:
-            say(CASES[name].name)
-            timings = [_timed(workers, backend, CASES[name])[0] for _ in range(repeats)]
-            rows.append(Row(CASES[name].name, best(timings), CASES[name].seconds))
-        rate = _side_by_side(workers, backend, repeats) if SIDE_BY_SIDE in cases else None
-    return rows, rate
-
-
-def measure_peers(peers: Sequence[str], cases: Sequence[str], say: Say) -> tuple[list[PeerRow], list[str]]:
-    """Execute each case once on each peer; also return a note for each peer that does not work here."""
-    rows: list[PeerRow] = []
-    notes: list[str] = []
-    for peer in peers if cases else []:
+    rows = list(measure(open_backend(DEFAULT_BACKEND, {}, say=say), HERE, cases, wanted.repeats, say)) if cases else []
+    notes = [HOST] if "host" in peers else []
+    for peer in peers:
         try:
             backend = open_backend(PEERS[peer], {}, say=say)
-            if reasons := backend.capabilities().reasons:
-                notes.append(f"{peer}: {'; '.join(reasons)}" + (f"; {ROOT_COMMAND}" if peer == "host" else ""))
-                continue
-            with open_workers(1, None) as workers:
-                for name in cases:
-                    case = peer_case(peer, CASES[name])
-                    say(f"{peer}: {case.name}")
-                    rows.append(PeerRow(peer, case.flow, case.seconds, _timed(workers, backend, case)[0]))
+            rows += measure(backend, peer, [name for name in cases if name in PEER_CASES], 1, say)
         except RigError as error:
             notes.append(f"{peer}: {error}")
-    return rows, notes
+    if as_text:
+        console.print(_table(rows, wanted.repeats))
+        for note in notes:
+            console.print(note, soft_wrap=True, markup=False, highlight=False)
+    else:
+        data = [dataclasses.asdict(row) for row in rows]
+        console.print_json(data={"repeats": wanted.repeats, "rows": data, "notes": notes})
 
 
-def peer_case(peer: str, case: Case) -> Case:
-    """Return the case as the peer executes it."""
-    seconds = PEER_SECONDS.get(peer, case.seconds)
-    return dataclasses.replace(case, seconds=seconds, own_kernel=peer == "host")
+def measure(
+    backend: Backend, where: str, cases: Sequence[str], repeats: int, say: Callable[[str], None]
+) -> Iterator[Row]:
+    """Execute each case ``repeats`` times on a backend. Raises RigError if the backend is unusable or a run fails."""
+    if reasons := backend.capabilities().reasons:
+        raise RigError("; ".join(reasons), where=backend.name)
+    for name in cases:
+        case = case_on(where, CASES[name])
+        say(f"{where}: {case.flow}")
+        yield Row(where, case.flow, case.seconds, best([time_case(backend, case) for _ in range(repeats)]))
 
 
-def _timed(workers: Workers, backend: Backend, case: Case, at_once: int = 1) -> list[Timing]:
-    """Execute the case in ``at_once`` workers at the same time. Raises RigError if a run fails."""
-    for number in range(at_once):
-        workers.start(number, time_case, backend, case)
-    try:
-        return [workers.wait()[1]() for _ in range(at_once)]
-    except WorkerDied as error:
-        raise RigError("the process that executed the run ended", where=case.name) from error
+def case_on(where: str, case: Case) -> Case:
+    """Return the case as it is executed here or on a peer."""
+    return dataclasses.replace(case, seconds=PEER_SECONDS.get(where, case.seconds), own_kernel=where == "host")
 
 
-def _side_by_side(workers: Workers, backend: Backend, repeats: int) -> float:
-    """Return the rate of two runs at a time as a multiple of one at a time."""
-    walls = []
-    for at_once in (1, 2):
-        start = time.perf_counter()
-        for _ in range(repeats):
-            _timed(workers, backend, CASES[SIDE_BY_SIDE], at_once)
-        walls.append(time.perf_counter() - start)
-    return 2 * walls[0] / walls[1]
+def best(timings: Sequence[Timing]) -> Timing:
+    """Return the least wall and the least CPU time, each by itself: other work of the machine only adds to them."""
+    wall_s, cpu_s = min(timing.wall_s for timing in timings), min(timing.cpu_s for timing in timings)
+    return dataclasses.replace(timings[0], wall_s=wall_s, cpu_s=cpu_s)
+
+
+def chosen(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids that an option names: all by default, none for ``none``. Raises StudyError for an unknown id."""
+    if tuple(given) == (NONE,):
+        return ()
+    for name in given:
+        if name not in known:
+            message, hint = unknown("id", name, (*known, NONE))
+            raise StudyError(f"{option}: {message}", hint=hint)
+    return tuple(name for name in known if not given or name in given)
+
+
+def _table(rows: Sequence[Row], repeats: int) -> Table:
+    headings = ("where", "flow", "wall s", "CPU s", "CPU s per simulated s", "wall us per segment", "goodput Mb/s")
+    table = Table(*headings, title=f"best of {repeats}; on peers one run each")
+    for row in rows:
+        own = row.timing
+        each = (own.cpu_s / row.seconds, 1e6 * own.wall_s / own.segments if own.segments else 0.0)
+        numbers = [f"{number:.2f}" for number in (own.wall_s, own.cpu_s, *each)]
+        table.add_row(row.where, row.flow, *numbers, f"{own.goodput_bps / 1e6:.0f}")
+    return table

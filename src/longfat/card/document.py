@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a report card: card.yaml, checked against the study with all problems at once.
-
-Owns the document. Measures nothing: ``longfat.card.measure`` does.
-"""
+"""The rows of a report card: card.yaml, checked against the study with all problems at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,8 +13,9 @@ from longfat.manifest.closed import Closed
 from longfat.manifest.document import document_of
 from longfat.manifest.names import Finding, unknown
 from longfat.manifest.source import read_source
-from longfat.relations.bind import check_expression
-from longfat.relations.syntax import RelationError, parse_expression
+from longfat.relations.bind import RelationError, Scope
+from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import check as check_expression
 from longfat.studies import StudyFolder
 
 FILE = "card.yaml"
@@ -28,7 +26,7 @@ Section = Annotated[str, Field(pattern=r"^\d+(\.\d+)*(, \d+(\.\d+)*)*$", strict=
 
 
 class Row(Closed):
-    """One requirement: what of it is shown, of the candidate and of each algorithm beside it."""
+    """One requirement, with the number that is shown of the candidate and of each of its peers."""
 
     row: f.Name = Field(description="name of the row, the same in all cards")
     section: Section = Field(description="sections of the document")
@@ -41,12 +39,12 @@ class Row(Closed):
     claim: f.Name | None = Field(None, description="the claim that gives its verdict; without one it has none")
 
     def expression(self, who: str) -> str:
-        """The expression of a cell."""
+        """The expression of the cell of an algorithm."""
         return self.of.replace(WHO, who)
 
 
 class LeftOut(Closed):
-    """A requirement of which nothing is shown, and why."""
+    """A requirement that no row shows, and the reason."""
 
     section: Section
     asks: Asks
@@ -59,20 +57,19 @@ class CardDocument(Closed):
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
-    factor: f.FactorName = Field(description="the factor whose values are the candidate and those beside it")
-    candidate: f.Name = Field(description="its value that is the candidate")
-    beside: dict[f.Name, f.Text] = Field(description="its other values, and what a card calls them")
+    candidate: f.Name = Field(description="the value of the factor `who` that is the candidate")
+    peers: dict[f.Name, f.Text] = Field(description="its other values, with their names on a card")
     rows: tuple[Row, ...] = Field(description="the rows, in the order of the card")
-    left_out: tuple[LeftOut, ...] = Field((), description="what is not shown")
+    left_out: tuple[LeftOut, ...] = Field((), description="requirements that no row shows")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All values of the factor, the candidate first."""
-        return (self.candidate, *self.beside)
+        return (self.candidate, *self.peers)
 
 
 def card_document(folder: StudyFolder) -> CardDocument:
-    """The rows of a study's card. Raises StudyError with all problems of card.yaml."""
+    """Read the rows of a study's card. Raises StudyError with all problems of card.yaml."""
     study, claims = folder.study, {claim.id for claim in folder.claims}
 
     def check(document: CardDocument) -> Iterator[Finding]:
@@ -82,19 +79,14 @@ def card_document(folder: StudyFolder) -> CardDocument:
             if row.claim is not None and row.claim not in claims:
                 yield Finding(("rows", index, "claim"), *unknown("claim", row.claim, claims))
             if WHO not in row.of:
-                yield Finding(("rows", index, "of"), f"does not say where the algorithm belongs; write {WHO}")
-            for who in document.columns if WHO in row.of else ():
-                text = row.expression(who)
+                yield Finding(("rows", index, "of"), f"names no place for the algorithm; write {WHO}")
+                continue
+            for text in map(row.expression, document.columns):
                 try:
-                    check_expression(parse_expression(text), study)
+                    check_expression(parse_expression(text), Scope(study))
                 except RelationError as error:
-                    where = f"column {error.column} of {text!r}: {error.message}"
-                    yield Finding(("rows", index, "of"), where, error.hint)
+                    message = f"column {error.column} of {text!r}: {error.message}"
+                    yield Finding(("rows", index, "of"), message, error.hint)
                     break
 
     return document_of(read_source(folder.path / FILE), CardDocument, "rows", "row", check)
-
-
-def by_name(document: CardDocument) -> Mapping[str, Row]:
-    """The rows by name."""
-    return {row.row: row for row in document.rows}

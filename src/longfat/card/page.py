@@ -1,47 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards as files for people: a page that needs nothing else, with the evidence behind each cell; and the matrix."""
+"""Cards for people: a page that needs no other file, and the matrix of several cards as a page and in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
-from longfat.card.card import Card
-from longfat.card.document import CardDocument
-from longfat.card.sheet import card_sheet, counted, image, matrix_sheet, shown, word_of
-from longfat.errors import RigError
-from longfat.files import write_whole
+from longfat.card.card import Card, Cell, Word
+from longfat.card.document import CardDocument, Row
 from longfat.report.page import render, write_page
 
-MATRIX = "matrix"
+MATRIX = "matrix.html"
+NO_VALUE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers; the numbers of a ``candidate`` have verdicts."""
+
+    heading: str
+    card: Card
+    name: str
+    candidate: bool
+
+    def cell(self, row: Row) -> Cell:
+        """The cell of a row."""
+        return self.card.cell(row.row, self.name)
+
+    def text(self, row: Row) -> str:
+        """The value of a cell as it is printed."""
+        value = self.cell(row).value
+        return NO_VALUE if value is None else f"{value:.{row.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+    def word(self, row: Row) -> Word | None:
+        """The verdict of a cell; None for a cell without one."""
+        return self.card.word(row) if self.candidate else None
 
 
 def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
-    """Write a card as ``ALGORITHM.html``, ``.svg`` and ``.png``; give the page. Raises RigError."""
-    sheet = card_sheet(card, document)
-    _write_images(folder / card.algorithm, sheet)
+    """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
+    peers = [Column(text, card, name, candidate=False) for name, text in document.peers.items()]
     page = render(
-        "card.html.j2", card=card, document=document, counted=counted(card), shown=shown, word_of=word_of, slug=_slug
+        "card.html.j2",
+        heading=f"{card.algorithm} against RFC 9743 (BCP 133)",
+        note=f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}.",
+        columns=[Column(card.algorithm, card, document.candidate, candidate=True), *peers],
+        document=document,
+        card=card,
     )
     return write_page(folder / f"{card.algorithm}.html", page)
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
-    """Write the candidates of all cards side by side as ``matrix.svg`` and ``.png``; give the latter."""
-    return _write_images(folder / MATRIX, matrix_sheet(cards, document))
+    """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
+    page = render(
+        "card.html.j2",
+        heading=f"{len(cards)} algorithms against RFC 9743 (BCP 133)",
+        note="Each column is the candidate of a card.",
+        columns=_candidates(cards, document),
+        document=document,
+        card=None,
+    )
+    return write_page(folder / MATRIX, page)
 
 
 def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
-    """The same as a table in Markdown."""
-    head = ["section", "asks", "what is shown", "unit", *(card.algorithm for card in cards)]
+    """Format the matrix as a table in Markdown."""
+    columns = _candidates(cards, document)
+    head = ["section", "asks", "what is shown", "unit", *(column.heading for column in columns)]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * 4}{'---:|' * len(cards)}"]
+    marks: dict[Word | None, str] = {"worse": "**{}**", "open": "{} (open)"}
     for row in document.rows:
-        cells = []
-        for card in cards:
-            text, word = shown(card.cell(row.row, document.candidate), row), word_of(card, row)
-            cells.append(f"**{text}**" if word == "worse" else f"{text} (open)" if word == "open" else text)
+        cells = [marks.get(column.word(row), "{}").format(column.text(row)) for column in columns]
         lines.append(f"| {' | '.join([row.section, row.asks, row.shows, row.unit, *cells])} |")
     counts = [f"{card.count('no worse')} / {card.count('worse')} / {card.count('open')}" for card in cards]
     lines.append(f"| | | no worse / worse / open | | {' | '.join(counts)} |")
@@ -49,15 +80,5 @@ def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_images(stem: Path, sheet: Figure) -> Path:
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for kind in ("svg", "png"):
-            write_whole(stem.with_name(f"{stem.name}.{kind}"), image(sheet, kind))
-    except OSError as error:
-        raise RigError(f"cannot write the card: {error}", where=str(stem.parent)) from error
-    return stem.with_name(f"{stem.name}.png")
-
-
-def _slug(word: str | None) -> str:
-    return (word or "none").replace(" ", "-")
+def _candidates(cards: Sequence[Card], document: CardDocument) -> list[Column]:
+    return [Column(card.algorithm, card, document.candidate, candidate=True) for card in cards]

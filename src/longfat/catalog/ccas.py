@@ -102,7 +102,8 @@ def _parameter(cca: str, name: str, entry: Mapping[str, Any]) -> Parameter:
         return _choice(sysctl, tuple(entry["words"]), entry["meaning"])
     unit = entry.get("unit")
     sysctl, per_unit = (f"{sysctl}_{unit}", UNITS[unit]) if unit else (sysctl, 1)
-    return Parameter(sysctl, per_unit, *entry["range"], entry["default"], entry["meaning"])
+    minimum, maximum = entry["range"]
+    return Parameter(sysctl, per_unit, minimum, maximum, entry["default"], entry["meaning"])
 
 
 def _read() -> dict[str, Cca]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows from results: what claims and figures of the study read from each run of a results folder.
+"""Rows from results: the values that claims and figures of the study read from each run of a results folder.
 
-Owns which of the runs become evidence, and the names of the reasons why others do not.
+Owns the choice of runs that become evidence, and the reasons against the others.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from pathlib import Path
 from longfat.backends.registry import traits_of
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.errors import RecordError, StudyError
-from longfat.evidence.epochs import Combination
-from longfat.evidence.ground import Ground, ground_of
-from longfat.evidence.planned import Planned, planned_or_none
+from longfat.evidence.baselines import Combination
+from longfat.evidence.planned import Planned
+from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
-from longfat.evidence.wanted import wanted
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import Selection, metric_of_run
-from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.record.bundle import run_folder_name
@@ -34,7 +32,7 @@ from longfat.studies import StudyFolder
 
 @dataclass(frozen=True)
 class Collected:
-    """The rows of a results folder, what was left out of them and why, and what they were made with."""
+    """The rows of a results folder, the combination that made them, and what was left out, with reasons."""
 
     rows: Rows
     combination: Combination
@@ -42,25 +40,25 @@ class Collected:
 
 
 def makes_evidence(backend: str) -> bool:
-    """Whether a backend's runs are those of the project's kernel that repeat to the byte. Raises StudyError."""
+    """Return whether a backend's runs repeat byte for byte, with the project's kernel. Raises StudyError."""
     return traits_of(backend).own_world
 
 
 def require_repeatable(backend: str) -> None:
-    """Raise StudyError where a backend's runs do not repeat to the byte."""
+    """Raise StudyError if a backend's runs do not repeat byte for byte."""
     if not makes_evidence(backend):
-        hint = "only runs of the project's kernel in virtual time are equal to the byte wherever they are run"
+        hint = "only runs of the project's kernel in virtual time are byte-identical on all machines"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
 
 
 def combination_of(plan: Plan) -> Combination:
-    """What the runs of a lock were made with. Raises StudyError where such runs do not repeat to the byte."""
+    """Return the combination that made the runs of a lock. Raises StudyError if such runs do not repeat."""
     require_repeatable(plan.pins.get("backend", ""))
     return Combination.of(plan.pins)
 
 
-def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
-    """What a results folder with its dataset has for an epoch of a study.
+def collect(results: Path, folder: StudyFolder, baseline: str) -> Collected:
+    """Return the rows of a results folder, with its dataset, for a baseline of a study.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
     """
@@ -73,23 +71,7 @@ def collect(results: Path, folder: StudyFolder, epoch: str) -> Collected:
     combination = combination_of(plan)
     dataset = load_dataset(results)
     found = _Reader(folder, dataset, plan)
-    return Collected(by_place(found.rows(results, epoch, combination)), combination, found.named())
-
-
-def ground_of_results(folder: StudyFolder, plan: Plan, dataset: Dataset) -> Ground | None:
-    """What results have of their profile's runs, to tell what they lack; None where the study has no such profile.
-
-    Times are the plan's, so that equal results give equal ones.
-    """
-    planned = planned_or_none(folder.study, plan.stack, plan.profile, plan.pins["backend"])
-    if planned is None:
-        return None
-    rows = [
-        Row(run.scenario, run.repetition, "", run.run_id, "", run.measured, run_seconds(entry.spec))
-        for entry, run in zip(plan.runs, dataset.runs, strict=True)
-        if run.status in ("ok", "invalid") and run.scenario in planned.scenarios
-    ]
-    return dataclasses.replace(ground_of(folder.path, planned, rows, Counter()), values=None)
+    return Collected(by_place(found.rows(results, baseline, combination)), combination, found.named())
 
 
 class _Reader:
@@ -102,14 +84,14 @@ class _Reader:
         default = {name: one.default for name, one in study.header.unknowns.items()}
         self.assuming = {name: value for name, value in folder.given.items() if default[name] != value}
         self.left_out: Counter[str] = Counter()
-        self.asked: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
-        for selection in wanted(study, folder.claims, folder.figures):
+        self.selections: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
+        for selection in required_selections(study, folder.claims, folder.figures):
             key = key_for(selection)
             for run in selection.chosen(dataset):
-                self.asked.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)
+                self.selections.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)
 
-    def rows(self, results: Path, epoch: str, combination: Combination) -> list[tuple[Place, Row]]:
-        """All that the epoch can have."""
+    def rows(self, results: Path, baseline: str, combination: Combination) -> list[tuple[Place, Row]]:
+        """Return the rows for the baseline."""
         found = []
         for entry, run in zip(self.plan.runs, self.dataset.runs, strict=True):
             if reason := self._fault(entry, run, combination):
@@ -129,23 +111,23 @@ class _Reader:
                 reason=None if run.status == "ok" else run.reason or run.status,
                 assuming=self.assuming,
             )
-            found.append((Place(epoch, self.plan.stack, self.plan.profile, entry.experiment), row))
+            found.append((Place(baseline, self.plan.stack, self.plan.profile, entry.experiment), row))
         return found
 
     def values(self, run: Run) -> dict[str, Value]:
-        """What claims and figures read from a run."""
-        asked = self.asked.get((run.experiment, run.run_id), {})
-        return {str(key): value_of(self.dataset, run, selection) for key, selection in asked.items()}
+        """Return the values that claims and figures read from a run."""
+        wanted_here = self.selections.get((run.experiment, run.run_id), {})
+        return {str(key): value_of(self.dataset, run, selection) for key, selection in wanted_here.items()}
 
     def named(self) -> tuple[str, ...]:
-        """What was left out, for people."""
+        """Return what was left out, for people."""
         return tuple(f"{count} runs {reason}" for reason, count in sorted(self.left_out.items()))
 
     def _fault(self, entry: PlannedRun, run: Run, combination: Combination) -> str | None:
         if run.status in ("missing", "failed"):
             return f"that are {run.status}"
         if entry.spec.pins.get("kernel") != combination.kernel:
-            return "with a kernel that is named, which no canary knows"
+            return "with a named kernel, which the kernel regression check does not run"
         of = self.planned.run(entry.scenario, entry.repetition)
         if of is None:
             return "of scenarios that the study does not have"
@@ -154,13 +136,13 @@ class _Reader:
 
 
 def key_for(selection: Selection) -> ValueKey:
-    """What a row calls a value, by the metric's definition of today."""
+    """Return the key of a value in rows, by the metric's present definition."""
     definition = definition_digest(METRICS[selection.metric])
     return ValueKey(selection.metric, definition, selection.flow, tuple(sorted(selection.parameters.items())))
 
 
 def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
-    """A value of a run, or why it has none."""
+    """Return a value of a run, or the reason why it has none."""
     try:
         return metric_of_run(dataset, run, selection)
     except NoValue as error:
@@ -168,7 +150,7 @@ def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
 
 
 def _seconds(results: Path, run: PlannedRun) -> float:
-    """The wall time of a recorded run; where two experiments need the same run, its folder has the name of one."""
+    """Return the wall time of a recorded run, whose folder may have the name of another experiment that shares it."""
     name = run_folder_name("*", run.repetition, run.run_id)
     folder = next((results / "raw").glob(name), results / "raw" / name)
     try:

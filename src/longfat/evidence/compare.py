@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run that was run again is what its row says, to the byte; and where it is not, the first difference.
-
-Owns the choice of a sample. Runs nothing.
-"""
+"""Comparison of a repeated run with its row, and the first difference; the choice of a sample. Runs nothing."""
 
 from __future__ import annotations
 
@@ -20,21 +17,21 @@ from longfat.evidence.rows import Row, ValueKey, canonical
 from longfat.metrics import METRICS
 
 Item = TypeVar("Item")
-LEAST_SHARE = 20  # a share of the runs is never fewer of them than this
+LEAST_SHARE = 20  # runs of the smallest sample in percent
 
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")  # seconds, microseconds, bytes that follow, bytes on the wire
 
 
 def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) -> list[Item]:
-    """So many of the items, or so many percent of them (``5%``, never fewer than 20), drawn by the seed.
+    """Draw a number of items, or a percentage (``5%``, at least 20), by the seed.
 
-    Items come with their group and a name each; one of every group is drawn, then a second of every group, and so on.
-    The same names and seed give the same sample in any order. Raises ValueError.
+    Each item has a group and a name; the sample takes one of every group, then a second of every group, and so on. It
+    does not depend on the order of items. Raises ValueError.
     """
     number = float(wanted.removesuffix("%"))
     if number <= 0 or (not wanted.endswith("%") and number != int(number)):
-        raise ValueError(f"{wanted!r} is no sample; allowed: a number of runs, or a percentage such as 5%")
+        raise ValueError(f"{wanted!r} is not a sample; allowed: a number of runs, or a percentage such as 5%")
     count = max(LEAST_SHARE, round(number * len(items) / 100)) if wanted.endswith("%") else int(number)
     drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item[1]}".encode()).hexdigest())
     before: Counter[str] = Counter()
@@ -46,13 +43,13 @@ def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) ->
 
 
 def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
-    """The first thing in which a run differs from its row: a value, then what was measured. None where all is equal.
+    """Return the first difference between a run and its row: a value, else the digest of measurements; None if equal.
 
-    Values of a metric that is not what it was are not compared.
+    Values of a metric whose definition has changed are not compared.
     """
     if row.measured is None or run.status != "ok":
         before, now = (reason or "valid" for reason in (row.reason, run.reason))
-        return None if before == now else f"the evidence has it as: {before}; here: {now}"
+        return None if before == now else f"the run is {before} in the evidence and {now} here"
     for name, stored in row.values.items():
         key = ValueKey.read(name)
         if key.metric not in METRICS:
@@ -62,29 +59,29 @@ def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
             continue
         known, required = METRICS[key.metric].parameters, {*METRICS[key.metric].required} - {"flow"}
         if not required <= {*selection.parameters} <= {*known}:
-            return f"{name} has other parameters than its metric: {', '.join(known) or 'none'}"
+            return f"{name} has parameters that its metric lacks: {', '.join(known) or 'none'}"
         again = canonical(value_of(dataset, run, selection))
         if again != stored:
             return f"{name} is {stored!r} in the evidence and {again!r} here"
     if run.measured != row.measured:
         digests = f"{row.measured[:16]} in the evidence and {str(run.measured)[:16]} here"
-        return f"every value is the same, but the digest of what was measured is {digests}"
+        return f"every value is equal, but the digest of the measurements is {digests}"
     return None
 
 
 def first_packet(one: Path, other: Path) -> str | None:
-    """The first packet in which the captures of two run folders differ; None where none does, or none is there."""
+    """Return the first packet in which the captures of two run folders differ; None if equal or absent."""
     names = sorted({path.name for folder in (one, other) for path in (folder / "captures").glob("*.pcap")})
     for name in names:
         both = [_packets(folder / "captures" / name) for folder in (one, other)]
         for number, (left, right) in enumerate(zip_longest(*both), start=1):
             if left != right:
-                return f"{name}, packet {number}: {_told(left)} there, {_told(right)} here"
+                return f"{name}, packet {number}: {_describe(left)} there, {_describe(right)} here"
     return None
 
 
 def _packets(path: Path) -> list[tuple[int, int, int, bytes]]:
-    """Seconds, microseconds, bytes on the wire and headers of each packet of a capture."""
+    """Return seconds, microseconds, bytes on the wire and headers of each packet of a capture."""
     data = path.read_bytes() if path.exists() else b""
     place, found = _PCAP_HEADER, []
     while place + _PCAP_RECORD.size <= len(data):
@@ -95,7 +92,7 @@ def _packets(path: Path) -> list[tuple[int, int, int, bytes]]:
     return found
 
 
-def _told(packet: tuple[int, int, int, bytes] | None) -> str:
+def _describe(packet: tuple[int, int, int, bytes] | None) -> str:
     if packet is None:
         return "none"
     seconds, micros, wire, headers = packet

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VERDICTS.md of a study: every claim's verdict by the committed evidence, to be read where the repository is read.
-
-Generated whenever evidence is added or merged, and never edited: a number in it is that of the evidence.
-"""
+"""VERDICTS.md of a study: every claim's verdict by the committed evidence, generated when evidence changes."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from longfat.relations.counting import apart
 from longfat.relations.evaluate import Evidence
 
 PAGE = "VERDICTS.md"
-RESOLUTION = 1e-9  # in any unit: what is less is how numbers are stored
+RESOLUTION = 1e-9  # in any unit: smaller differences come from the storage of numbers
 _ORDER = ("reproduced", "agrees", "not_reproduced", "inconclusive", "not_measured", "not_testable")
 
 
 def write_verdicts(one: Evidenced) -> Path:
-    """Write the page into the study's folder, unless it is there; give its path."""
+    """Write the page into the study's folder, unless it is unchanged, and return its path."""
     path = one.folder.path / PAGE
     text = verdicts_page(one)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -29,19 +26,19 @@ def write_verdicts(one: Evidenced) -> Path:
 
 
 def verdicts_page(one: Evidenced) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     counts = one.counts
     measured = [f"{number} {_word(word)}" for word, number in counts["measured"].items() if number]
     lines = [
         f"# Verdicts of {one.folder.name}",
         "",
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
-        f"It has {one.runs} runs of stack {one.stack} in epoch {one.epoch}.",
+        f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         "",
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
     ]
     if others := apart(counts):
-        lines += ["Counted apart from these:", "", *(f"- {line}" for line in others)]
+        lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
     for word in _ORDER:
         judged = [item for item in one.judged if item.verdict.verdict == word]
         if judged:
@@ -60,7 +57,7 @@ def _table(judged: list[Judged]) -> Iterator[str]:
 
 
 def measured_text(item: Judged) -> str:
-    """The comparison that decided, and why there is none."""
+    """Return the deciding comparison, or the reason why it is absent."""
     evidence = item.verdict.evidence
     deciding = item.verdict.deciding
     if item.verdict.verdict in ("not_measured", "not_testable") or deciding is None:
@@ -84,5 +81,5 @@ def _word(word: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text in a table's cell."""
+    """Return a text as a cell of a table."""
     return " ".join(text.replace("|", "\\|").split())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenarios that a study plans today, and which rows are of them.
+"""The scenarios that a study plans now, and the check whether a row belongs to them.
 
-A row counts only if its spec is what the study makes of that scenario and repetition now: what is changed in the
-manifest, or in what Longfat makes of it, is another run.
+A row counts only if its spec equals the spec that the study now has for that scenario and repetition.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from longfat.plan import PlannedRun, Scenario, scenarios_of
 
 @dataclass(frozen=True)
 class Planned:
-    """A study's scenarios under a stack and a profile, without digests of what they run with."""
+    """A study's scenarios with a stack and a profile, without digests of kernel, image and code."""
 
     study: Study
     stack: str
@@ -30,13 +29,13 @@ class Planned:
 
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
-        """By name, in the manifest's order. Raises StudyError on a stack or profile that there is not."""
+        """The scenarios by name, in the manifest's order. Raises StudyError on an unknown stack or profile."""
         pins = {"backend": self.backend}
         found, _ = scenarios_of(self.study, profile=self.profile, stack=self.stack, pins=pins)
         return {scenario.name: scenario for scenario in found}
 
     def run(self, scenario: str, repetition: int) -> PlannedRun | None:
-        """A repetition of a scenario, as the study's own seed makes it; None where there is no such scenario."""
+        """Return a repetition of a scenario, with the study's own seed; None without such a scenario."""
         if scenario not in self.scenarios:
             return None
         key = scenario, repetition
@@ -45,7 +44,7 @@ class Planned:
         return self._known[key]
 
     def fault(self, row: Row) -> str | None:
-        """Why a row is not of a run that the study has; None where it is."""
+        """Return the reason why a row is not of a run of the study; None if it is."""
         run = self.run(row.scenario, row.repetition)
         if run is None:
             return "of scenarios that the study does not have"
@@ -53,7 +52,7 @@ class Planned:
 
 
 def planned_or_none(study: Study, stack: str, profile: str, backend: str = DEFAULT_BACKEND) -> Planned | None:
-    """The scenarios, or None where the study has no such stack or profile."""
+    """Return the scenarios, or None for an unknown stack or profile."""
     planned = Planned(study, stack, profile, backend)
     try:
         _ = planned.scenarios

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A row of evidence: one run with the values that were read from it, as a line of text.
 
-Owns the form of the line, that of numbers (nine significant digits), and what two rows of one run make together. Must
-not know where rows are kept.
+Owns the format of the line, the format of numbers (nine significant digits), and the merging of two rows of one run.
+Must not know the files of rows.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from longfat.metrics.quantities import Selection, significant
 from longfat.plain import canonical_json
 from longfat.runspec import Scalar
 
-SPEC_DIGITS = 16  # of a spec's digest: within one scenario and repetition they tell one from another
-Value = float | str  # a number, or why there is none
+SPEC_DIGITS = 16  # enough of a spec's digest to distinguish specs of one scenario and repetition
+Value = float | str  # a number, or the reason why it is absent
 _KEY = re.compile(r"([a-z][a-z0-9_]*)@([0-9a-f]{8})(?:\[(.*)\])?")
 
 
 class Conflict(Exception):
-    """Two rows of one run that cannot both be true; the text says in what they differ."""
+    """Two rows of one run that contradict each other; the text names the difference."""
 
 
 @dataclass(frozen=True)
 class ValueKey:
-    """What a value is of: a metric by one definition, with flow and parameters (base units)."""
+    """The key of a value: a metric with the digest of its definition, flow and parameters (base units)."""
 
     metric: str
     definition: str
@@ -43,27 +43,27 @@ class ValueKey:
 
     @classmethod
     def read(cls, text: str) -> ValueKey:
-        """Read what ``str`` gave. Raises ValueError."""
+        """Parse the text of a key. Raises ValueError."""
         match = _KEY.fullmatch(text)
         if not match:
-            raise ValueError(f"{text!r} names no metric with its definition")
+            raise ValueError(f"{text!r} is not a metric with its definition")
         given = [part.partition("=")[::2] for part in match[3].split(",")] if match[3] else []
         flow = next((value for name, value in given if name == "flow"), None)
         parameters = tuple(sorted((name, float(value)) for name, value in given if name != "flow"))
         return cls(match[1], match[2], flow, parameters)
 
     def selection(self, experiment: str) -> Selection:
-        """What the engine would ask for it by, in an experiment."""
+        """Return the engine's selection for it in an experiment."""
         return Selection(self.metric, experiment, (), self.flow, dict(self.parameters))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. ``spec`` is the digest of its RunSpec with names in the place of the digests of what it ran with.
+    """One run. ``spec`` is the digest of its RunSpec with names instead of digests of kernel, image and code.
 
-    So it is the same for all that behaves alike; ``run_id`` and ``made``, the key of a combination, are of the one that
-    ran. ``measured`` is the digest of what was measured, None where the run is not valid, and ``reason`` says why.
-    ``assuming`` has what was assumed for unknowns of the study in place of their defaults.
+    So it is equal for all members of a baseline; ``run_id`` and ``made``, the key of a combination, name the one that
+    ran. ``measured`` is the digest of the measurements; in an invalid run it is None, and ``reason`` is given.
+    ``assuming`` has values of the study's unknowns that differ from their defaults.
     """
 
     scenario: str
@@ -79,16 +79,16 @@ class Row:
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """What two rows of one run have in common; rows stand in this order."""
+        """The identity of the run, and the order of rows."""
         return self.scenario, self.repetition, self.spec
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the run, for people."""
         return f"{self.scenario}, repetition {self.repetition}"
 
     def line(self) -> str:
-        """Canonical JSON."""
+        """Return the row as canonical JSON."""
         data: dict[str, object] = {
             "made": self.made,
             "measured": self.measured,
@@ -107,10 +107,10 @@ class Row:
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Row:
-        """Build from a line's data. Raises KeyError, TypeError or ValueError on another shape."""
+        """Build a row from the data of a line. Raises KeyError, TypeError or ValueError."""
         known = {"assuming", "made", "measured", "reason", "repetition", "run", "scenario", "seconds", "spec", "values"}
         if unknown := sorted({*data} - known):
-            raise ValueError(f"{unknown[0]!r} is no part of a row")
+            raise ValueError(f"{unknown[0]!r} is not a key of a row")
         repetition, seconds, given = data["repetition"], data["seconds"], data["values"]
         if not isinstance(repetition, int) or isinstance(repetition, bool) or repetition < 1:
             raise ValueError(f"repetition is {repetition!r}; allowed: 1 or more")
@@ -140,30 +140,30 @@ class Row:
             assuming=assuming,
         )
         if (row.measured is None) == (row.reason is None):
-            raise ValueError("a row has a digest of what was measured, or a reason why it does not count")
+            raise ValueError("a row needs either a digest of its measurements or the reason why it is invalid")
         return row
 
 
-def united(one: Row, other: Row) -> Row:
-    """All that two rows of one run say, whichever comes first. Raises Conflict where they contradict each other."""
+def merge(one: Row, other: Row) -> Row:
+    """Merge two rows of one run, in any order. Raises Conflict if they contradict each other."""
     if (one.measured, one.reason) != (other.measured, other.reason):
         raise Conflict(f"measured {_outcome(one)} and {_outcome(other)}")
     for name in sorted({*one.values} & {*other.values}):
         if one.values[name] != other.values[name]:
             raise Conflict(f"{name} is {one.values[name]!r} and {other.values[name]!r}")
     first = min(one, other, key=lambda row: (row.made, row.run_id))
-    # What a run does not depend on may be assumed in any way: the row that assumes least says most.
+    # The run does not depend on an unknown that only one row mentions.
     assuming = min(one.assuming, other.assuming, key=lambda given: (len(given), canonical_json(dict(given))))
     seconds, values = min(one.seconds, other.seconds), {**one.values, **other.values}
     return replace(first, seconds=seconds, values=values, assuming=assuming)
 
 
 def _outcome(row: Row) -> str:
-    return row.measured[:16] if row.measured else f"nothing that counts ({row.reason})"
+    return row.measured[:16] if row.measured else f"an invalid run ({row.reason})"
 
 
 def canonical(value: Value) -> Value:
-    """A value as rows have it: of nine significant digits; one that is not finite is a reason."""
+    """Return a value with nine significant digits; a value that is not finite becomes a reason."""
     if isinstance(value, str):
         return value
     return significant(value) if math.isfinite(value) else f"the value is {value}"
@@ -181,8 +181,8 @@ def _text(data: Mapping[str, object], name: str) -> str:
 
 
 def read_line(text: str) -> Mapping[str, object]:
-    """The data of a line. Raises ValueError."""
+    """Parse a line. Raises ValueError."""
     data = json.loads(text)
     if not isinstance(data, dict):
-        raise ValueError("the line is no JSON object")
+        raise ValueError("the line is not a JSON object")
     return data

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of evidence: ``experiments/STUDY/evidence/EPOCH/STACK/PROFILE/EXPERIMENT.jsonl``, a line for each run.
+"""Files of evidence: ``experiments/STUDY/evidence/BASELINE/STACK/PROFILE/EXPERIMENT.jsonl``, a line for each run.
 
-Owns reading with all problems at once, and writing in canonical order. Lines that a merge of git left in any order, or
-twice, are read as what they are: git needs no help but that of ``.gitattributes``.
+Owns reading with all problems at once, and writing in canonical order. After a merge by git, lines may be in any order
+and repeated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.errors import Problem, RigError, StudyError
-from longfat.evidence.rows import Conflict, Row, read_line, united
+from longfat.evidence.rows import Conflict, Row, merge, read_line
 from longfat.files import write_whole
 from longfat.plain import canonical_json
 
@@ -23,22 +23,22 @@ SUFFIX = ".jsonl"
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """The file of a row, in a study's folder of evidence."""
+    """The place of rows in a study's folder of evidence."""
 
-    epoch: str
+    baseline: str
     stack: str
     profile: str
     experiment: str
 
     def path(self, folder: Path) -> Path:
-        """The file below a study's folder."""
-        return folder / EVIDENCE / self.epoch / self.stack / self.profile / f"{self.experiment}{SUFFIX}"
+        """Return the file below a study's folder."""
+        return folder / EVIDENCE / self.baseline / self.stack / self.profile / f"{self.experiment}{SUFFIX}"
 
     def head(self, study: str) -> str:
-        """The first line of the file."""
+        """Return the first line of the file."""
         return canonical_json(
             {
-                "epoch": self.epoch,
+                "epoch": self.baseline,
                 "experiment": self.experiment,
                 "format": FORMAT,
                 "profile": self.profile,
@@ -51,16 +51,16 @@ class Place:
 Rows = Mapping[Place, Mapping[tuple[str, int, str], Row]]
 
 
-def epochs_with_evidence(folder: Path) -> list[str]:
-    """The names of the epochs that a study's folder has evidence of, the oldest first."""
+def baselines_with_evidence(folder: Path) -> list[str]:
+    """Return the names of the baselines with evidence in a study's folder, the oldest first."""
     home = folder / EVIDENCE
     return sorted(path.name for path in home.iterdir() if any(path.rglob(f"*{SUFFIX}"))) if home.is_dir() else []
 
 
-def read_rows(folder: Path, study: str, epoch: str | None = None) -> Rows:
-    """The rows of a study's folder, of one epoch or of all, each run once.
+def read_rows(folder: Path, study: str, baseline: str | None = None) -> Rows:
+    """Read the rows of a study's folder, of one baseline or of all, each run once.
 
-    Raises StudyError with every line that is damaged, of another study or format, or in conflict with another.
+    Raises StudyError with every line that is damaged, belongs to another study or format, or contradicts another.
     """
     problems: list[Problem] = []
     found: dict[Place, Mapping[tuple[str, int, str], Row]] = {}
@@ -68,39 +68,43 @@ def read_rows(folder: Path, study: str, epoch: str | None = None) -> Rows:
     for path in sorted(path for path in home.rglob("[!.]*") if path.is_file()):
         parts = path.relative_to(home).parts
         if len(parts) != 4 or path.suffix != SUFFIX:
-            problems.append(Problem(str(path), None, "", "a file of evidence is EPOCH/STACK/PROFILE/EXPERIMENT.jsonl"))
+            problems.append(
+                Problem(
+                    str(path),
+                    None,
+                    "",
+                    "the path of a file of evidence must be BASELINE/STACK/PROFILE/EXPERIMENT.jsonl",
+                )
+            )
             continue
         place = Place(parts[0], parts[1], parts[2], parts[3].removesuffix(SUFFIX))
-        if epoch in (None, place.epoch):
+        if baseline in (None, place.baseline):
             found[place] = _read(path, place, study, problems)
     if problems:
-        hint = "`longfat evidence verify` runs a row again; git has the file as it was"
+        hint = "`longfat again RUN` repeats a run; git has the former file"
         raise StudyError("evidence cannot be used as it is", hint=hint, problems=tuple(problems))
     return found
 
 
-def together(one: Rows, other: Rows) -> Rows:
-    """The rows of both. Raises StudyError with every run that they have different outcomes of."""
+def merge_rows(one: Rows, other: Rows) -> Rows:
+    """Merge two sets of rows. Raises StudyError with every run that has different outcomes."""
     result = {place: dict(rows) for place, rows in one.items()}
     problems = []
     for place, rows in other.items():
         own = result.setdefault(place, {})
         for key, row in rows.items():
             try:
-                own[key] = united(own[key], row) if key in own else row
+                own[key] = merge(own[key], row) if key in own else row
             except Conflict as error:
                 problems.append(Problem(str(place.path(Path())), None, row.name, f"two outcomes of one run: {error}"))
     if problems:
-        hint = "equal runs give equal bytes, so one of the two is wrong: `longfat evidence verify` finds out which"
+        hint = "equal runs give equal bytes, so one of them is wrong: `longfat again RUN` shows which"
         raise StudyError("evidence contradicts itself", hint=hint, problems=tuple(problems))
     return result
 
 
 def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
-    """Write files whose content is another than that on the disk, each as a whole; give them. Raises RigError.
-
-    A file for which there is no row goes.
-    """
+    """Write the files whose content changes, remove files without a row, and return those written. Raises RigError."""
     written = []
     for place, own in rows.items():
         path = place.path(folder)
@@ -120,16 +124,16 @@ def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
 
 
 def by_place(pairs: Iterable[tuple[Place, Row]]) -> Rows:
-    """Rows as files have them; of one run that is given twice, what both say. Raises Conflict."""
+    """Group rows by file, and merge rows of the same run. Raises Conflict."""
     found: dict[Place, dict[tuple[str, int, str], Row]] = {}
     for place, row in pairs:
         own = found.setdefault(place, {})
-        own[row.key] = united(own[row.key], row) if row.key in own else row
+        own[row.key] = merge(own[row.key], row) if row.key in own else row
     return found
 
 
 def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapping[tuple[str, int, str], Row]:
-    """The rows of one file; what is wrong with it is added to ``problems``."""
+    """Read the rows of one file, and append its faults to ``problems``."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -147,7 +151,7 @@ def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapp
                 continue
             row = Row.read(data)
             try:
-                rows[row.key] = united(rows[row.key], row) if row.key in rows else row
+                rows[row.key] = merge(rows[row.key], row) if row.key in rows else row
             except Conflict as error:
                 message = f"two outcomes of one run, here and in line {began[row.key]}: {error}"
                 problems.append(Problem(str(path), number, row.name, message))
@@ -157,14 +161,14 @@ def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapp
         except (TypeError, ValueError, RecursionError) as error:
             problems.append(Problem(str(path), number, "", f"the line cannot be read: {error}"))
     if not headed and not any(problem.file == str(path) for problem in problems):
-        problems.append(Problem(str(path), 1, "format", "the file does not say of which study and format it is"))
+        problems.append(Problem(str(path), 1, "format", "the first line with study and format is missing"))
     return rows
 
 
 def _check_head(data: Mapping[str, object], place: Place, study: str) -> None:
     if data["format"] != FORMAT:
-        raise ValueError(f"format {data['format']!r}, and this version reads {FORMAT}; a newer Longfat wrote it")
+        raise ValueError(f"format is {data['format']!r}; this version reads {FORMAT}")
     expected = read_line(place.head(study))
     for name, value in expected.items():
         if data.get(name) != value:
-            raise ValueError(f"the file says {name} {data.get(name)!r}, and lies where that is {value!r}")
+            raise ValueError(f"{name} is {data.get(name)!r}, but the file is in the folder of {value!r}")

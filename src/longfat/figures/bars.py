@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars: the mean of a metric for each value of a factor, by series, with spread and n.
-
-Owns the meaning of the bars and their look.
-"""
+"""Bars: the mean of a metric for each value of a factor, by series, with spread and n."""
 
 from __future__ import annotations
 
@@ -38,14 +35,15 @@ from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
-from longfat.relations.syntax import Expression, parse_term
+from longfat.relations.nodes import Expression
+from longfat.relations.syntax import parse_term
 
-FLOW = "flow"  # takes the place of a factor's name: one series for each flow of the runs
+FLOW = "flow"  # instead of a factor: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them
-FEW = 5  # runs of which each is a dot: a deviation of so few says little
-CROWD = 20  # more values of x than this leave no room for a label each
-_NONE = math.nan  # a whisker that is not drawn
-HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # in grey prints the series stay apart
+FEW = 5  # up to this number each run is a dot instead of a deviation
+CROWD = 20  # more values of x leave no room for a label each
+_NONE = math.nan  # no whisker
+HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # which tell series apart in grey prints
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
 
 
@@ -56,11 +54,11 @@ class Bars(Figure):
     of: TermText
     x: AxisText = Field(description="a factor, with the unit of its axis: `window in MiB`")
     series: f.FactorName | None = Field(None, description="a factor, or `flow`; without it there is one series")
-    names: dict[str, f.Text] = Field({}, description="what the legend calls a flow or a value of the series")
-    stacked: f.Switch = Field(False, description="lay the flows on each other, so that their sum shows")
+    names: dict[str, f.Text] = Field({}, description="names of flows or of values of the series in the legend")
+    stacked: f.Switch = Field(False, description="stack the flows, so that their sum shows")
     style: Literal["bars", "lines"] = Field("bars", description="bars, or points joined by a line for each series")
     over: f.FactorValue | None = Field(None, description="draw the percent gain of the other series over this one")
-    highlight: f.FactorValue | None = Field(None, description="the value of x whose bars stand out")
+    highlight: f.FactorValue | None = Field(None, description="the value of x whose bars are highlighted")
     labels: Labels | None = Field(None, description="default: the factor and the metric, with their units")
 
     @property
@@ -79,7 +77,7 @@ class Bars(Figure):
         return parse_term(self.of).metric
 
     def faults(self) -> Iterator[Finding]:
-        """The combinations of keys that are not allowed."""
+        """Yield the combinations of keys that are not allowed."""
         if self.series == FLOW and any(item.name == FLOW for item in parse_term(self.of).items):
             yield Finding(("of",), "is one flow, and series flow draws every flow; leave one out")
         if self.series == self.factor:
@@ -88,14 +86,14 @@ class Bars(Figure):
             if self.series is None and key in self.model_fields_set:
                 yield Finding((key,), "needs series")
         if self.stacked and (self.series != FLOW or self.metric != "goodput"):
-            yield Finding(("stacked",), "needs series flow and the metric goodput: only flows add up")
+            yield Finding(("stacked",), "needs series flow and the metric goodput")
         if self.stacked and self.style == "lines":
             yield Finding(("stacked",), "does not go with style lines")
         if self.stacked and self.over is not None:
             yield Finding(("stacked",), "does not go with over")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The names in it that the study lacks."""
+        """Yield the names that the study lacks."""
         found = list(term_findings(self.of, "of", study))
         yield from found
         if not found:
@@ -118,16 +116,97 @@ class Bars(Figure):
                 yield from among(self.series, self.names, ("names",), values)
 
     def expressions(self) -> Iterator[Expression]:
-        """The metric of its bars."""
+        """Yield the metric of its bars."""
         yield parse_term(self.of)
 
     def data(self, sources: Sources) -> FigureData:
-        """Mean, standard deviation, n and 95 % interval for each x and series that has a valid run."""
-        return bars_data(self, sources)
+        """Compute mean, standard deviation, n, 95 % interval and the values of the runs for each x and series."""
+        dataset, x_factor = sources.grounds.dataset, self.factor
+        selection = chosen(self.of, sources.study)
+        factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
+        runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
+        xs = sorted({run.factors[x_factor] for run in runs}, key=ascending)
+        series: list[tuple[Any, Selection]] = [(None, selection)]
+        if self.series == FLOW:
+            flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
+            series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _in_order(sorted(flows), self)]
+            series += [(SUM, selection)] if self.stacked else []
+        elif self.series:
+            # The order of the lock is random.
+            values = _in_order(sorted({run.factors[self.series] for run in runs}, key=series_order), self)
+            series = [(value, selection.narrowed(self.series, value)) for value in values]
+        found: dict[tuple[Any, Any], Estimate] = {}
+        each: dict[tuple[Any, Any], tuple[float, ...]] = {}
+        for name, one in series:
+            for x in xs:
+                try:
+                    narrowed = one.narrowed(x_factor, x)
+                    found[name, x] = measure(dataset, narrowed, 1, sources.grounds.pool)
+                    each[name, x] = repetitions(dataset, narrowed, sources.grounds.pool)
+                except NoValue:
+                    continue
+        over: list[Selection] = []
+        if self.over is not None:
+            base = base_value(self.over)
+            over = [own for name, own in series if name == base]
+            bars = _gains(found, base)
+        else:
+            bars = [
+                _bar(x, name, one.n, one.value, one.sd, *one.interval())._replace(
+                    values=" ".join(f"{significant(value):.9g}" for value in each[name, x])
+                )
+                for (name, x), one in found.items()
+            ]
+        behind = dict(series)
+        ids = [sources.runs(*(one.narrowed(x_factor, bar.x) for one in (behind[bar.series], *over))) for bar in bars]
+        what = ("n", "mean", "sd", "interval_low", "interval_high", "values")
+        if self.series is None:
+            return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars), tuple(ids))
+        return FigureData((x_factor, self.series, *what), tuple(tuple(bar) for bar in bars), tuple(ids))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """Draw the data's rows."""
-        draw_bars(canvas, self, data)
+        """Draw a bar or a point for each row."""
+        axes = canvas.add_subplot()
+        bars = [Bar(*row) if self.series else Bar(row[0], None, *row[1:]) for row in data.rows]
+        xs = sorted({bar.x for bar in bars}, key=ascending)
+        names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not self.stacked))
+        looks = dict(zip(names, _colours(names, self), strict=True))
+        chosen = None if self.highlight is None else base_value(self.highlight)
+        if self.stacked:
+            _stack(axes, self, bars, xs, looks)
+        elif self.style == "lines":
+            _lines(axes, self, bars, xs, looks)
+        else:
+            width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
+            for place, name in enumerate(names):
+                own = [bar for bar in bars if bar.series == name]
+                at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
+                shades = [_shade(looks[name], bar.x, chosen) for bar in own]
+                hatch = HATCHES[place % len(HATCHES)] if len(names) > 1 else ""
+                axes.bar(
+                    at,
+                    [bar.mean for bar in own],
+                    width * 0.92,
+                    color=shades,
+                    hatch=hatch,
+                    edgecolor="white",
+                    linewidth=0,
+                    yerr=_reach(own, self),
+                    **_ERROR,
+                )
+                _dots(axes, own, at, width)
+                if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
+                    for x, bar in zip(at, own, strict=True):
+                        axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
+        _ticks(axes, self, xs, chosen)
+        label_axes(axes, self.axes_labels)
+        self.mark([axes])
+        legend(
+            canvas,
+            _note(self, bars, chosen, len(xs) <= CROWD),
+            {_name(name, self): colour for name, colour in looks.items() if self.series and self.style == "bars"},
+            () if self.stacked else HATCHES,
+        )
 
     @property
     def axes_labels(self) -> Labels:
@@ -160,99 +239,8 @@ class Bar(NamedTuple):
 
     @property
     def dots(self) -> tuple[float, ...]:
-        """The values of the runs, where they are so few that each is shown."""
+        """The values of the runs, if they are so few that each is drawn."""
         return tuple(float(value) for value in self.values.split()) if 1 < self.n <= FEW else ()
-
-
-def bars_data(spec: Bars, sources: Sources) -> FigureData:
-    """Mean, standard deviation, n, 95 % interval and the runs' values for each x and series that has a valid run."""
-    dataset, x_factor = sources.grounds.dataset, spec.factor
-    selection = chosen(spec.of, sources.study)
-    factors = {name for name in (x_factor, spec.series) if name not in (None, FLOW)}
-    runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
-    xs = sorted({run.factors[x_factor] for run in runs}, key=ascending)
-    series: list[tuple[Any, Selection]] = [(None, selection)]
-    if spec.series == FLOW:
-        flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
-        series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _named_first(sorted(flows), spec)]
-        series += [(SUM, selection)] if spec.stacked else []
-    elif spec.series:
-        # The lock is shuffled: series are in a fixed order.
-        values = _named_first(sorted({run.factors[spec.series] for run in runs}, key=series_order), spec)
-        series = [(value, selection.narrowed(spec.series, value)) for value in values]
-    found: dict[tuple[Any, Any], Estimate] = {}
-    each: dict[tuple[Any, Any], tuple[float, ...]] = {}
-    for name, one in series:
-        for x in xs:
-            try:
-                narrowed = one.narrowed(x_factor, x)
-                found[name, x] = measure(dataset, narrowed, 1, sources.grounds.pool)
-                each[name, x] = repetitions(dataset, narrowed, sources.grounds.pool)
-            except NoValue:
-                continue
-    over: list[Selection] = []
-    if spec.over is not None:
-        base = base_value(spec.over)
-        over = [own for name, own in series if name == base]
-        bars = _gains(found, base)
-    else:
-        bars = [
-            _bar(x, name, one.n, one.value, one.sd, *one.interval())._replace(
-                values=" ".join(f"{significant(value):.9g}" for value in each[name, x])
-            )
-            for (name, x), one in found.items()
-        ]
-    behind = dict(series)
-    ids = [sources.runs(*(one.narrowed(x_factor, bar.x) for one in (behind[bar.series], *over))) for bar in bars]
-    what = ("n", "mean", "sd", "interval_low", "interval_high", "values")
-    if spec.series is None:
-        return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars), tuple(ids))
-    return FigureData((x_factor, spec.series, *what), tuple(tuple(bar) for bar in bars), tuple(ids))
-
-
-def draw_bars(figure: Canvas, spec: Bars, data: FigureData) -> None:
-    """Draw the data's rows."""
-    axes = figure.add_subplot()
-    bars = [Bar(*row) if spec.series else Bar(row[0], None, *row[1:]) for row in data.rows]
-    xs = sorted({bar.x for bar in bars}, key=ascending)
-    names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not spec.stacked))
-    looks = dict(zip(names, _colours(names, spec), strict=True))
-    chosen = None if spec.highlight is None else base_value(spec.highlight)
-    if spec.stacked:
-        _stack(axes, spec, bars, xs, looks)
-    elif spec.style == "lines":
-        _lines(axes, spec, bars, xs, looks)
-    else:
-        width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
-        for place, name in enumerate(names):
-            own = [bar for bar in bars if bar.series == name]
-            at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
-            shades = [_shade(looks[name], bar.x, chosen) for bar in own]
-            hatch = HATCHES[place % len(HATCHES)] if len(names) > 1 else ""
-            axes.bar(
-                at,
-                [bar.mean for bar in own],
-                width * 0.92,
-                color=shades,
-                hatch=hatch,
-                edgecolor="white",
-                linewidth=0,
-                yerr=_reach(own, spec),
-                **_ERROR,
-            )
-            _dots(axes, own, at, width)
-            if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
-                for x, bar in zip(at, own, strict=True):
-                    axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
-    _ticks(axes, spec, xs, chosen)
-    label_axes(axes, spec.axes_labels)
-    spec.mark([axes])
-    legend(
-        figure,
-        _note(spec, bars, chosen, len(xs) <= CROWD),
-        {_called(name, spec): colour for name, colour in looks.items() if spec.series and spec.style == "bars"},
-        () if spec.stacked else HATCHES,
-    )
 
 
 def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
@@ -261,7 +249,7 @@ def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
 
 
 def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
-    """Percent by which each other series exceeds one, where both were measured at the same x."""
+    """The percent gain of each other series over one, for each x with both."""
     bars = []
     for (name, x), one in found.items():
         base = found.get((over, x))
@@ -270,13 +258,13 @@ def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
         try:
             gain = percent_gain(one, base)
             bars.append(_bar(x, name, gain.n, gain.value, None, *gain.interval()))
-        except ValueError:  # the interval of the divisor reaches zero: a mean without an interval
+        except ValueError:  # the interval of the divisor reaches zero
             bars.append(_bar(x, name, min(one.n, base.n), 100 * (one.value / base.value - 1), None, None, None))
     return bars
 
 
 def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """The flows on each other; whiskers belong to the lowest and to the sum."""
+    """Stack the flows, with whiskers for the lowest flow and for the sum."""
     chosen = None if spec.highlight is None else base_value(spec.highlight)
     width = 0.6 if len(xs) <= CROWD else 0.9
     ground = dict.fromkeys(xs, 0.0)
@@ -294,13 +282,13 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
 
 
 def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """A point with its whisker for each bar, joined along x; series that share a colour differ in their dashes."""
+    """Draw a point with its whisker for each row, joined along x; series of the same colour differ in their dashes."""
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
         marker = style.look(str(name), place)[1]
         dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
         points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
-        points |= {"capsize": 2, "label": _called(name, spec) if spec.series else None}
+        points |= {"capsize": 2, "label": _name(name, spec) if spec.series else None}
         axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
         _dots(axes, own, [xs.index(bar.x) for bar in own], 0.3)
     if spec.over is None:
@@ -308,7 +296,7 @@ def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
 
 
 def _dots(axes: Axes, bars: Sequence[Bar], at: Sequence[float], width: float) -> None:
-    """A dot for each run of bars that rest on few, side by side in the bar."""
+    """Draw a dot for each run of bars with few runs."""
     for x, bar in zip(at, bars, strict=True):
         steps = [(place + 0.5) / len(bar.dots) - 0.5 for place in range(len(bar.dots))]
         places = [x + 0.5 * width * step for step in steps]
@@ -323,7 +311,7 @@ def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
 
 
 def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
-    """How far the whiskers go down and up: a standard deviation, or the interval of a gain."""
+    """The lengths of the whiskers down and up: a standard deviation, or the interval of a gain."""
     if spec.over is None:
         lowest, highest = METRICS[spec.metric].bounds
         spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
@@ -334,7 +322,7 @@ def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
 
 
 def _ticks(axes: Axes, spec: Bars, xs: Sequence[Any], chosen: Any) -> None:
-    """A label for each x, or in a crowd for every k-th, the highlighted one among them."""
+    """Label each x, or every k-th of many, including the highlighted one."""
     step = math.ceil(len(xs) / CROWD) if xs else 1
     start = xs.index(chosen) % step if chosen in xs else 0
     labelled = list(xs)[start::step]
@@ -351,9 +339,11 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     on_bars = ", on each bar" if roomy and not spec.stacked and spec.style == "bars" else ""
     n = counted(counts, on_bars)
     if spec.over is not None:
-        text = f"gain in {what} over {_called(base_value(spec.over), spec)}; {n}"
+        text = f"gain in {what} over {_name(base_value(spec.over), spec)}; {n}"
         text += "; whiskers: 95 % interval" if any(bar.low != bar.high for bar in bars) else ""
-        text += "; no whisker where its divisor's interval reaches zero" if any(bar.low is None for bar in bars) else ""
+        text += (
+            "; no whisker if the interval of the divisor reaches zero" if any(bar.low is None for bar in bars) else ""
+        )
     elif max(counts) == 1:
         text = f"{what}; n = 1, one run has no deviation"
     else:
@@ -364,19 +354,19 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     return text + (f"; in full colour: {tick(chosen, spec.unit)}" if chosen is not None else "")
 
 
-def _named_first(values: Sequence[Any], spec: Bars) -> list[Any]:
-    """Flows or values of the series in the order of their names in the legend, then the others as they are."""
+def _in_order(values: Sequence[Any], spec: Bars) -> list[Any]:
+    """Flows or values of the series in the order of ``names``, then all others."""
     order = {name: place for place, name in enumerate(spec.names)}
     return sorted(values, key=lambda value: order.get(str(value), len(order)))
 
 
-def _called(name: Any, spec: Bars) -> str:
+def _name(name: Any, spec: Bars) -> str:
     return spec.names.get(str(name), tick(name))
 
 
 def _colours(names: Sequence[Any], spec: Bars) -> list[str]:
     if spec.series == FLOW:
-        return style.flow_colours([_called(name, spec) for name in names])
+        return style.flow_colours([_name(name, spec) for name in names])
     return [style.look(str(name), place)[0] for place, name in enumerate(names)] if spec.series else [style.SINGLE]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of every kind of figure: its keys, its use of a study, and the registry of kinds.
 
-A kind is one module of this package: a subclass of Figure whose first key is the kind's own name. It reports its
-faults, gives its data as a table and draws that. Must not know the other kinds.
+A kind is one module of this package: a subclass of Figure whose first key is the name of the kind. It reports its
+faults, returns its data as a table and draws this table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Field
 
-from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks
+from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks, table, table_height
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding, Path, unknown
@@ -24,9 +24,11 @@ from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
 from longfat.plan.model import Plan
-from longfat.relations.bind import Scope, check_term, selection_of, selections_in, values_in_study
+from longfat.relations.bind import RelationError, Scope, check_term, selection_of
 from longfat.relations.evaluate import Grounds
-from longfat.relations.syntax import Expression, RelationError, Term, parse_items, parse_term
+from longfat.relations.nodes import Expression, Term
+from longfat.relations.syntax import parse_items, parse_term
+from longfat.relations.tree import selections
 from longfat.runspec import Scalar
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
@@ -48,16 +50,16 @@ def _parsed(given: str, parser: Callable[[str], object]) -> str:
     return given
 
 
-# A metric over chosen runs, such as `goodput[delay-9000, flow=stream1]`.
+# A metric over selected runs, such as `goodput[delay-9000, flow=stream1]`.
 TermText = Annotated[f.Text, AfterValidator(_syntax)]
-# Chosen runs, such as `delay-9000, standard, window=1 MiB`: the items of a metric's brackets.
+# A selection of runs, such as `delay-9000, standard, window=1 MiB`: the items of a metric's brackets.
 RunsText = Annotated[f.Text, AfterValidator(_items)]
 
 
 def _axis(given: str) -> str:
     match = _AXIS.fullmatch(given)
     if not match:
-        raise f.fault(f"{given!r} is no axis; write FACTOR or FACTOR in UNIT")
+        raise f.fault(f"{given!r} is not an axis; write FACTOR or FACTOR in UNIT")
     if match[2] and match[2] not in UNITS:
         raise f.fault(*unknown("unit", match[2], UNITS))
     return given
@@ -79,97 +81,100 @@ class Sources:
         return self.grounds.study
 
     def runs(self, *selections: Selection) -> tuple[str, ...]:
-        """The ids of the runs from which the selections have their values, each once, in the order of the lock."""
+        """Return the distinct ids of the runs that give the selections their values, in the order of the lock."""
         found = {run.run_id for selection in selections for run in valued(self.grounds.dataset, selection)}
         return tuple(dict.fromkeys(run.run_id for run in self.grounds.dataset.runs if run.run_id in found))
 
 
 KINDS: dict[str, type[Figure]] = {}
-OWN = ("title", "paper", "hypothesis", "marks", "part_of", "like")  # keys that a figure takes from no other
+OWN = ("title", "paper", "hypothesis", "marks", "part_of", "like")  # keys that `like` does not copy
 
 
 class Figure(Closed):
     """The keys of every figure. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
 
     kind: ClassVar[str]
+    is_table: ClassVar[bool] = False  # whether the drawing is the data as a table
     artifact: f.Name
-    part_of: f.Name | None = Field(None, description="the paper's artifact that it shows a part of")
+    part_of: f.Name | None = Field(None, description="the paper's artifact of which it shows a part")
     like: f.Name | None = Field(
-        None, description="an earlier figure of its kind, from which it takes what it does not give"
+        None, description="an earlier figure of its kind, which has the values of all missing keys"
     )
     title: f.Text = Field(description="one line in our own words")
     paper: f.Text | None = Field(
-        None, description="what the paper states of it, in our own words; required where there is a paper"
+        None, description="the paper's statement about it, in our own words; required if the study has a paper"
     )
-    hypothesis: f.Text | None = Field(None, description="instead of `paper`: what the study expects")
-    marks: tuple[Mark, ...] = Field((), description="numbers of it, to draw beside the measurement")
+    hypothesis: f.Text | None = Field(None, description="instead of `paper`: the expectation of the study")
+    marks: tuple[Mark, ...] = Field((), description="stated numbers, to draw next to the measurement")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
         alias = cls.model_fields["artifact"].alias
-        assert alias is not None and alias not in KINDS, "each kind has a name of its own"
+        assert alias is not None and alias not in KINDS, "each kind has its own name"
         cls.kind = alias
         KINDS[alias] = cls
 
     def faults(self) -> Iterator[Finding]:
-        """The combinations of keys that are not allowed, with places below the figure."""
+        """Yield the combinations of keys that are not allowed, with places below the figure."""
         yield from ()
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The names in it that the study lacks, with places below the figure."""
+        """Yield the names that the study lacks, with places below the figure."""
         yield from ()
 
     def data(self, sources: Sources) -> FigureData:
-        """Its data as a table; without rows where there is no valid run."""
+        """Compute the data as a table; without rows if no run is valid."""
         raise NotImplementedError
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw data that has rows."""
-        raise NotImplementedError
+        table(canvas.add_subplot(), data)
 
     def mark(self, panels: Sequence[Axes]) -> None:
-        """Draw the numbers that are stated of it into all axes."""
+        """Draw the stated numbers into all axes."""
         draw_marks(panels, self.marks, "stated by the paper" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
         """Inches that the drawing needs."""
+        if self.is_table:
+            return table_height(data) if data.rows else 1.2
         return 3.9
 
     def expressions(self) -> Iterator[Expression]:
-        """What it shows of metrics."""
+        """Yield the expressions over metrics that it shows."""
         yield from ()
 
     def selections(self, study: Study) -> Iterator[Selection]:
-        """What its metrics read, of all values that a loop takes in the study."""
-        return selections_in(self.expressions(), Scope(study), values_in_study(study))
+        """Yield the runs and metrics that its expressions read, for all values of their loops."""
+        return (one for expression in self.expressions() for one in selections(expression, Scope(study)))
 
     def experiments(self, study: Study) -> tuple[str, ...]:
-        """The ids of the experiments whose runs it shows."""
+        """Return the ids of the experiments whose runs it shows."""
         return tuple(dict.fromkeys(one.experiment for one in self.selections(study)))
 
 
 def chosen(text: str, study: Study) -> Selection:
-    """The runs, flow and parameters of a term. Raises RelationError."""
+    """Return the selection of a term. Raises RelationError."""
     return selection_of(parse_term(text), Scope(study))
 
 
 def chosen_runs(text: str, study: Study) -> Selection:
-    """The runs and the flow, if one is named, of a text of runs. Raises RelationError."""
+    """Return the selection of a text of runs. Raises RelationError."""
     return selection_of(_goodput(text), Scope(study))
 
 
 def term_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """The names in a term that the study lacks."""
+    """Yield the names in a term that the study lacks."""
     yield from _found(parse_term(text), text, key, study, 0)
 
 
 def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """The names in a text of runs that the study lacks."""
+    """Yield the names in a text of runs that the study lacks."""
     yield from _found(_goodput(text), text, key, study, len("runs["))
 
 
 def _goodput(text: str) -> Term:
-    """Runs are chosen as for a metric that takes only a flow."""
+    """A text of runs as the term of a metric whose only parameter is a flow."""
     return Term("goodput", parse_items(text), 1)
 
 
@@ -181,32 +186,32 @@ def _found(term: Term, text: str, key: str, study: Study, before: int) -> Iterat
 
 
 def experiment_of(selection: Selection, study: Study) -> SweptExperiment:
-    """The selection's experiment."""
+    """Return the experiment of a selection."""
     return next(experiment for experiment in study.experiments if experiment.id == selection.experiment)
 
 
 def axis(text: str) -> tuple[str, str | None]:
-    """Factor and unit of an axis."""
+    """Split an axis into factor and unit."""
     match = _AXIS.fullmatch(text)
     assert match is not None
     return match[1], match[2]
 
 
 def factor_findings(name: str, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A finding when the experiment has no such factor."""
+    """Yield a finding if the experiment lacks the factor."""
     if name not in experiment.factors:
         yield Finding(path, *unknown("factor", name, experiment.factors))
 
 
 def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A finding when a factor of the experiment does not have the value."""
+    """Yield a finding if a factor of the experiment lacks the value."""
     values = experiment.factors.get(factor, ())
     if values and base_value(value) not in values:
         yield Finding(path, *unknown(factor, value, map(str, values)))
 
 
 def among(what: str, given: Iterable[str], path: Path, allowed: Sequence[str], below: bool = True) -> Iterator[Finding]:
-    """A finding for each name that is not allowed, at its key ``below`` the place or at the place itself."""
+    """Yield a finding for each name that is not allowed, at its key ``below`` the place or at the place itself."""
     for name in given:
         if name not in allowed:
             yield Finding((*path, name) if below else path, *unknown(what, name, allowed))

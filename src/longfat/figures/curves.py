@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas as curves over one of their arguments, on logarithmic axes. Nothing of it is measured."""
+"""Formulas as curves over one of their arguments, on logarithmic axes; nothing is measured."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
-from longfat.relations.bind import check_formula
-from longfat.relations.evaluate import computed
-from longfat.relations.syntax import Formula, RelationError, Value, parse_formula
+from longfat.relations.bind import RelationError, Value
+from longfat.relations.nodes import Formula
+from longfat.relations.syntax import parse_formula
+from longfat.relations.tree import check_formula, computed
 
-POINTS = 400  # on a logarithmic axis a step at a single value shows as an edge
+POINTS = 400  # enough to show a step at a single value as an edge
 
 
 class Curve(Closed):
-    """A formula as a curve, with all its arguments but the one along the x axis."""
+    """A formula as a curve, with all arguments except the one along the x axis."""
 
     of: f.Text = Field(description="such as `scalable_loss_rate(a=0.01, b=0.125, lwnd=16)`")
     label: f.Text
-    algorithm: f.Name = Field("standard", description="whose colour it has")
+    algorithm: f.Name = Field("standard", description="the algorithm with its colour")
 
 
 class Curves(Figure):
@@ -44,11 +45,11 @@ class Curves(Figure):
     def _check_range(self) -> Curves:
         low, high = self.between
         if not 0 < low < high:
-            raise f.fault(f"between {low:g} and {high:g} is no range above 0")
+            raise f.fault(f"between {low:g} and {high:g} is not a range above 0")
         return self
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The faults of its formulas."""
+        """Yield the faults of its formulas."""
         for index, curve in enumerate(self.curves):
             try:
                 check_formula(self._at(curve, self.between[0]))
@@ -57,12 +58,12 @@ class Curves(Figure):
                 yield Finding(("of", index, "of"), message, error.hint)
 
     def _at(self, curve: Curve, x: float) -> Formula:
-        """The curve's formula at a value of x. Raises RelationError."""
+        """The formula of a curve at a value of x. Raises RelationError."""
         formula = parse_formula(curve.of)
         return Formula(formula.name, (*formula.arguments, (self.x, Value(x, f"{x:g}", 1))), formula.column)
 
     def data(self, sources: Sources) -> FigureData:
-        """The curve's label, x and the formula's value, curve by curve."""
+        """Compute label, x and the value of the formula, curve by curve."""
         rows = [
             (curve.label, float(f"{x:.6g}"), float(f"{computed(self._at(curve, float(x))):.6g}"))
             for curve in self.curves
@@ -71,7 +72,7 @@ class Curves(Figure):
         return FigureData(("curve", self.x, "value"), tuple(rows))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """A line for each curve."""
+        """Draw a line for each curve."""
         axes = canvas.add_subplot(xscale="log", yscale="log")
         for curve in self.curves:
             x, values = zip(*(row[1:] for row in data.rows if row[0] == curve.label), strict=True)

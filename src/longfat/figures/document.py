@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which figures and tables a study draws: figures.yaml, checked against the study with all problems at once.
-
-Owns the document. Each kind of figure is a module of this package.
-"""
+"""The figures and tables of a study: figures.yaml, checked against the study with all problems at once."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 from longfat.errors import StudyError
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
-from longfat.figures.table import PaperTable, Table
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.document import document_of
@@ -27,8 +23,7 @@ from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 
-BEYOND = ("sensitivity-", "extra-")  # how ids of figures begin that the paper does not have
-TABLES = {Table.kind, PaperTable.kind}
+BEYOND = ("sensitivity-", "extra-")  # beginnings of ids of figures that the paper does not have
 
 
 def _one_kind(given: Any) -> Any:
@@ -50,7 +45,7 @@ def _kind_of(given: Any) -> str:
 
 
 def _inherited(given: Any) -> Any:
-    """Each figure as plain data, with the keys that it takes from the one that it is ``like``."""
+    """Each figure as plain data, with the keys of the figure that it is ``like``."""
     if not isinstance(given, list):
         return given
     known: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -74,7 +69,7 @@ AnyFigure = Annotated[_UNION, Discriminator(_kind_of), BeforeValidator(_one_kind
 
 
 class Coverage(Closed):
-    """The numbers of artifacts and claims in the paper, for the report's coverage."""
+    """The numbers of artifacts and claims in the paper, for the coverage in the report."""
 
     artifacts: f.Count
     claims: f.Count
@@ -91,7 +86,7 @@ class FiguresDocument(Closed):
     )
 
     def figure(self, artifact: str) -> Figure:
-        """The figure of an artifact. Raises StudyError when there is none."""
+        """Return the figure of an artifact. Raises StudyError for an unknown artifact."""
         for figure in self.figures:
             if isinstance(figure, Figure) and figure.artifact == artifact:
                 return figure
@@ -100,12 +95,12 @@ class FiguresDocument(Closed):
 
 
 def beyond_the_paper(artifact: str | None) -> bool:
-    """Whether an id belongs to a figure that goes beyond the paper."""
+    """Return whether an id belongs to a figure that the paper does not have."""
     return artifact is not None and artifact.startswith(BEYOND)
 
 
 def figures_of(source: Source, study: Study) -> FiguresDocument:
-    """The figures of a ``figures.yaml``, checked against the study in the same folder.
+    """Read the figures of a ``figures.yaml`` and check them against the study in the same folder.
 
     Raises StudyError with all its problems, each with file, line and key.
     """
@@ -116,7 +111,7 @@ def figures_of(source: Source, study: Study) -> FiguresDocument:
         if document.study != study.name:
             yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
         if document.paper and not study.header.paper:
-            yield Finding(("paper",), "the study has no paper whose figures and claims could be counted")
+            yield Finding(("paper",), "the study has no paper")
         seen: set[str] = set()
         for index, figure in enumerate(document.figures):
             place = ("figures", index)
@@ -125,8 +120,8 @@ def figures_of(source: Source, study: Study) -> FiguresDocument:
                 yield Finding((*place, figure.kind), message)
             seen.add(figure.artifact)
             if study.header.paper and not figure.paper:
-                message = f"figure {figure.artifact!r} does not say what the paper states"
-                yield Finding((*place, figure.kind), message, "give `paper`; only a study without a paper has none")
+                message = f"figure {figure.artifact!r} lacks the statement of the paper"
+                yield Finding((*place, figure.kind), message, "give `paper`")
             if figure.paper and figure.hypothesis:
                 yield Finding((*place, "hypothesis"), "give `paper` or `hypothesis`, not both")
             yield from (finding.below(*place) for finding in figure.faults())
@@ -137,32 +132,33 @@ def figures_of(source: Source, study: Study) -> FiguresDocument:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The size of the paper's catalogue, if it is stated, which of its artifacts each figure shows, and the tables."""
+    """The size of the paper's catalogue, if stated, the artifact that each figure shows, and the names of tables."""
 
     size: Coverage | None
     shows: Mapping[str, str]
     tables: frozenset[str] = frozenset()
 
     def shown(self, figures: Iterable[str]) -> int:
-        """The number of the paper's artifacts that the figures of these ids show; other artifacts do not count."""
+        """Count the paper's artifacts that the figures of these ids show."""
         return len({self.shows[figure] for figure in figures if figure in self.shows})
 
 
 def catalogue_of(source: Source) -> Catalogue:
-    """What a ``figures.yaml`` says of the paper's catalogue; how the figures are drawn is not looked at.
+    """Read the catalogue of a ``figures.yaml`` without checking its figures.
 
-    Raises StudyError when it cannot be read.
+    Raises StudyError if it cannot be read.
     """
     data = source.data
     try:
-        figures = [(_artifact(figure), figure.get("part_of")) for figure in data["figures"]]
-        tables = frozenset(_artifact(figure) for figure in data["figures"] if TABLES & set(figure))
+        found = [(_kind_in(figure), figure) for figure in data["figures"]]
+        shows = {figure[kind]: figure.get("part_of") or figure[kind] for kind, figure in found}
+        tables = frozenset(figure[kind] for kind, figure in found if kind in KINDS and KINDS[kind].is_table)
         size = Coverage.model_validate(data["paper"]) if "paper" in data else None
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         raise StudyError(f"the catalogue cannot be read: {error!r}", where=source.file) from error
-    return Catalogue(size, {own: whole or own for own, whole in figures if not beyond_the_paper(own)}, tables)
+    return Catalogue(size, {own: whole for own, whole in shows.items() if not beyond_the_paper(own)}, tables)
 
 
-def _artifact(figure: Mapping[str, str]) -> str:
-    """The artifact of a figure as plain data, which is under the name of its kind. Raises KeyError."""
-    return next(figure[kind] for kind in KINDS if kind in figure) if set(KINDS) & set(figure) else figure["kind"]
+def _kind_in(figure: Mapping[str, str]) -> str:
+    """The kind of a figure as plain data, which is the key of its artifact."""
+    return next((kind for kind in KINDS if kind in figure), "kind")

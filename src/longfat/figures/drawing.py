@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a figure of figures.yaml from the dataset, and saves it with its data next to it.
+"""Draws figures of figures.yaml from a dataset, and saves them with their data.
 
-Owns the files. No metric is defined here. Uncertainty and n are always
-shown; a number that the paper states is drawn as a dashed line.
+Every figure shows uncertainty and n; a number that the paper states is a dashed line.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from longfat.plan.model import Plan
 from longfat.seals import check_seal, seal, seal_of
 
 FOLDER = "figures"
-_TELLTALES = {"svg": ("Date",), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
+_VARYING = {"svg": ("Date",), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
 COLOURS = 64
 
 
@@ -44,11 +43,11 @@ class Drawing:
     data: FigureData
 
     def __repr__(self) -> str:
-        """Its name and size alone: a notebook keeps this text beside the picture."""
+        """Name and size: a notebook keeps this text with the picture."""
         return f"Drawing({self.artifact!r}, {len(self.data.rows)} rows)"
 
     def _repr_png_(self) -> bytes:
-        """A PNG for a notebook: 110 dots per inch and 64 colours take a quarter of the bytes of the saved one."""
+        """A PNG for a notebook: 110 dots per inch and 64 colours make it four times smaller than the saved picture."""
         stream = io.BytesIO()
         picture = Image.open(io.BytesIO(image(self.figure, "png", dpi=110))).convert("RGB")
         picture.quantize(COLOURS).save(stream, "png", optimize=True)
@@ -56,7 +55,7 @@ class Drawing:
 
 
 def draw(sources: Sources, spec: Spec) -> Drawing:
-    """Draw one artifact; where there is no valid run the figure says so."""
+    """Draw one artifact; without a valid run the figure has the reason."""
     data = spec.data(sources)
     with matplotlib.rc_context(style.SETTINGS):
         figure = Figure(layout="constrained", figsize=(WIDTH, spec.height(data, sources)))
@@ -65,13 +64,12 @@ def draw(sources: Sources, spec: Spec) -> Drawing:
         if data.rows:
             spec.draw(figure, data, sources)
         else:
-            # Without data the axes have no scale for the paper's marks.
             empty(figure, why_empty(sources.plan, sources.study, spec))
         return Drawing(spec.artifact, figure, data)
 
 
 def data_of(sources: Sources, spec: Spec) -> FigureData | None:
-    """Its data; None where there is none, or where it needs more than the values that evidence keeps."""
+    """Return the data of a figure; None without data, or if the figure needs more than the values of evidence."""
     try:
         data = spec.data(sources)
     except NoValue:
@@ -80,7 +78,7 @@ def data_of(sources: Sources, spec: Spec) -> FigureData | None:
 
 
 def why_empty(plan: Plan, study: Study, spec: Spec) -> str:
-    """Why a figure is empty, for people."""
+    """Explain why a figure is empty."""
     planned = {run.experiment for run in plan.runs}
     if any(experiment not in planned for experiment in spec.experiments(study)):
         return f"no run in this plan (profile {plan.profile})"
@@ -110,21 +108,21 @@ def save(drawing: Drawing, folder: Path) -> None:
 
 
 def seal_figures(results: Path, study: Iterable[Path], *others: Path) -> None:
-    """Seal all figures, and what else was made with them, by the dataset and the study's files that they go by."""
+    """Seal all figures and ``others``, with the dataset and the files of the study that define them."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
     seal(results, "figures", [*files, *others, seal_of(results, "dataset")], study)
 
 
 def check_figures(results: Path, study_dir: Path | None = None) -> None:
-    """Raise RecordError unless the figures, where there are some, are as they were drawn."""
+    """Raise RecordError if a figure was changed since it was drawn."""
     if (results / FOLDER).exists():
         check_seal(results, "figures", study_dir)
 
 
 def drawn(results: Path) -> list[str]:
-    """The figures that were drawn with data: those without have but a heading in their CSV file.
+    """Return the figures that have data: the CSV file of a figure without data has only a heading.
 
-    Raises RigError when a file cannot be read, RecordError when it is not as it was drawn.
+    Raises RigError if a file cannot be read, RecordError if it was changed since it was drawn.
     """
     check_figures(results)
     files = sorted((results / FOLDER).glob("*.csv"))
@@ -135,8 +133,8 @@ def drawn(results: Path) -> list[str]:
 
 
 def image(figure: Figure, kind: str, dpi: float | str = "figure") -> bytes:
-    """The figure's bytes, without date and version of the program."""
-    nothing: dict[str, Any] = dict.fromkeys(_TELLTALES[kind])
+    """Return the bytes of a figure, without date and version of the program."""
+    nothing: dict[str, Any] = dict.fromkeys(_VARYING[kind])
     stream = io.BytesIO()
     with matplotlib.rc_context(style.SETTINGS):
         figure.savefig(stream, format=kind, metadata=nothing, dpi=dpi)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of every drawn figure: its data, its title, the paper's numbers, the legend with its note.
-
-Owns the parts that the kinds of figures share. Knows no dataset.
-"""
+"""The parts of every figure: data, title, stated numbers, tables, and the legend with its note."""
 
 from __future__ import annotations
 
@@ -23,26 +20,26 @@ from longfat.manifest.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
-RUN_IDS = "run_ids"  # the last column of a CSV file: the runs that a line rests on
-RUN_ID_DIGITS = 16  # of a run_id in a CSV file, where it stands in every line
+RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line
+RUN_ID_DIGITS = 16  # of a run_id in a CSV file
 TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
-_HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first with which the table fits, else the last
-_TABLE = 92  # characters across a table in its usual size; a wider one is set smaller
+_HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width that fits, else the last
+_TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
-_NEAR = 0.05  # lines that are nearer, as a share of the largest value, leave no room for both labels
+_NEAR = 0.05  # lines that are nearer, relative to the largest value, leave no room for both labels
 
 
 UNITS = {**Size.units, **Duration.units, **Rate.units}
 
 
 class Mark(Closed):
-    """A number that is stated, drawn as a line: across at a value of y, or upright at a value of x."""
+    """A stated number, drawn as a line at a value of y or x."""
 
     value: f.Number = Field(description="in the unit of its axis")
-    label: f.Text = Field(description="what it is")
-    axis: Literal["y", "x"] = Field("y", description="the axis that the value is read on")
+    label: f.Text = Field(description="its label")
+    axis: Literal["y", "x"] = Field("y", description="the axis of the value")
 
 
 class Labels(Closed):
@@ -53,15 +50,15 @@ class Labels(Closed):
 
 
 def in_unit(value: float, unit: str | None) -> float:
-    """A number of base units in the unit of an axis."""
+    """Convert a number of base units to the unit of an axis."""
     return value / UNITS[unit] if unit else value
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """The data of a figure as a table. ``runs`` has for each row the ids of the runs that it rests on.
+    """The data of a figure as a table. ``runs`` has the ids of the runs behind each row.
 
-    Without ``runs`` it rests on none, or its rows name them in a column of their own.
+    ``runs`` is None without runs, or if the rows name them in their own column.
     """
 
     columns: tuple[str, ...]
@@ -70,7 +67,7 @@ class FigureData:
 
     @property
     def lines(self) -> Iterator[tuple[Any, ...]]:
-        """The lines of its CSV file: the headings, then the rows, with the runs of each in the last column."""
+        """The lines of the CSV file: headings and rows, with the runs of each row in the last column."""
         if self.runs is None:
             yield from (self.columns, *self.rows)
             return
@@ -80,40 +77,40 @@ class FigureData:
 
 
 def ascending(value: Any) -> tuple[bool, Any]:
-    """Sorts values of a factor: numbers by size, then texts by alphabet."""
+    """Return the sort key of a value of a factor: numbers by size, then texts by alphabet."""
     return isinstance(value, str), value
 
 
 def series_order(value: Any) -> tuple[Any, ...]:
-    """Sorts the values of a series: numbers by size, then algorithms in the order of the style."""
+    """Return the sort key of a value of a series: numbers by size, then algorithms in the order of the style."""
     return (True, *style.order(value)) if isinstance(value, str) else (False, value)
 
 
 def tick(value: Any, unit: str | None = None) -> str:
-    """A factor's value at an axis or in a legend."""
+    """Format a value of a factor at an axis or in a legend."""
     return f"{in_unit(value, unit):.10g}" if isinstance(value, int | float) else str(value)
 
 
 def title(figure: Figure, text: str) -> None:
-    """The figure's title, at its left edge; a long one is wrapped."""
+    """Write the title of a figure, wrapped, at its left edge."""
     size = style.SETTINGS["axes.titlesize"]
     figure.suptitle(textwrap.fill(text, _TITLE), x=0.01, ha="left", fontsize=size).set_gid(TITLE)
 
 
 def empty(figure: Figure, why: str) -> None:
-    """Axes with the reason why they are empty."""
+    """Draw empty axes with a reason."""
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
 
 
 def label_axes(axes: Axes, labels: Labels) -> None:
-    """Both axes with their units."""
+    """Label both axes."""
     axes.set_xlabel(labels.x)
     axes.set_ylabel(labels.y)
 
 
 def table(axes: Axes, data: FigureData) -> None:
-    """The data itself, as a table: columns as wide as their texts, headings wrapped."""
+    """Draw the data as a table: columns as wide as their texts, headings wrapped."""
     axes.axis("off")
     headings = _headings(data)
     text = _text(data)
@@ -130,13 +127,13 @@ def table(axes: Axes, data: FigureData) -> None:
 
 
 def table_height(data: FigureData) -> float:
-    """Inches that the table and its title need."""
+    """Return the height of a table and its title in inches."""
     lines = 1.25 * (len(data.rows) + 1) + 0.75 * max(heading.count("\n") for heading in _headings(data))
     return _LINE * lines + 0.4
 
 
 def _headings(data: FigureData) -> list[str]:
-    """The headings, wrapped such that the table fits if it can."""
+    """The headings, wrapped so that the table fits, if possible."""
     for width in _HEADINGS:
         headings = ["\n".join(textwrap.wrap(heading, width, break_long_words=False)) for heading in data.columns]
         if sum(_lengths(headings, _text(data))) <= _TABLE:
@@ -149,7 +146,7 @@ def _text(data: FigureData) -> list[list[str]]:
 
 
 def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int]:
-    """Width of each column in characters, with the space next to it."""
+    """The width of each column in characters, with the space next to it."""
     columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
     return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
 
@@ -157,10 +154,7 @@ def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int
 def legend(
     figure: Figure, note: str | None, colours: Mapping[str, str] | None = None, hatches: Sequence[str] = ()
 ) -> None:
-    """One legend below all axes: each label once, then the ``colours`` by label, under a note on the drawing.
-
-    ``hatches`` are those of the colours, in turn.
-    """
+    """Draw one legend below all axes, under a note: ``colours`` by label, with ``hatches`` in turn, then all labels."""
     found: dict[str, Any] = {
         label: Patch(fc=colour, ec="white", lw=0, hatch=hatches[place % len(hatches)] if hatches else None)
         for place, (label, colour) in enumerate((colours or {}).items())
@@ -174,18 +168,15 @@ def legend(
 
 
 def counted(counts: Collection[int], elsewhere: str = "") -> str:
-    """How many repetitions a mean rests on."""
+    """Format the number of repetitions behind a mean."""
     low, high = min(counts), max(counts)
     return f"n = {low}" if low == high else f"n = {low} to {high}{elsewhere}"
 
 
 def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
-    """Stated numbers as dashed lines in all axes; the label of a value of y is to the right of the last, of x above.
-
-    ``name`` is their name in the legend.
-    """
+    """Draw stated numbers as dashed lines in all axes, with labels at the right or above; the legend has ``name``."""
     for mark in marks:
-        colour = style.named_in(mark.label)  # a number of one algorithm has its colour
+        colour = style.named_in(mark.label)  # the number of an algorithm has its colour
         own: Any = {"color": colour} if colour else {}
         for axes in panels:
             line = axes.axhline if mark.axis == "y" else axes.axvline
@@ -202,7 +193,7 @@ def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None
 
 
 def label_side(value: float, all_values: Sequence[float]) -> str:
-    """The side of a line's label: away from the label of another line that would overlap."""
+    """Return the side of the label of a line: away from a label that would overlap."""
     near = [other for other in all_values if 0 < abs(other - value) < _NEAR * max(map(abs, all_values))]
     if not near:
         return "center"

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How figures look: one colour and marker for each algorithm, the same in every figure.
-
-Owns colours, markers and the settings of matplotlib. Must not know data.
-"""
+"""The look of figures: one colour and marker for each algorithm in all figures, and the settings of matplotlib."""
 
 from __future__ import annotations
 
@@ -41,13 +38,13 @@ _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, 
 OTHERS = len(_OTHERS)  # number of names that are not algorithms and can be distinguished by colour
 DASHES = ("-", "--", ":")
 _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b2182b")
-SINGLE = "#3d6d99"  # where there is nothing to distinguish
+SINGLE = "#3d6d99"  # the colour of a single series
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
 PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}
 PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
 
 SETTINGS: Any = {
-    # A matplotlibrc of the user's, or in the current folder, changes nothing; the backend is the caller's.
+    # A matplotlibrc of the user has no effect; the backend is the caller's.
     **{name: value for name, value in dict.items(rcParamsDefault) if not name.startswith("backend")},
     "figure.dpi": 150,
     "font.size": 9,
@@ -60,10 +57,10 @@ SETTINGS: Any = {
     "grid.color": "#e4e7eb",
     "legend.frameon": False,
     "legend.fontsize": 8,
-    # Ids in an SVG are random unless they are salted; equal figures shall be equal bytes.
+    # Ids in an SVG are random without a salt, and equal figures must have equal bytes.
     "svg.hashsalt": "longfat",
     "hatch.linewidth": 0.5,
-    # Letters stay letters: they can be found, copied and read aloud.
+    # Letters stay text, which can be searched, copied and read aloud.
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "font.sans-serif": ["DejaVu Sans"],
@@ -71,27 +68,27 @@ SETTINGS: Any = {
 
 
 def look(name: str, place: int = 0) -> tuple[str, str]:
-    """Colour and marker of an algorithm; ``place`` picks one for a name that is not an algorithm."""
+    """Return colour and marker of an algorithm; ``place`` selects them for other names."""
     return _ALGORITHMS.get(name, _OTHERS[place % len(_OTHERS)])
 
 
 def named_in(label: str) -> str | None:
-    """The colour of the algorithm that a label begins with, such as "HighSpeed 948"; None where it names none."""
+    """Return the colour of the algorithm at the beginning of a label, such as "HighSpeed 948"; None without one."""
     found = _ALGORITHMS.get(label.split()[0].lower() if label.split() else "")
     return found[0] if found else None
 
 
 def order(name: str) -> tuple[int, str]:
-    """The position of an algorithm's series among others: the classic first, unknown names last by alphabet."""
+    """Return the sort key of a series: algorithms in the order of the style, then unknown names by alphabet."""
     known = list(_ALGORITHMS)
     return (known.index(name) if name in known else len(known), name)
 
 
 def flow_colours(names: Sequence[str]) -> list[str]:
-    """Colours of the flows of one run, by their names in the legend.
+    """Return the colours of the flows of one run, by their names in the legend.
 
-    A flow with the name of its algorithm has the algorithm's colour, unless two would have the same; all others have
-    colours that no algorithm of the papers has.
+    A flow with the name of its algorithm has the colour of the algorithm, unless two flows would have the same colour.
+    Other flows have colours that no algorithm of the papers has.
     """
     known = [_ALGORITHMS.get(name.lower().removesuffix(" tcp"), (None,))[0] for name in names]
     spare = iter([colour for colour in _FLOWS if colour not in known])
@@ -101,6 +98,6 @@ def flow_colours(names: Sequence[str]) -> list[str]:
 
 
 def pale(colour: str, part: float = 0.6) -> str:
-    """The colour mixed with that share of white, for series behind a highlighted value."""
+    """Mix a colour with a share of white, for values next to a highlighted one."""
     red, green, blue = (1 - (1 - channel) * (1 - part) for channel in colors.to_rgb(colour))
     return colors.to_hex((red, green, blue))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: of texts, numbers and computed or measured cells; or a table of the paper, with ours next to it."""
+"""Tables of texts, numbers and computed or measured cells, and tables of the paper next to measured values."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 
 from longfat.figures.base import Figure, Sources
-from longfat.figures.parts import FigureData, table, table_height
+from longfat.figures.parts import FigureData
 from longfat.manifest import fields as f
 from longfat.manifest.closed import Closed
 from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
-from longfat.relations.bind import Scope, check_expression, selections_in
+from longfat.relations.bind import RelationError, Scope
 from longfat.relations.evaluate import evaluated
-from longfat.relations.syntax import Expression as Node
-from longfat.relations.syntax import Formula, RelationError, parse_expression
+from longfat.relations.nodes import Expression as Node
+from longfat.relations.nodes import Formula
+from longfat.relations.syntax import parse_expression
 from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
+from longfat.relations.tree import check as check_expression
+from longfat.relations.tree import selections
 
 NO_VALUE = "-"
-SMALL = 1e-4  # a number below it is easier to read as a power of ten
+SMALL = 1e-4  # smaller numbers are printed as powers of ten
 
 
 class Expression(Closed):
-    """A cell that is measured, or computed by a formula."""
+    """A cell that is measured or computed by a formula."""
 
     of: f.Text = Field(description="an expression of the language of relations")
     digits: Annotated[int, Field(strict=True, ge=0, le=9)] | None = Field(
@@ -44,13 +46,13 @@ Cell = Annotated[
 ]
 
 
-def _beside(given: str, info: ValidationInfo) -> str:
+def _next_to_document(given: str, info: ValidationInfo) -> str:
     """The path of a file next to the document, whose folder is in the context."""
     folder = (info.context or {}).get("folder")
     return str(FilePath(folder) / given) if folder else given
 
 
-FileText = Annotated[f.Text, AfterValidator(_beside)]
+FileText = Annotated[f.Text, AfterValidator(_next_to_document)]
 Headings = Annotated[
     Annotated[tuple[f.Text, ...], Field(min_length=1), Tag("<headings>")]
     | Annotated[dict[f.Text, Cell], Field(min_length=1), Tag("<columns>")],
@@ -59,28 +61,29 @@ Headings = Annotated[
 
 
 class Table(Figure):
-    """A table whose cells are written, computed or measured, a row for each of a CSV file or row by row."""
+    """A table whose cells are given, computed or measured, with a row for each row of a CSV file or row by row."""
 
+    is_table = True
     artifact: f.Name = Field(alias="table")
-    file: FileText | None = Field(None, description="CSV file beside figures.yaml with the rows")
+    file: FileText | None = Field(None, description="CSV file next to figures.yaml with the rows")
     columns: Headings | None = Field(
         None,
-        description="headings; with `file` each with what stands below it, where `${COLUMN}` is what a row has there "
+        description="headings; with `file` each with the template of its cells, where `${COLUMN}` is the text of a row "
         "(default: the file as it is)",
     )
-    rows: tuple[tuple[Cell, ...], ...] = Field((), description="the cells; with `file` those of further rows")
+    rows: tuple[tuple[Cell, ...], ...] = Field((), description="the cells; with `file` the cells of further rows")
 
     def faults(self) -> Iterator[Finding]:
-        """Headings that do not fit a table with, or without, a file."""
+        """Yield headings that do not fit a table with, or without, a file."""
         if self.file is None and not isinstance(self.columns, tuple):
-            yield Finding(("columns",), "without `file` it has to be a list of headings")
+            yield Finding(("columns",), "must be a list of headings without `file`")
         elif self.file is None and not self.rows:
-            yield Finding((self.kind,), "needs `rows`, or a `file` that has them")
+            yield Finding((self.kind,), "needs `rows` or `file`")
         elif self.file is not None and isinstance(self.columns, tuple):
-            yield Finding(("columns",), "with `file` each heading needs what stands below it, as HEADING: TEXT")
+            yield Finding(("columns",), "must be a mapping HEADING: TEXT with `file`")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The faults of its file, and the names in its expressions that the study lacks."""
+        """Yield the faults of its file, and the names in its expressions that the study lacks."""
         for i, row in enumerate(self.rows):
             for j, cell in enumerate(row):
                 if isinstance(cell, Expression):
@@ -132,24 +135,16 @@ class Table(Figure):
         return self.columns if isinstance(self.columns, dict) else {}
 
     def expressions(self) -> Iterator[Node]:
-        """Those of its cells."""
+        """Yield the expressions of its cells."""
         yield from (parse_expression(cell.of) for row in self.cells for cell in row if isinstance(cell, Expression))
 
     def data(self, sources: Sources) -> FigureData:
-        """The table with its expressions evaluated."""
-        rows = tuple(tuple(_shown(cell, sources) for cell in row) for row in self.cells)
+        """Evaluate the expressions of the table."""
+        rows = tuple(tuple(_cell_text(cell, sources) for cell in row) for row in self.cells)
         behind = tuple(
-            _behind((cell.of for cell in row if isinstance(cell, Expression)), sources) for row in self.cells
+            _runs_behind((cell.of for cell in row if isinstance(cell, Expression)), sources) for row in self.cells
         )
         return FigureData(self.headings, rows, behind if any(self.selections(sources.study)) else None)
-
-    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """The data as a table."""
-        table(canvas.add_subplot(), data)
-
-    def height(self, data: FigureData, sources: Sources) -> float:
-        """As high as its rows."""
-        return table_height(data) if data.rows else 1.2
 
 
 def _filled(below: Cell, row: Row) -> Cell:
@@ -164,15 +159,16 @@ def _filled(below: Cell, row: Row) -> Cell:
 class PaperTable(Figure):
     """A table of the paper from its CSV file, with the measured value next to each cell.
 
-    By default a row for each ``setting`` of the file and two columns for each ``cell``, ours and the paper's.
+    By default it has a row for each ``setting`` of the file and two columns for each ``cell``: measured and stated.
     """
 
+    is_table = True
     artifact: f.Name = Field(alias="cells")
-    file: FileText = Field(description="CSV file beside figures.yaml")
-    of: f.Text = Field(description="the expression of a cell; `${COLUMN}` stands for what its row has there")
-    rows: f.Text = Field("${setting}", description="what names a row; `${COLUMN}` as in `of`")
+    file: FileText = Field(description="CSV file next to figures.yaml")
+    of: f.Text = Field(description="the expression of a cell; `${COLUMN}` stands for the text of its row")
+    rows: f.Text = Field("${setting}", description="the name of a row; `${COLUMN}` as in `of`")
     heading: f.Text | None = Field(None, description="heading of these names")
-    columns: f.Text = Field("${cell}", description="what names a column; `${COLUMN}` as in `of`")
+    columns: f.Text = Field("${cell}", description="the name of a column; `${COLUMN}` as in `of`")
 
     @cached_property
     def cells(self) -> tuple[PaperCell, ...]:
@@ -180,7 +176,7 @@ class PaperTable(Figure):
         return tuple(read_cells(FilePath(self.file)))
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The faults of the file, and the names in its expressions that the study lacks."""
+        """Yield the faults of the file, and the names in its expressions that the study lacks."""
         try:
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
@@ -190,21 +186,21 @@ class PaperTable(Figure):
             yield Finding(("file",), str(error))
 
     def expressions(self) -> Iterator[Node]:
-        """Those of its cells."""
+        """Yield the expressions of its cells."""
         yield from (parse_expression(cell.filled(self.of)) for cell in self.cells)
 
     def data(self, sources: Sources) -> FigureData:
-        """Ours and the paper's, side by side."""
+        """Compute a measured value next to each value of the paper."""
         names = list(dict.fromkeys(self._column(cell) for cell in self.cells))
         rows: dict[str, dict[str, PaperCell]] = {}
         for cell in self.cells:
             rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
-        shown, behind = [], []
+        rows_found, runs = [], []
         for title, cells in rows.items():
-            shown.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
-            behind.append(_behind((cell.filled(self.of) for cell in cells.values()), sources))
+            rows_found.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
+            runs.append(_runs_behind((cell.filled(self.of) for cell in cells.values()), sources))
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
-        return FigureData((self.heading or "", *headings), tuple(shown), tuple(behind))
+        return FigureData((self.heading or "", *headings), tuple(rows_found), tuple(runs))
 
     def _column(self, cell: PaperCell) -> str:
         """The heading of a cell's column."""
@@ -214,28 +210,20 @@ class PaperTable(Figure):
         if cell is None:
             return "", ""
         digits = len(cell.columns["value"].partition(".")[2])
-        ours = _shown(Expression(of=cell.filled(self.of), digits=digits), sources)
+        ours = _cell_text(Expression(of=cell.filled(self.of), digits=digits), sources)
         return str(ours), cell.printed
-
-    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """The data as a table."""
-        table(canvas.add_subplot(), data)
-
-    def height(self, data: FigureData, sources: Sources) -> float:
-        """As high as its rows."""
-        return table_height(data) if data.rows else 1.2
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
     """The names in an expression that the study lacks, after ``before``, the row of the file that it is from."""
     try:
-        check_expression(parse_expression(text), study)
+        check_expression(parse_expression(text), Scope(study))
     except RelationError as error:
         yield Finding(place, f"{before}column {error.column} of {text!r}: {error.message}", error.hint)
 
 
-def _shown(cell: Any, sources: Sources) -> object:
-    """The text of a cell; for a metric the mean, its deviation and n, or a dash where there is no value."""
+def _cell_text(cell: Any, sources: Sources) -> object:
+    """The text of a cell; for a metric the mean, its deviation and n, or a dash without a value."""
     if not isinstance(cell, Expression):
         return cell
     expression = parse_expression(cell.of)
@@ -248,14 +236,15 @@ def _shown(cell: Any, sources: Sources) -> object:
     return f"{_number(found.value, digits)}{spread}"
 
 
-def _behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
+def _runs_behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
     """The ids of the runs that a row's expressions rest on."""
-    read = selections_in(map(parse_expression, texts), Scope(sources.study), sources.grounds.values_of)
+    scope = Scope(sources.study, sources.grounds.values_of)
+    read = [one for text in texts for one in selections(parse_expression(text), scope)]
     return sources.runs(*read)
 
 
 def _deviation(value: float, digits: int) -> str:
-    """A deviation with this many decimals, or that it is less than they can show."""
+    """A deviation with this many decimals; "< 0.1" if it is too small for them."""
     least = 10**-digits
     return f"< {least:.{digits}f}" if 0 < value < least else f"{value:.{digits}f}"
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time: outstanding data, rates or windows, a single run to a curve.
-
-Owns the choice of the run that a curve shows and how curves look. The papers' time plots are single runs too.
-"""
+"""Curves over time: outstanding data, rates or windows, each curve of a single run like the plots of the papers."""
 
 from __future__ import annotations
 
@@ -35,32 +32,18 @@ from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
-from longfat.units import Duration
 
-CURVE_BINS = 1200  # twice as many as a figure has points across: an envelope no eye can tell from the curve
+CURVE_BINS = 1200  # twice the number of points across a figure, so that the envelope looks like the curve
 _COLUMNS = {
-    ("outstanding", None): ("outstanding_bytes", 1.0),
-    ("cwnd", None): ("cwnd_segments", 1.0),
-    ("ssthresh", None): ("ssthresh_segments", 1.0),
-    ("dwnd", None): ("dwnd_segments", 1.0),
-    ("acknowledged_rate", None): ("acknowledged_mbps", 1.0),
-    ("rtt", None): ("rtt_ms", 1e-3),
-    ("throughput", None): ("throughput_bytes_per_s", 1.0),
-    ("throughput", "bytes/s"): ("throughput_bytes_per_s", 1.0),
-    ("throughput", "Mb/s"): ("throughput_mbps", 8e-6),
+    "outstanding": ("outstanding_bytes", 1.0, "outstanding data (bytes)"),
+    "cwnd": ("cwnd_segments", 1.0, "congestion window (segments)"),
+    "acknowledged_rate": ("acknowledged_mbps", 1.0, "acknowledged rate (Mb/s)"),
+    "rtt": ("rtt_ms", 1e-3, "RTT (ms)"),
+    "throughput": ("throughput_bytes_per_s", 1.0, "throughput (bytes/s)"),
 }
-_LABELS = {
-    ("outstanding", None): "outstanding data (bytes)",
-    ("cwnd", None): "congestion window (segments)",
-    ("ssthresh", None): "ssthresh (segments)",
-    ("dwnd", None): "delay window (segments)",
-    ("acknowledged_rate", None): "acknowledged rate (Mb/s)",
-    ("rtt", None): "RTT (ms)",
-    ("throughput", None): "throughput (bytes/s)",
-    ("throughput", "bytes/s"): "throughput (bytes/s)",
-    ("throughput", "Mb/s"): "throughput (Mb/s)",
-}
-# A rate is an average over time, not a sample: a pause is a low stretch, which a slanted line would hide.
+"""By value of ``what`` the column of the data, the factor of its values, and the label of the axis."""
+
+# A rate is an average over time: a slanted line would hide a pause.
 _STEPS = {"throughput": "steps-pre", "acknowledged_rate": "steps-mid"}
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
@@ -70,47 +53,41 @@ _SECOND_US = 1e6
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput are read from captures, RTTs from pings, and everything else from the samples of the
-    sending sockets. For a flow with several connections, a window is that of the first, and the acknowledged rate the
-    sum of all. It may also be of UDP traffic: what arrives at its receiver, in whole packets.
+    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from the samples of the
+    sending sockets. For a flow with several connections, the window is that of the first connection, and the
+    acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
     """
 
     artifact: f.Name = Field(alias="timeseries")
     runs: RunsText = Field(description="the runs, and the flow: `slow-start, standard, flow=stream1`")
-    what: Literal["outstanding", "throughput", "cwnd", "ssthresh", "dwnd", "acknowledged_rate", "rtt"] = Field(
-        "outstanding", description="what is drawn over time"
+    what: Literal["outstanding", "throughput", "cwnd", "acknowledged_rate", "rtt"] = Field(
+        "outstanding", description="the quantity over time"
     )
-    also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="beside cwnd: a curve for each of these")
-    interval: f.Interval | None = Field(None, description="of the acknowledged rate: time of each mean (default 1 s)")
-    unit: Literal["bytes/s", "Mb/s"] | None = Field(None, description="of throughput (default bytes/s)")
+    also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="further curves next to cwnd")
+    interval: f.Interval | None = Field(None, description="averaging time of the acknowledged rate (default 1 s)")
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
-    panels: f.FactorName | None = Field(None, description="axes for each value of this factor, side by side")
-    flows: dict[f.Name, f.Text] = Field({}, description="several flows, with what the legend calls them")
-    algorithm: f.Name = Field("standard", description="whose colour a single curve has")
-    since: f.Delay = Duration(0)
+    panels: f.FactorName | None = Field(None, description="axes for each value of this factor")
+    flows: dict[f.Name, f.Text] = Field({}, description="several flows, with their names in the legend")
+    algorithm: f.Name = Field("standard", description="the algorithm with the colour of a single curve")
     until: f.Delay | None = None
-    labels: Labels | None = Field(None, description="default: time, and what is drawn with its unit")
+    labels: Labels | None = Field(None, description="default: time, and the quantity with its unit")
 
     def faults(self) -> Iterator[Finding]:
-        """The combinations of keys that are not allowed."""
-        if self.unit and self.what != "throughput":
-            yield Finding(("unit",), "belongs to throughput; outstanding data is in bytes, a window in segments")
+        """Yield the combinations of keys that are not allowed."""
         if self.interval and self.what != "acknowledged_rate":
-            yield Finding(("interval",), "belongs to acknowledged_rate")
+            yield Finding(("interval",), "needs what: acknowledged_rate")
         if self.also and (self.what != "cwnd" or self.series or self.flows):
-            yield Finding(("also",), "belongs to cwnd, without series and flows: both are told apart by colour")
+            yield Finding(("also",), "needs what: cwnd, without series and flows")
         if self.flows and self.series:
-            yield Finding(("flows",), "does not go with series: both are told apart by colour")
-        if self.until is not None and self.since >= self.until:
-            yield Finding(("until",), f"the window from {self.since} to {self.until} is empty")
+            yield Finding(("flows",), "cannot be combined with series")
 
     @property
     def captured(self) -> bool:
-        """Whether it is read from captures."""
+        """Whether the quantity comes from captures."""
         return self.what in ("outstanding", "throughput")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The names in it that the study lacks."""
+        """Yield the names that the study lacks."""
         found = list(runs_findings(self.runs, "runs", study))
         if not found:
             selection = chosen_runs(self.runs, study)
@@ -125,7 +102,7 @@ class TimeSeries(Figure):
         flows = (*experiment.flows, *(experiment.names("udp") if self.what == "acknowledged_rate" else ()))
         found += among("flow", self.flows, ("flows",), flows)
         if selection.flow and self.flows:
-            found.append(Finding(("runs",), "names a flow, which does not go with flows"))
+            found.append(Finding(("runs",), "names a flow, which cannot be combined with flows"))
         if not found:
             sampled = _captured if self.captured else _pinged if self.what == "rtt" else _sampled
             found += sampled(self, selection, experiment)
@@ -133,25 +110,70 @@ class TimeSeries(Figure):
         yield from found
 
     def experiments(self, study: Study) -> tuple[str, ...]:
-        """The one whose runs it shows."""
+        """Return the experiment whose runs it shows."""
         return (chosen_runs(self.runs, study).experiment,)
 
     def data(self, sources: Sources) -> FigureData:
-        """Time in seconds and the value of every valid repetition, thinned to the curve's envelope."""
-        return curve_data(self, sources)
+        """Compute time in seconds and value for every valid repetition, thinned to the envelope of the curve."""
+        dataset, selection = sources.grounds.dataset, chosen_runs(self.runs, sources.study)
+        held = list(dict.fromkeys(name for name in (self.panels, self.series) if name))
+        column, factor, _ = _COLUMNS[self.what]
+        rows: list[tuple[Any, ...]] = []
+        runs = [run for run in selection.chosen(dataset) if run.status == "ok" and set(held) <= run.factors.keys()]
+        drawn = (self.what, *self.also)
+        for run in sorted(runs, key=lambda run: ([series_order(run.factors[name]) for name in held], run.repetition)):
+            for flow, what in itertools.product(self.flows or (selection.flow,), drawn):
+                thin = envelope(_cut(_series(dataset, run, flow, what, self), self), CURVE_BINS)
+                fixed = (
+                    run.scenario,
+                    run.repetition,
+                    run.run_id[:RUN_ID_DIGITS],
+                    *(run.factors[name] for name in held),
+                    *([flow] if flow else []),
+                )
+                rows += [
+                    (*fixed, *([what] if self.also else []), round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
+                    for t, value in zip(thin.t_us, thin.values, strict=True)
+                ]
+        flow_column = ("flow",) if self.flows or selection.flow else ()
+        values = ("window", "t_s", "segments") if self.also else ("t_s", column)
+        return FigureData(("scenario", "repetition", "run_id", *held, *flow_column, *values), tuple(rows))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """Draw of each curve the lowest repetition among the data's rows."""
-        draw_curves(canvas, self, data)
+        """Draw the lowest repetition of each curve."""
+        curves = _curves(self, data)
+        panels = list(dict.fromkeys(panel for panel, _ in curves))
+        keys = list(dict.fromkeys(key for _, key in curves))
+        looks = dict(zip(keys, _colours(keys, self), strict=True))
+        drawn = canvas.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for (panel, key), runs in curves.items():
+            t_s, values = zip(*runs[min(runs)], strict=True)
+            axes = drawn[panels.index(panel)]
+            axes.plot(
+                t_s, values, lw=0.8, color=looks[key], label=_label(key, self, data), drawstyle=_STEPS.get(self.what)
+            )
+        for axes, panel in zip(drawn, panels, strict=True):
+            axes.set_xlabel(self.axes_labels.x)
+            axes.yaxis.set_major_formatter(
+                lambda value, _: f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.10g}"
+            )
+            if self.panels:
+                axes.locator_params(axis="x", nbins=4)
+                heading = panel if isinstance(panel, str) else f"{self.panels.replace('_', ' ')} = {tick(panel)}"
+                axes.set_title(heading, fontsize=9)
+        label_axes(drawn[0], self.axes_labels)
+        self.mark(list(drawn))
+        drawn[0].set_ylim(bottom=0)  # after the marks, because the axis then no longer follows the data
+        legend(canvas, _note(curves))
 
     @property
     def axes_labels(self) -> Labels:
         """The labels of both axes."""
-        return self.labels or Labels(x="time (s)", y=_LABELS[self.what, self.unit])
+        return self.labels or Labels(x="time (s)", y=_COLUMNS[self.what][2])
 
 
 def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Flows that no run captures: outstanding data and throughput are read from captures."""
+    """Yield flows that no run captures."""
     probes = experiment.points[0].experiment.probes
     captured = [one for one in experiment.flows if one in probes.capture and "sender" in probes.capture_at]
     captured_flow = partial(among, "captured flow", allowed=captured)
@@ -159,24 +181,24 @@ def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperimen
     yield from captured_flow(spec.flows, ("flows",))
     if not selection.flow and not spec.flows and len(captured) != 1:
         counted = ", ".join(captured) or "none"
-        yield Finding(("runs",), f"has to name a flow: captured flows of the experiment are {counted}")
+        yield Finding(("runs",), f"must name a flow; captured flows of the experiment: {counted}")
 
 
 def _pinged(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """RTTs of an experiment without pings."""
+    """Yield a finding for RTTs of an experiment without pings."""
     if experiment.points[0].experiment.probes.ping is None:
         yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
 
 
 def _sampled(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A flow that is not named: windows and acknowledged rates are read from the sending sockets."""
+    """Yield a finding if a flow must be named."""
     flows = experiment.flows
     if not selection.flow and not spec.flows and len(flows) != 1:
-        yield Finding(("runs",), f"has to name a flow: flows of the experiment are {', '.join(flows)}")
+        yield Finding(("runs",), f"must name a flow; flows of the experiment: {', '.join(flows)}")
 
 
 def _ambiguous(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """A curve that represents several points of the sweep."""
+    """Yield a finding for a curve that would mix several points of the sweep."""
     held = [name for name in (spec.panels, spec.series) if name]
     points = [
         point
@@ -189,59 +211,8 @@ def _ambiguous(spec: TimeSeries, selection: Selection, experiment: SweptExperime
         yield Finding(("runs",), message, "narrow them down with a condition, series or panels")
 
 
-def curve_data(spec: TimeSeries, sources: Sources) -> FigureData:
-    """Time in seconds and the value of every valid repetition, thinned to the curve's envelope."""
-    dataset, selection = sources.grounds.dataset, chosen_runs(spec.runs, sources.study)
-    held = list(dict.fromkeys(name for name in (spec.panels, spec.series) if name))
-    column, factor = _COLUMNS[spec.what, spec.unit]
-    rows: list[tuple[Any, ...]] = []
-    runs = [run for run in selection.chosen(dataset) if run.status == "ok" and set(held) <= run.factors.keys()]
-    drawn = (spec.what, *spec.also)
-    for run in sorted(runs, key=lambda run: ([series_order(run.factors[name]) for name in held], run.repetition)):
-        for flow, what in itertools.product(spec.flows or (selection.flow,), drawn):
-            thin = envelope(_cut(_series(dataset, run, flow, what, spec), spec), CURVE_BINS)
-            fixed = (
-                run.scenario,
-                run.repetition,
-                run.run_id[:RUN_ID_DIGITS],
-                *(run.factors[name] for name in held),
-                *([flow] if flow else []),
-            )
-            rows += [
-                (*fixed, *([what] if spec.also else []), round(float(t) / 1e6, 6), float(f"{value * factor:.9g}"))
-                for t, value in zip(thin.t_us, thin.values, strict=True)
-            ]
-    flow_column = ("flow",) if spec.flows or selection.flow else ()
-    values = ("window", "t_s", "segments") if spec.also else ("t_s", column)
-    return FigureData(("scenario", "repetition", "run_id", *held, *flow_column, *values), tuple(rows))
-
-
-def draw_curves(figure: Canvas, spec: TimeSeries, data: FigureData) -> None:
-    """Draw of each curve the lowest repetition among the data's rows."""
-    curves = _curves(spec, data)
-    panels = list(dict.fromkeys(panel for panel, _ in curves))
-    keys = list(dict.fromkeys(key for _, key in curves))
-    looks = dict(zip(keys, _colours(keys, spec), strict=True))
-    drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for (panel, key), runs in curves.items():
-        t_s, values = zip(*runs[min(runs)], strict=True)
-        axes = drawn[panels.index(panel)]
-        axes.plot(t_s, values, lw=0.8, color=looks[key], label=_label(key, spec, data), drawstyle=_STEPS.get(spec.what))
-    for axes, panel in zip(drawn, panels, strict=True):
-        axes.set_xlabel(spec.axes_labels.x)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.10g}")
-        if spec.panels:
-            axes.locator_params(axis="x", nbins=4)
-            heading = panel if isinstance(panel, str) else f"{spec.panels.replace('_', ' ')} = {tick(panel)}"
-            axes.set_title(heading, fontsize=9)
-    label_axes(drawn[0], spec.axes_labels)
-    spec.mark(list(drawn))
-    drawn[0].set_ylim(bottom=0)  # after the marks: from here on the axis no longer follows the data
-    legend(figure, _note(curves))
-
-
 def envelope(series: Series, bins: int) -> Series:
-    """First, smallest, largest and last point of each of ``bins`` equal intervals: the curve as it looks."""
+    """Keep the first, smallest, largest and last point of each of ``bins`` equal intervals."""
     count = len(series.t_us)
     if count <= 4 * bins:
         return series
@@ -274,7 +245,7 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
-    """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the interval's middle."""
+    """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the middle of the interval."""
     rows = [row for row in dataset.flows.get(run.run_id, ()) if flow in (None, row["flow"])]
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
@@ -283,14 +254,14 @@ def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: flo
     span = Span(row["start_us"], row["end_us"])
     try:
         rates: Array = rates_mbps(connections, span, interval_us).sum(axis=1)
-    except NoValue:  # it lasted less than an interval
+    except NoValue:  # shorter than an interval
         rates = np.zeros(0)
     middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
     return Series(middles, rates)
 
 
 def _arrived(sums: Series, interval_us: float) -> Series:
-    """Mb/s of UDP traffic in each interval from the start of the run, where nothing had arrived, to the last sample."""
+    """Mb/s of UDP traffic in each interval from the start of the run to the last sample."""
     times, values = (np.concatenate(([0.0], column)) for column in (sums.t_us, sums.values))
     edges: Array = interval_us * np.arange(times[-1] // interval_us + 1, dtype=np.float64)
     arrived = np.interp(edges, times, values)
@@ -298,19 +269,18 @@ def _arrived(sums: Series, interval_us: float) -> Series:
 
 
 def _cut(series: Series, spec: TimeSeries) -> Series:
-    until = np.inf if spec.until is None else spec.until.value
-    inside = (series.t_us >= spec.since.value) & (series.t_us <= until)
+    inside = series.t_us <= (np.inf if spec.until is None else spec.until.value)
     return Series(series.t_us[inside], series.values[inside])
 
 
 def _curves(spec: TimeSeries, data: FigureData) -> dict[tuple[Any, Any], _Points]:
-    """Points of each repetition by panel and by the name of the curve: a factor's value, a flow, a window."""
+    """Points of each repetition by panel and by the key of the curve: a value of a factor, a flow, or a window."""
     places = {name: data.columns.index(name) for name in data.columns}
-    apart = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
+    key_column = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
     curves: dict[tuple[Any, Any], _Points] = {}
     for row in data.rows:
         panel = row[places[spec.panels]] if spec.panels else None
-        key = row[places[apart]] if apart else None
+        key = row[places[key_column]] if key_column else None
         curves.setdefault((panel, key), {}).setdefault(row[1], []).append(row[-2:])
     return curves
 
@@ -336,7 +306,7 @@ def _label(key: Any, spec: TimeSeries, data: FigureData) -> str:
 
 
 def _note(curves: dict[tuple[Any, Any], _Points]) -> str:
-    """Which of the repetitions is drawn."""
+    """The note about the drawn repetition."""
     drawn = {(min(runs), len(runs)) for runs in curves.values()}
     each = "a single run" if len(curves) == 1 else "each curve a single run"
     if len(drawn) == 1:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network of an experiment as a drawing: hosts, routers, the settings of each interface, and the flows.
 
-Owns the layout, from the senders on the left to the receivers on the right. Everything is read from the plan.
+Owns the layout, from the senders on the left to the receivers on the right. All settings come from the plan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BOX = (1.6, 0.82)  # of a host, in inches; all lengths below are inches too
 _BOX_LETTERS = 28  # of its small text in one line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
-_GAP, _LETTER = 0.8, 0.055  # between columns: at least, and for each letter of the text there
+_GAP, _LETTER = 0.8, 0.055  # between columns: the smallest gap, and for each letter of the text in it
 _BEHIND: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 _SMALL: Any = {"fontsize": 6.5, "color": style.SOFT, "linespacing": 1.25}
 
@@ -45,85 +45,70 @@ class Topology(Figure):
     experiment: f.ExperimentId
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """The names in it that the study lacks."""
+        """Yield the names that the study lacks."""
         known = [experiment.id for experiment in study.experiments]
         if self.experiment not in known:
             yield Finding(("experiment",), *unknown("experiment", self.experiment, known))
 
     def experiments(self, study: Study) -> tuple[str, ...]:
-        """The one whose network it shows."""
+        """Return the experiment whose network it shows."""
         return (self.experiment,)
 
     def data(self, sources: Sources) -> FigureData:
-        """A row for each interface; where a factor varies a number the cell says from what to what."""
-        return topology_data(sources.plan, self)
+        """Compute a row for each interface, with the range of each number that a factor varies."""
+        runs = _runs(sources.plan, self)
+        if not runs:
+            return FigureData(COLUMNS, ())
+        roles = {node.name: node.role for node in runs[0].spec.nodes}
+        rows = []
+        for same in zip(*(ports(run.spec) for run in runs), strict=True):
+            port = same[0]
+            numbers = (
+                _span(same, lambda one: one.egress.rate_bps),
+                _span(same, lambda one: one.egress.delay_us),
+                port.egress.queue.kind,
+                _span(same, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes),
+                _span(same, lambda one: one.mtu_bytes),
+                len(port.egress.drops),
+            )
+            rows.append((port.node, roles[port.node], port.name, port.peer, *numbers))
+        return FigureData(COLUMNS, tuple(rows))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw nodes, links and flows."""
-        draw_topology(canvas, sources.plan, self, names_of(sources.study))
+        runs = _runs(sources.plan, self)
+        network = runs[0].spec
+        axes = canvas.add_subplot()
+        axes.axis("off")
+        columns = _columns(network)
+        deepest = max(list(columns.values()).count(column) for column in columns.values())
+        flows_height = _FLOW_ROW * len(network.traffic)
+        axes.set_xlim(0, WIDTH)
+        axes.set_ylim(-flows_height - _MARGIN, deepest * _ROW)
+        roles = {node.name: node.role for node in network.nodes}
+        same = list(zip(*(ports(run.spec) for run in runs), strict=True))
+        places = _places(network, same, deepest)
+        own = {port[0].node: port for port in same}
+        for near, far in zip(same[::2], same[1::2], strict=True):
+            _draw_link(axes, near, far, places, roles)
+        for name, (x, y) in places.items():
+            router = roles[name] == "router"
+            _draw_node(axes, name, (x, y), router, "" if router else f"{roles[name]}\n{_words(own[name])}")
+        _draw_flows(axes, runs, places, _names(sources.study))
 
     def height(self, data: FigureData, sources: Sources) -> float:
-        """Inches that the drawing needs."""
-        return topology_height(sources.plan, self)
+        """Return the height of the drawing in inches."""
+        runs = _runs(sources.plan, self)
+        if not runs:
+            return 2.0
+        deepest = max(list(_columns(runs[0].spec).values()).count(column) for column in _columns(runs[0].spec).values())
+        return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.traffic) + 2 * _MARGIN
 
 
-def topology_data(plan: Plan, spec: Topology) -> FigureData:
-    """A row for each interface; where a factor varies a number the cell says from what to what."""
-    runs = _runs(plan, spec)
-    if not runs:
-        return FigureData(COLUMNS, ())
-    roles = {node.name: node.role for node in runs[0].spec.nodes}
-    rows = []
-    for same in zip(*(ports(run.spec) for run in runs), strict=True):
-        port = same[0]
-        numbers = (
-            _span(same, lambda one: one.egress.rate_bps),
-            _span(same, lambda one: one.egress.delay_us),
-            port.egress.queue.kind,
-            _span(same, lambda one: one.egress.queue.limit_packets or one.egress.queue.limit_bytes),
-            _span(same, lambda one: one.mtu_bytes),
-            len(port.egress.drops),
-        )
-        rows.append((port.node, roles[port.node], port.name, port.peer, *numbers))
-    return FigureData(COLUMNS, tuple(rows))
-
-
-def topology_height(plan: Plan, spec: Topology) -> float:
-    """Inches that the drawing needs."""
-    runs = _runs(plan, spec)
-    if not runs:
-        return 2.0
-    deepest = max(list(_columns(runs[0].spec).values()).count(column) for column in _columns(runs[0].spec).values())
-    return 0.45 + deepest * _ROW + _FLOW_ROW * len(runs[0].spec.traffic) + 2 * _MARGIN
-
-
-def names_of(study: Study) -> dict[str, str]:
-    """What a study calls a congestion control, by its name in the kernel, where just one of its algorithms has it."""
+def _names(study: Study) -> dict[str, str]:
+    """The study's names of congestion controls, by their names in the kernel, if only one algorithm has it."""
     ccas = Counter(one.cca for one in study.header.algorithms.values())
     return {one.cca: name for name, one in study.header.algorithms.items() if one.cca and ccas[one.cca] == 1}
-
-
-def draw_topology(figure: Canvas, plan: Plan, spec: Topology, names: Mapping[str, str]) -> None:
-    """Draw nodes, links and flows; ``names`` of algorithms are by those of the kernel."""
-    runs = _runs(plan, spec)
-    network = runs[0].spec
-    axes = figure.add_subplot()
-    axes.axis("off")
-    columns = _columns(network)
-    deepest = max(list(columns.values()).count(column) for column in columns.values())
-    flows_height = _FLOW_ROW * len(network.traffic)
-    axes.set_xlim(0, WIDTH)
-    axes.set_ylim(-flows_height - _MARGIN, deepest * _ROW)
-    roles = {node.name: node.role for node in network.nodes}
-    same = list(zip(*(ports(run.spec) for run in runs), strict=True))
-    places = _places(network, same, deepest)
-    own = {port[0].node: port for port in same}
-    for near, far in zip(same[::2], same[1::2], strict=True):
-        _draw_link(axes, near, far, places, roles)
-    for name, (x, y) in places.items():
-        router = roles[name] == "router"
-        _draw_node(axes, name, (x, y), router, "" if router else f"{roles[name]}\n{_words(own[name])}")
-    _draw_flows(axes, runs, places, names)
 
 
 def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
@@ -139,7 +124,7 @@ def _shape(spec: RunSpec) -> Any:
 
 
 def _columns(spec: RunSpec) -> dict[str, int]:
-    """Each node's column: its number of links from the senders; receivers are in the last."""
+    """The column of each node: its number of links from the senders."""
     columns = {node.name: 0 for node in spec.nodes if node.role == "sender"}
     while True:
         reached = {
@@ -154,7 +139,7 @@ def _columns(spec: RunSpec) -> dict[str, int]:
 
 
 def _places(network: RunSpec, same: Sequence[Sequence[Port]], deepest: int) -> dict[str, tuple[float, float]]:
-    """The centre of each node: gaps are as wide as the words in them ask for."""
+    """The centre of each node; the gaps between columns are as wide as the texts in them."""
     columns = _columns(network)
     routers = {node.name for node in network.nodes if node.role == "router"}
     ranks = [[name for name, own in columns.items() if own == column] for column in range(max(columns.values()) + 1)]
@@ -201,7 +186,7 @@ def _draw_link(
     places: Mapping[str, tuple[float, float]],
     roles: Mapping[str, str],
 ) -> None:
-    """A line with the MTU on it; a router's port is described above it, or below on the way back."""
+    """Draw a line with the MTU on it, and the settings of the ports of routers above and below it."""
     (x, y), (end_x, end_y) = places[near[0].node], places[far[0].node]
     axes.plot([x, end_x], [y, end_y], color=style.LINE, lw=1.2, zorder=1)
     left = x + (_ROUTER if roles[near[0].node] == "router" else _BOX)[0] / 2
@@ -221,7 +206,7 @@ def _draw_link(
 def _draw_flows(
     axes: Axes, runs: Sequence[PlannedRun], places: Mapping[str, tuple[float, float]], names: Mapping[str, str]
 ) -> None:
-    """An arrow for each flow and web traffic, below the network, from the sender's column to the receiver's."""
+    """Draw an arrow for each traffic below the network, from sender to receiver."""
     flows = runs[0].spec.traffic
     colours = style.flow_colours([flow.name for flow in flows])
     for number, (flow, colour) in enumerate(zip(flows, colours, strict=True)):
@@ -243,7 +228,7 @@ def _flow_words(flows: Sequence[SentOverTcp], names: Mapping[str, str]) -> str:
 
 
 def _words(port: Sequence[Port]) -> str:
-    """The treatment of the packets that an interface sends; empty when it just passes them on."""
+    """The settings of an interface for packets that it sends; "" without settings."""
     egress = port[0].egress
     if egress.rate_bps is None and not egress.delay_us and not egress.impairment and not egress.card:
         return ""
@@ -271,7 +256,7 @@ def _rate(port: Sequence[Port]) -> str:
 
 
 def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | str | None:
-    """The number that an interface has in all runs, or the smallest and the largest as a text."""
+    """The number of an interface in all runs, or the smallest and the largest number as a text."""
     found = sorted({value for port in same if (value := number(port)) is not None})
     if len(found) <= 1:
         return found[0] if found else None
@@ -279,5 +264,5 @@ def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | s
 
 
 def _text(span: int | str | None, divisor: int, form: str = ".10g") -> str:
-    """A number, or both ends of a span, in another unit, thousands apart."""
+    """Format a number, or both ends of a range, in another unit."""
     return " to ".join(f"{int(part) / divisor:,{form}}" for part in str(span).split(" to "))

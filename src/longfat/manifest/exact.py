@@ -15,7 +15,7 @@ from longfat.queues.fifo import Bfifo, Pfifo
 def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     """Warn of phases or clocks that stay as they are for a whole run where several hosts share a drop-tail queue.
 
-    Then the phase decides who loses, for the whole run and in every repetition alike (docs/decisions/013).
+    Then the phase decides who loses, for the whole run and in every repetition alike (docs/virtual-time.md).
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell | Graph | ParkingLot) or len({one.sender for one in experiment.sent}) < 2:

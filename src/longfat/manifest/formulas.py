@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulas of derived values: arithmetic with numbers and quantities, exact and with dimensions checked.
 
-Owns grammar and evaluation. It must not know where the values of names come from.
+Owns their evaluation; the grammar is that of ``longfat.manifest.expressions``. It must not know where the values of
+names come from.
 """
 
 from __future__ import annotations
@@ -10,44 +11,17 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 
-from lark import Lark, Token, Tree, UnexpectedInput
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+from lark import Token, Tree
 
 from longfat.errors import StudyError
+from longfat.manifest.expressions import ExpressionError, parse
 from longfat.manifest.names import nearest, shown
 from longfat.runspec import Scalar
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
 FUNCTIONS = ("min", "max", "round", "floor", "ceil")
 
-_UNITS = sorted((unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units), key=len, reverse=True)
-_UNIT = "|".join(_UNITS).replace("/", r"\/")  # a slash would end the pattern
-_GRAMMAR = rf"""
-?start: sum
-?sum: product | sum "+" product -> add | sum "-" product -> subtract
-?product: signed | product "*" signed -> multiply | product "/" signed -> divide
-?signed: atom | "-" signed -> negate
-?atom: QUANTITY -> quantity | NUMBER -> number | NAME -> name | "(" sum ")" | NAME "(" sum ("," sum)* ")" -> call
-QUANTITY.2: /[0-9]+(\.[0-9]+)?\s*({_UNIT})(?![A-Za-z])/
-NUMBER: /[0-9]+(\.[0-9]+)?/
-NAME: /[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*/
-%ignore /\s+/
-"""
-_WORDS = {
-    "QUANTITY": "a quantity such as 10 ms",
-    "NUMBER": "a number",
-    "NAME": "a name",
-    "LPAR": "(",
-    "RPAR": ")",
-    "COMMA": ",",
-    "PLUS": "+",
-    "MINUS": "-",
-    "STAR": "*",
-    "SLASH": "/",
-    "$END": "the end",
-}
 # The base unit of each kind of quantity in seconds and bytes, and its powers of time and data.
 _KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
     (Duration, Fraction(1, 1_000_000), (1, 0)),
@@ -61,8 +35,8 @@ class FormulaError(Exception):
     """The fault of a formula, with the column of its text (from 1)."""
 
     def __init__(self, message: str, column: int, hint: str | None = None) -> None:
-        super().__init__(message)
         self.message = f"column {column}: {message}"
+        super().__init__(self.message)
         self.hint = hint
 
 
@@ -99,9 +73,9 @@ class Formula:
 
     def __init__(self, text: str) -> None:
         try:
-            self._tree = _parser().parse(text)
-        except UnexpectedInput as error:
-            raise _syntax_error(error, text) from error
+            self._tree = parse(text, "derived")
+        except ExpressionError as error:
+            raise FormulaError(error.message, error.column, error.hint) from error
         self.names = tuple(dict.fromkeys(str(node.children[0]) for node in self._tree.find_data("name")))
 
     def value(self, value_of: Callable[[str], Amount]) -> int | float | str:
@@ -127,27 +101,6 @@ class Formula:
         raise FormulaError("the result is neither a number, a length of time, a size nor a rate", 1, hint)
 
 
-@cache
-def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="lalr", lexer="basic", propagate_positions=True)
-
-
-def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
-    if isinstance(error, UnexpectedCharacters):
-        return FormulaError(f"{error.char!r} is not allowed in a formula", error.column)
-    column = len(text) + 1 if isinstance(error, UnexpectedEOF) else error.column
-    accepted: set[str] = set()
-    given = "the end"
-    if isinstance(error, UnexpectedToken):
-        accepted = error.accepts or error.expected
-        if error.token.type == "$END":
-            column = len(text) + 1
-        else:
-            given = shown(str(error.token))
-    expected = ", ".join(word for name, word in _WORDS.items() if name in accepted)
-    return FormulaError(f"expected {expected}; found {given}", column)
-
-
 def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
     column = tree.meta.column
     if tree.data == "call":
@@ -163,7 +116,7 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
             return value_of(text)
         except StudyError as error:
             raise FormulaError(error.message, column, error.hint) from error
-    parts = [_evaluate(_tree(one), value_of) for one in tree.children]
+    parts = [_evaluate(one, value_of) for one in tree.children if isinstance(one, Tree)]
     return _ARITHMETIC[str(tree.data)](parts, column)
 
 

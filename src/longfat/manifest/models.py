@@ -378,7 +378,7 @@ class Header(Closed):
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
     backends: tuple[f.Name, ...] = Field(
         default=(),
-        description="backends whose runs are compared (`longfat crosscheck`): the factor `backend` of every experiment",
+        description="backends whose runs are compared: the factor `backend` of every experiment",
     )
     kernels: dict[f.Name, Kernel] = Field(
         default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"

@@ -2,7 +2,7 @@
 """The files of a study that become part of a kernel: C files with a congestion control each, and patches.
 
 Owns what a C file has to look like, as far as that is needed before it is compiled: its name, and the table of its
-parameters, which is that of the kernel's ``DEFINE_TCP_CC_PARAMS`` (kernels/linux-6.12/patches/0009).
+parameters, which is that of the kernel's ``DEFINE_TCP_CC_PARAMS`` (kernels/patches/0009).
 """
 
 from __future__ import annotations

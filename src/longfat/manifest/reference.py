@@ -37,7 +37,7 @@ and the allowed values. YAML is used without aliases, tags and merge keys. `long
 settings that are allowed but probably not intended: the queue of a switch that cannot fill, because the
 hosts before it send no faster and have the longer queue.
 
-`longfat new NAME` creates a first study; [the tutorial](study-tutorial.md) continues from there.
+`longfat new NAME` creates a first study; [the tutorial](own-study.md) continues from there.
 `longfat plan NAME` prints the factors, the fixed settings, the exclusions with their reasons, and the cost;
 with `--expanded`, every point in full.
 
@@ -129,14 +129,14 @@ Every setting is read back from the kernel, and a run whose queue has another on
 
 **Impairments.** `loss`, `jitter` and `overtaking` belong to the path's delay, behind the bottleneck, and are drawn
 from the run's seed: repetitions differ, and each is the same on every machine.
-[Decision 9](decisions/009-queues-and-impairments.md) says where they are and how they are checked.
+[Virtual time](virtual-time.md#exact-and-drawn-quantities) describes where they are.
 
 **Single hosts.** `hosts: {per_host: {client2: {sysctls: {net.ipv4.tcp_ecn: 1}}}}` turns ECN on at one sender alone. A
 host's own settings count before those of all hosts, and the experiment's before the study's.
 
 **Hosts that take time.** They take none, unless `hosts` has an `interrupt_moderation` or a `packet_time`, for packets
-that arrive. Then a node `card1`, `card2`, ... stands before each such host ([decision 12](decisions/012-cards.md)).
-The sender's wire draws a `processing_time` for each packet ([decision 13](decisions/013-clocks-and-phases.md)).
+that arrive. Then a node `card1`, `card2`, ... stands before each such host.
+The sender's wire draws a `processing_time` for each packet.
 
 ## Paths that change, and networks of any form
 
@@ -184,13 +184,11 @@ where there is only one. Limits of queues stay what they were. Bits of a packet 
 **Traces.** `trace: FILE` names a file beside `study.yaml` in the form that mahimahi's `mm-link` reads. Each line is
 the millisecond in which one more packet may leave, and the last line is where it begins anew. A packet is one of 1500
 bytes with its framing; of shorter ones more may leave. The file's digest and content are in the lock. `rate` stays
-what products of rate and round-trip time count with. [Decision 10](decisions/010-changing-paths.md) says how exact
-both are, and how a run is held to them.
+what products of rate and round-trip time count with. Both are
+[exact](virtual-time.md#exact-and-drawn-quantities).
 
 **Networks.** Packets take the way with the fewest links. In a `graph` each link has what a `delay` topology has, with
 a queue at each end that is a router. Limits in products count with the longest round-trip time of the graph.
-
-**Traffic.** [Kinds of traffic](traffic.md) says what each section is and how it is measured.
 """
 
 _PARAMETERS = """\

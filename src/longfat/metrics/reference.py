@@ -1,33 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of the metrics as Markdown, made from their registrations: ``python -m longfat.metrics.reference``."""
+"""The table of metrics in docs/metrics.md, generated from their registrations.
+
+``python -m longfat.metrics.reference`` writes it into the page.
+"""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.statistics import UNBOUNDED
 
-_HEAD = """\
-# Metrics
+PAGE = Path("docs/metrics.md")
+MARK = "<!-- Generated: python -m longfat.metrics.reference -->\n"
 
-<!-- Generated: python -m longfat.metrics.reference > docs/metrics.md -->
 
-What a relation ([relations.md](relations.md)) or a figure may ask of a run. Each metric is one function of
-`longfat.metrics`; [extending.md](extending.md) says how to add one. A parameter in brackets may be left out. `flow`
-names one flow; without it a metric is of all flows of a run, or of the only one.
-
-`bounds` are the smallest and the largest value that a metric can have: no interval leaves them, and a run with another
-value is invalid. Runs of a metric marked
-`median` fall into two modes; alone it is judged by its median ([statistics.md](statistics.md)).
-"""
+def with_reference(page: str) -> str:
+    """Return the page with the present table of metrics after the mark."""
+    return page.split(MARK)[0] + MARK + "\n" + reference()
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the table of all metrics."""
     rows = [_row(metric) for _, metric in sorted(METRICS.items()) if metric.shipped]
-    table = ["| metric | unit | parameters | bounds | what it is |", "|---|---|---|---|---|", *rows]
-    return _HEAD + "\n" + "\n".join(table) + "\n"
+    table = ["| metric | unit | parameters | bounds | definition |", "|---|---|---|---|---|", *rows]
+    return "\n".join(table) + "\n"
 
 
 def _row(metric: Metric) -> str:
@@ -42,4 +39,4 @@ def _row(metric: Metric) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

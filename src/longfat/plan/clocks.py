@@ -2,7 +2,7 @@
 """Clocks that differ and hosts at drawn distances: what keeps the flows of a run from meeting in exact step.
 
 Each draw belongs to a seed and the name of an interface or host, so that the points of a sweep and paired experiments
-have the same ones (common random numbers). docs/decisions/013-clocks-and-phases.md has the reasons.
+have the same ones (common random numbers). docs/virtual-time.md has the reasons.
 """
 
 from __future__ import annotations

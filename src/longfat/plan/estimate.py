@@ -16,7 +16,7 @@ from longfat.runspec import RunSpec
 from longfat.traffic import section_of
 from longfat.traffic.kind import Path
 
-# Measured with the virtual backend, one run on one core; docs/performance.md has the figures of the day.
+# Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn

@@ -1,62 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of a relation's names in a study: experiments, factors, values, flows, parameters.
 
-Owns how a term becomes a selection of runs, and the values that the variables of loops take. Measures nothing.
+Owns how the brackets behind a metric become a selection of runs, and the values of the loops' variables: with
+``goodput[delay, window=w, flow=stream1]`` in the scope ``w = 8 MiB`` the experiment is ``delay``, the condition
+``window = 8 MiB`` and the flow ``stream1``. Measures nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from longfat.manifest.expressions import ExpressionError
 from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
-from longfat.relations.formulas import FORMULAS, arguments_of
-from longfat.relations.syntax import (
-    Alike,
-    Binary,
-    Chain,
-    Count,
-    Expression,
-    Extreme,
-    Formula,
-    Gain,
-    Item,
-    Loop,
-    Number,
-    Places,
-    Rank,
-    Relation,
-    RelationError,
-    Term,
-    Value,
-    Within,
-)
+from longfat.relations.formulas import FORMULAS
 from longfat.runspec import Scalar
 
-Environment = Mapping[str, Value]  # the values of the loops' variables
+
+class RelationError(ExpressionError):
+    """The fault of a relation, of its text or of a name in it."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a factor or parameter: in base units, and as it was written."""
+
+    base: Scalar
+    text: str
+    column: int
+    word: bool = False  # a bare word, which may also be the variable of a loop
+    dimension: str | None = None  # of a quantity: the name of its class in longfat.units
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry in brackets or after ``where``: a bare word, or a name in relation to a value or one of several."""
+
+    name: str
+    relation: str | None
+    values: tuple[Value, ...]
+    column: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric over chosen runs, as it is written."""
+
+    metric: str
+    items: tuple[Item, ...]
+    column: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A variable with its values: those ``listed``, or all of the factor of its name except ``but``."""
+
+    variable: str
+    listed: tuple[Value, ...] | None
+    but: Value | None
+    column: int
+
+
 # Values of a factor over the runs that a selection chooses: all of the study's, or those in the lock.
 ValuesOf = Callable[[Selection, str], Sequence[Value]]
 
 _DIMENSIONS = {"time": "Duration", "size": "Size", "rate": "Rate", "number": None}
+_ALLOWED = {
+    "time": "a length of time such as 5 s",
+    "size": "a size such as 1500 B",
+    "rate": "a rate",
+    "number": "a number",
+}
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where the names of one relation are looked up."""
+    """Names in one relation, and their meaning.
+
+    ``environment`` has the values of the loops' variables, ``held`` the variables that no term mentions: factors that
+    are fixed in all terms. ``over`` names the variables that a formula may take from the points of a metric.
+    """
 
     study: Study
+    given_values: ValuesOf | None = None
     where: tuple[Item, ...] = ()
-    environment: Environment = field(default_factory=dict)
-    held: frozenset[str] = frozenset()  # variables that no term mentions: factors which are held in all of them
+    environment: Mapping[str, Value] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
+    over: tuple[str, ...] = ()
 
-    def having(self, variable: str, value: Value, terms: Sequence[Term]) -> Scope:
-        """The same with a variable that has a value in these terms."""
+    def having(self, variable: str, value: Value, terms: Sequence[Measured]) -> Scope:
+        """Return the scope in which a variable has a value in these terms."""
         mentioned = any(_mentions(item, variable) for term in terms for item in (*term.items, *self.where))
         held = self.held - {variable} if mentioned else self.held | {variable}
-        return Scope(self.study, self.where, {**self.environment, variable: value}, held)
+        return dataclasses.replace(self, environment={**self.environment, variable: value}, held=held)
+
+    def resolved(self, value: Value) -> Value:
+        """Return the value, or the variable's value if it is the name of a variable."""
+        return self.environment.get(str(value.base), value) if value.word else value
+
+    def values_of(self, selection: Selection, factor: str) -> Sequence[Value]:
+        """Return the values of a factor that a selection chooses."""
+        return (self.given_values or values_in_study(self.study))(selection, factor)
 
     @property
     def experiments(self) -> dict[str, SweptExperiment]:
@@ -64,26 +112,8 @@ class Scope:
         return {experiment.id: experiment for experiment in self.study.experiments}
 
 
-def terms_of(node: Chain | Within | Alike | Expression) -> Iterator[Term]:
-    """All metrics of a relation or expression, from left to right."""
-    if isinstance(node, Term):
-        yield node
-    elif isinstance(node, Binary | Gain):
-        yield from terms_of(node.left)
-        yield from terms_of(node.right)
-    elif isinstance(node, Rank):
-        yield node.of
-        yield node.then
-    elif isinstance(node, Chain):
-        yield from terms_of(node.first)
-        for _, limit in node.rest:
-            yield from terms_of(limit.of)
-    elif isinstance(node, Within | Alike | Extreme | Places | Count):
-        yield from terms_of(node.of)
-
-
-def metric_of(term: Term) -> Metric:
-    """The term's metric. Raises RelationError when none has its name."""
+def metric_of(term: Measured) -> Metric:
+    """Return the term's metric. Raises RelationError on an unknown name."""
     if term.metric not in METRICS:
         message, hint = unknown("metric", term.metric, METRICS)
         if term.metric in FORMULAS and not term.items:
@@ -92,116 +122,102 @@ def metric_of(term: Term) -> Metric:
     return METRICS[term.metric]
 
 
-def selection_of(term: Term, scope: Scope) -> Selection:
-    """The runs, flow and parameters that a term means. Raises RelationError on an unknown name."""
+def selection_of(term: Measured, scope: Scope) -> Selection:
+    """Return the runs, flow and parameters that a term means. Raises RelationError on an unknown name."""
     metric = metric_of(term)
-    experiment, items = _experiment_of(term, scope)
-    chosen = _Chosen(metric, experiment, term.column)
+    experiment, items = experiment_of(term, scope)
+    chosen = _Choice(scope, metric, experiment)
     for item in items:
-        chosen.take(item, scope, shared=item not in term.items)
-    for variable in sorted(scope.held & set(experiment.factors)):
-        value = scope.environment[variable]
-        chosen.hold(variable, Condition("=", (value.base,), value.text))
-    return chosen.selection()
+        chosen.add(item, shared=item not in term.items)
+    missing = [name for name in metric.required if name not in {*chosen.parameters, *(["flow"] if chosen.flow else [])}]
+    if missing:
+        raise RelationError(f"metric {metric.name!r} needs {', '.join(missing)}", term.column)
+    since, until = chosen.parameters.get("since"), chosen.parameters.get("until")
+    if since is not None and until is not None and since >= until:
+        window = f"the window of {metric.name!r} from {since / 1e6:g} s to {until / 1e6:g} s"
+        raise RelationError(f"{window} is empty", term.column)
+    held = {name: scope.environment[name] for name in sorted(scope.held & set(experiment.factors))}
+    fixed = [(name, Condition("=", (value.base,), value.text)) for name, value in held.items()]
+    return Selection(metric.name, experiment.id, (*chosen.where.items(), *fixed), chosen.flow, chosen.parameters)
 
 
-class _Chosen:
-    """The choices of a term's items so far."""
+@dataclass
+class _Choice:
+    """Conditions, flow and parameters of a term, from the items added so far."""
 
-    def __init__(self, metric: Metric, experiment: SweptExperiment, column: int) -> None:
-        self._metric, self._experiment, self._column = metric, experiment, column
-        self._where: dict[str, Condition] = {}
-        self._held: list[tuple[str, Condition]] = []
-        self._parameters: dict[str, float] = {}
-        self._flow: str | None = None
+    scope: Scope
+    metric: Metric
+    experiment: SweptExperiment
+    where: dict[str, Condition] = field(default_factory=dict)
+    parameters: dict[str, float] = field(default_factory=dict)
+    flow: str | None = None
 
-    def take(self, item: Item, scope: Scope, shared: bool) -> None:
+    def add(self, item: Item, shared: bool) -> None:
         """Add one item; ``shared`` marks an item after ``where``, whose parameters apply to all metrics."""
         if item.relation is None:
-            self._bare(item, scope.environment)
-            return
-        values = tuple(_resolved(value, scope.environment) for value in item.values)
-        if item.name == "flow":
-            self._take_flow(item, values)
-        elif item.name in self._experiment.factors:
-            self.condition(item.name, _condition(item, values), item.column)
-        elif item.name in self._metric.parameters:
-            self._parameter(item, values)
+            self._add_word(item)
+        elif item.name == "flow":
+            self._add_flow(item)
+        elif item.name in self.experiment.factors:
+            self._add_condition(item.name, self._condition(item), item.column)
+        elif item.name in self.metric.parameters:
+            self._add_parameter(item)
         elif not (shared and any(item.name in metric.parameters for metric in METRICS.values())):
-            allowed = [*self._experiment.factors, *self._metric.parameters, *(["flow"] if self._metric.flow else [])]
-            message, hint = unknown(f"name for {self._metric.name}[{self._experiment.id}]", item.name, allowed)
+            allowed = [*self.experiment.factors, *self.metric.parameters, *(["flow"] if self.metric.flow else [])]
+            message, hint = unknown(f"name for {self.metric.name}[{self.experiment.id}]", item.name, allowed)
             raise RelationError(message, item.column, hint)
 
-    def condition(self, factor: str, condition: Condition, column: int) -> None:
-        """Add a condition on a factor. Raises RelationError when it has one already."""
-        if factor in self._where:
+    def _add_condition(self, factor: str, condition: Condition, column: int) -> None:
+        if factor in self.where:
             raise RelationError(f"{factor!r} is given twice", column)
-        self._where[factor] = condition
+        self.where[factor] = condition
 
-    def hold(self, factor: str, condition: Condition) -> None:
-        """Hold a factor at a value, in addition to any condition on it."""
-        self._held.append((factor, condition))
+    def _condition(self, item: Item) -> Condition:
+        values = [self.scope.resolved(value) for value in item.values]
+        if item.relation != "=" and len(values) > 1:
+            raise RelationError("several values go with = alone", item.column)
+        texts = " or ".join(value.text for value in values)
+        text = texts if item.relation == "=" else f"{item.relation} {texts}"
+        return Condition(str(item.relation), tuple(value.base for value in values), text)
 
-    def _bare(self, item: Item, environment: Environment) -> None:
-        """A word alone: a loop's variable, or a value that only one factor has."""
-        value = environment.get(item.name)
-        if value is not None and item.name in self._experiment.factors:
-            self.condition(item.name, Condition("=", (value.base,), value.text), item.column)
+    def _add_word(self, item: Item) -> None:
+        """Add a word alone: a loop's variable, or a value that only one factor has."""
+        value, factors = self.scope.environment.get(item.name), self.experiment.factors
+        if value is not None and item.name in factors:
+            self._add_condition(item.name, Condition("=", (value.base,), value.text), item.column)
             return
         word = str(value.base) if value is not None else item.name
-        factors = [name for name, values in self._experiment.factors.items() if word in values]
-        if len(factors) != 1:
-            values = [str(value) for row in self._experiment.factors.values() for value in row]
-            message, hint = unknown(f"value of a factor of {self._experiment.id!r}", word, values)
-            if factors:
-                message = f"{word!r} is a value of {' and of '.join(factors)}"
-                hint = f"write {' or '.join(f'{name}={word}' for name in factors)}"
-            raise RelationError(message, item.column, hint)
-        self.condition(factors[0], Condition("=", (word,), word), item.column)
+        having = [name for name, values in factors.items() if word in values]
+        if len(having) > 1:
+            hint = f"write {' or '.join(f'{name}={word}' for name in having)}"
+            raise RelationError(f"{word!r} is a value of {' and of '.join(having)}", item.column, hint)
+        if not having:
+            values = [str(value) for row in factors.values() for value in row]
+            raise unknown_at(f"value of a factor of {self.experiment.id!r}", word, values, item.column)
+        self._add_condition(having[0], Condition("=", (word,), word), item.column)
 
-    def _take_flow(self, item: Item, values: Sequence[Value]) -> None:
-        if not self._metric.flow:
-            raise RelationError(f"metric {self._metric.name!r} takes no flow", item.column)
-        if item.relation != "=" or len(values) != 1:
+    def _add_flow(self, item: Item) -> None:
+        if not self.metric.flow:
+            raise RelationError(f"metric {self.metric.name!r} takes no flow", item.column)
+        if item.relation != "=" or len(item.values) != 1:
             raise RelationError("a flow is named by `flow=NAME`", item.column)
-        flow = str(values[0].base)
-        if flow not in self._experiment.flows:
-            raise RelationError(*_at(unknown("flow", flow, self._experiment.flows), values[0].column))
-        self._flow = flow
+        value = self.scope.resolved(item.values[0])
+        self.flow = str(value.base)
+        if self.flow not in self.experiment.flows:
+            raise unknown_at("flow", self.flow, self.experiment.flows, value.column)
 
-    def _parameter(self, item: Item, values: Sequence[Value]) -> None:
-        parameter = self._metric.parameters[item.name]
-        if item.relation != "=" or len(values) != 1:
+    def _add_parameter(self, item: Item) -> None:
+        if item.relation != "=" or len(item.values) != 1:
             raise RelationError(f"{item.name!r} is a parameter: write {item.name}=VALUE", item.column)
-        (value,) = values
-        if value.dimension != _DIMENSIONS[parameter.dimension] or isinstance(value.base, str):
-            allowed = {
-                "time": "a length of time such as 5 s",
-                "size": "a size such as 1500 B",
-                "rate": "a rate",
-                "number": "a number",
-            }
-            message = f"{item.name} is {value.text!r}; allowed: {allowed[parameter.dimension]}"
+        value, dimension = self.scope.resolved(item.values[0]), self.metric.parameters[item.name].dimension
+        if value.dimension != _DIMENSIONS[dimension] or isinstance(value.base, str):
+            message = f"{item.name} is {value.text!r}; allowed: {_ALLOWED[dimension]}"
             raise RelationError(message, value.column)
-        self._parameters[item.name] = float(value.base)
-
-    def selection(self) -> Selection:
-        """All of it. Raises RelationError when the metric lacks something or a window of time is empty."""
-        name = self._metric.name
-        given = {*self._parameters, *(["flow"] if self._flow else [])}
-        missing = [needed for needed in self._metric.required if needed not in given]
-        if missing:
-            raise RelationError(f"metric {name!r} needs {', '.join(missing)}", self._column)
-        since, until = self._parameters.get("since"), self._parameters.get("until")
-        if since is not None and until is not None and since >= until:
-            raise RelationError(
-                f"the window of {name!r} from {since / 1e6:g} s to {until / 1e6:g} s is empty", self._column
-            )
-        return Selection(name, self._experiment.id, (*self._where.items(), *self._held), self._flow, self._parameters)
+        self.parameters[item.name] = float(value.base)
 
 
-def _experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
-    """The experiment of a term, and the items that are left to be looked up in it."""
+def experiment_of(term: Measured, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
+    """Return the experiment of a term, and its other items. Raises RelationError if it names no experiment."""
     experiments = scope.experiments
     items = [*term.items, *scope.where]
     for item in items:
@@ -209,9 +225,9 @@ def _experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item
             value = scope.environment.get(item.name)
             name = str(value.base) if value is not None else item.name
         elif item.name == "experiment" and item.relation == "=" and len(item.values) == 1:
-            name = str(_resolved(item.values[0], scope.environment).base)
+            name = str(scope.resolved(item.values[0]).base)
             if name not in experiments:
-                raise RelationError(*_at(unknown("experiment", name, experiments), item.values[0].column))
+                raise unknown_at("experiment", name, experiments, item.values[0].column)
         else:
             continue
         if name in experiments:
@@ -219,282 +235,104 @@ def _experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item
     if len(experiments) == 1:
         return next(iter(experiments.values())), items
     words = [item for item in term.items if item.relation is None]
-    word = words[0].name if words else None
-    message, hint = unknown("experiment", word, experiments)
-    if word is None:
-        message, hint = f"{term.metric} names no experiment; allowed: {', '.join(experiments)}", None
-    raise RelationError(message, words[0].column if words else term.column, hint)
+    if not words:
+        raise RelationError(f"{term.metric} names no experiment; allowed: {', '.join(experiments)}", term.column)
+    raise unknown_at("experiment", words[0].name, experiments, words[0].column)
 
 
-def _resolved(value: Value, environment: Environment) -> Value:
-    return environment.get(str(value.base), value) if value.word else value
+def unknown_at(kind: str, name: str, known: Iterable[str], column: int) -> RelationError:
+    """Return the error of an unknown name at a column."""
+    message, hint = unknown(kind, name, list(known))
+    return RelationError(message, column, hint)
 
 
-def _condition(item: Item, values: Sequence[Value]) -> Condition:
-    if item.relation != "=" and len(values) > 1:
-        raise RelationError("several values go with = alone", item.column)
-    texts = " or ".join(value.text for value in values)
-    text = texts if item.relation == "=" else f"{item.relation} {texts}"
-    return Condition(str(item.relation), tuple(value.base for value in values), text)
-
-
-def _mentions(item: Item, variable: str) -> bool:
-    """Whether an item is, or has as a value, the variable. A condition on its factor does not count."""
-    if item.relation is None:
-        return item.name == variable
-    return any(value.word and value.base == variable for value in item.values)
-
-
-def _at(message_and_hint: tuple[str, str | None], column: int) -> tuple[str, int, str | None]:
-    message, hint = message_and_hint
-    return message, column, hint
-
-
-def scopes(relation: Relation, study: Study, values_of: ValuesOf) -> Iterator[Scope]:
-    """A scope for each combination of the values that the relation's loops give. Raises RelationError."""
-    terms = tuple(terms_of(relation.claim))
-    yield from _looped(list(relation.loops), Scope(study, relation.where), terms, values_of)
-
-
-def _looped(loops: list[Loop], scope: Scope, terms: Sequence[Term], values_of: ValuesOf) -> Iterator[Scope]:
-    if not loops:
-        yield scope
-        return
-    for inner in along(loops[0], scope, terms, values_of):
-        yield from _looped(loops[1:], inner, terms, values_of)
-
-
-def along(loop: Loop, scope: Scope, terms: Sequence[Term], values_of: ValuesOf) -> Iterator[Scope]:
-    """The scope for each value of a loop's variable. Raises RelationError when nothing uses the variable."""
-    values = loop.listed
-    if values is None:
-        values = tuple(_all_values(loop, scope, terms, values_of))
-    for value in values:
+def along(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Scope]:
+    """Yield the scope for each value of a loop's variable. Raises RelationError if nothing uses the variable."""
+    values = _all_values(loop, scope, terms) if loop.listed is None else loop.listed
+    for value in tuple(values):
         yield scope.having(loop.variable, value, terms)
 
 
-def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term], values_of: ValuesOf) -> Iterator[Value]:
-    """The values of the factor that a loop without a list goes along, in the runs of the first metric that has it."""
+def _all_values(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Value]:
+    """Yield the values of the loop's factor in the runs of the first metric that has it."""
     for term in terms:
-        experiment, _ = _experiment_of(_without(term, loop.variable), scope)
-        factor = _factor_of(loop.variable, term)
-        if factor not in experiment.factors:
+        bare = without(term, loop.variable)
+        factor = next((item.name for item in term.items if _has_value(item, loop.variable)), loop.variable)
+        if factor not in experiment_of(bare, scope)[0].factors:
             continue
-        for value in values_of(selection_of(_without(term, loop.variable), scope), factor):
+        for value in scope.values_of(selection_of(bare, scope), factor):
             if loop.but is None or value.base != loop.but.base:
                 yield value
         return
-    message = f"{loop.variable!r} is no factor of the metrics here, so what it stands for has to be listed"
+    message = f"{loop.variable!r} is no factor of the metrics here, so its values must be listed"
     raise RelationError(message, loop.column, f"write `for {loop.variable} in [...]`")
 
 
-def _factor_of(variable: str, term: Term) -> str:
-    """The factor that a term compares with the variable, or the one of its name."""
-    for item in term.items:
-        if any(value.word and value.base == variable for value in item.values):
-            return item.name
-    return variable
+def without(term: Measured, variable: str) -> Measured:
+    """Return the term without its items about a variable that has no value yet."""
+    return dataclasses.replace(term, items=tuple(item for item in term.items if not _mentions(item, variable)))
 
 
-def _without(term: Term, variable: str) -> Term:
-    """The term without its items about a variable that has no value yet."""
-    items = tuple(
-        item
-        for item in term.items
-        if not (item.relation is None and item.name == variable)
-        and not any(value.word and value.base == variable for value in item.values)
-    )
-    return Term(term.metric, items, term.column)
+def _mentions(item: Item, variable: str) -> bool:
+    """Return whether an item is, or has as a value, the variable. A condition on its factor does not count."""
+    return item.name == variable if item.relation is None else _has_value(item, variable)
 
 
-def selections_in(nodes: Iterable[Expression], scope: Scope, values_of: ValuesOf) -> Iterator[Selection]:
-    """All that expressions read in a scope; of a loop within, for each of its values. Raises RelationError."""
-    for node in nodes:
-        if isinstance(node, Term):
-            yield selection_of(node, scope)
-        elif isinstance(node, Binary | Gain):
-            yield from selections_in((node.left, node.right), scope, values_of)
-        elif isinstance(node, Rank):
-            yield from selections_in((node.of, node.then), scope, values_of)
-        elif isinstance(node, Extreme | Count):
-            for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
-                yield from selections_in((node.of,), inner, values_of)
-
-
-def first_experiment(relation: Relation, study: Study) -> str:
-    """The experiment of the relation's first metric. Raises RelationError when it names none."""
-    term, scope = next(terms_of(relation.claim)), Scope(study, relation.where)
-    for loop in relation.loops:
-        if loop.listed:  # the values may be experiments
-            scope = scope.having(loop.variable, loop.listed[0], (term,))
-        else:
-            term = _without(term, loop.variable)
-    return _experiment_of(term, scope)[0].id
-
-
-def experiments_of(relation: Relation, study: Study) -> tuple[str, ...]:
-    """The experiments whose runs a relation is about, in the order in which it names them. Raises RelationError."""
-    found: dict[str, None] = {}
-    for scope in scopes(relation, study, values_in_study(study)):
-        for term in terms_of(relation.claim):
-            found[_experiment_of(term, scope)[0].id] = None
-    return tuple(found)
-
-
-def is_constant(expression: Expression) -> bool:
-    """Whether an expression rests on no measurement."""
-    return not any(True for _ in terms_of(expression))
+def _has_value(item: Item, variable: str) -> bool:
+    return any(value.word and value.base == variable for value in item.values)
 
 
 def values_in_study(study: Study) -> ValuesOf:
-    """The values of a factor over the points of the study that a selection chooses, in the manifest's order."""
-    experiments = {experiment.id: experiment for experiment in study.experiments}
+    """Return the values of a factor over the points of the study that a selection chooses, in the manifest's order."""
 
     def values(selection: Selection, factor: str) -> Sequence[Value]:
         found: dict[Scalar, Value] = {}
-        for point in experiments[selection.experiment].points:
-            if all(condition.holds(point.factors.get(name)) for name, condition in selection.where):
-                base = point.factors[factor]
-                found.setdefault(base, Value(base, point.labels[factor], 1))
+        points = experiment_named(selection.experiment, study).points
+        for point in (points[place] for place in points_of(selection, study)):
+            base = point.factors[factor]
+            found.setdefault(base, Value(base, point.labels[factor], 1))
         return tuple(found.values())
 
     return values
 
 
-def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
-    """Raise RelationError when the term's names are unknown, or no run of the study meets its conditions.
+def points_of(selection: Selection, study: Study) -> list[int]:
+    """Return the places of the points of its experiment that a selection chooses."""
+    points = experiment_named(selection.experiment, study).points
+    return [
+        place
+        for place, point in enumerate(points)
+        if all(condition.holds(point.factors.get(name)) for name, condition in selection.where)
+    ]
+
+
+def experiment_named(name: str, study: Study) -> SweptExperiment:
+    """Return a study's experiment."""
+    return next(experiment for experiment in study.experiments if experiment.id == name)
+
+
+def quantity(selection: Selection, study: Study) -> Hashable:
+    """Return the identity of a selection: two with the same metric at the same points are equal."""
+    points = frozenset(points_of(selection, study))
+    return selection.metric, selection.experiment, points, selection.flow, tuple(sorted(selection.parameters.items()))
+
+
+def check_term(term: Measured, scope: Scope, *, several: bool = False) -> None:
+    """Raise RelationError if the term's names are unknown, or no run of the study meets its conditions.
 
     Its metric must be one with ``several`` points in a run, or must not.
     """
     if bool(metric_of(term).over) != several:
         message = f"metric {term.metric!r} has {'one value' if several else 'several points'} in a run"
-        hint = None if several else f"hold it against one law: {term.metric}[...] = FORMULA(...)"
+        hint = None if several else f"compare it with one law: {term.metric}[...] = FORMULA(...)"
         raise RelationError(message, term.column, hint)
     selection = selection_of(term, scope)
-    points = scope.experiments[selection.experiment].points
-    if not any(
-        all(condition.holds(point.factors.get(name)) for name, condition in selection.where) for point in points
-    ):
+    if not points_of(selection, scope.study):
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
 
 
-def check_relation(relation: Relation, study: Study) -> None:
-    """Raise RelationError on the first name of a relation that is unknown in the study."""
-    values_of = values_in_study(study)
-    found = False
-    for scope in scopes(relation, study, values_of):
-        found = True
-        _check(relation.claim, scope, values_of)
-    if not found:
-        variables = ", ".join(loop.variable for loop in relation.loops)
-        message = f"there is no value for {variables} among the runs of the relation's first metric that has it"
-        raise RelationError(message, relation.loops[-1].column, "name the metric with all values first")
-
-
-def check_expression(expression: Expression, study: Study) -> None:
-    """Raise RelationError on the first name of an expression that is unknown in the study."""
-    _check(expression, Scope(study), values_in_study(study))
-
-
-def _check(node: Chain | Within | Alike | Expression, scope: Scope, values_of: ValuesOf) -> None:
-    if isinstance(node, Term):
-        check_term(node, scope)
-    elif isinstance(node, Binary | Gain):
-        _check(node.left, scope, values_of)
-        _check(node.right, scope, values_of)
-    elif isinstance(node, Extreme | Count):
-        if isinstance(node, Count) and node.sign in "=~":
-            raise RelationError(f"{node.sign} is no bound to count by; write >=, <=, > or <", node.column)
-        for inner in along(node.loop, scope, tuple(terms_of(node.of)), values_of):
-            _check(node.of, inner, values_of)
-    elif isinstance(node, Rank):
-        _check_rank(node, scope, values_of)
-    elif isinstance(node, Formula):
-        check_formula(node)
-    elif isinstance(node, Places):
-        check_term(node.of, scope, several=True)
-    elif isinstance(node, Chain) and has_points(node.first):
-        _check_points(node, scope)
-    elif isinstance(node, Chain):
-        _check(node.first, scope, values_of)
-        for sign, limit in node.rest:
-            _check(limit.of, scope, values_of)
-            if sign in "=~" and limit.spread is None and isinstance(limit.of, Number) and limit.of.value == 0:
-                raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
-    elif isinstance(node, Within | Alike):
-        _check(node.of, scope, values_of)
-        if isinstance(node, Within) and node.low >= node.high:
-            raise RelationError(f"between {node.low:g} and {node.high:g} lies nothing")
-        if isinstance(node, Alike):
-            _check_along(node.factor, node.of, scope, node.column)
-
-
-def has_points(side: Expression) -> bool:
-    """Whether a side of a relation is a metric with several points in a run. Raises RelationError."""
-    return isinstance(side, Term) and bool(metric_of(side).over)
-
-
-def _check_points(chain: Chain, scope: Scope) -> None:
-    assert isinstance(chain.first, Term)
-    check_term(chain.first, scope, several=True)
-    (_, limit), *more = chain.rest
-    if more or limit.spread is not None or not is_constant(limit.of):
-        raise RelationError("points are held against one law of numbers and formulas", chain.first.column)
-    _check_law(limit.of, metric_of(chain.first).over, chain.first.column)
-
-
-def _check_law(law: Expression, over: Sequence[str], column: int) -> None:
-    if isinstance(law, Binary):
-        _check_law(law.left, over, column)
-        _check_law(law.right, over, column)
-    elif isinstance(law, Formula):
-        check_formula(law, over)
-    elif not isinstance(law, Number):
-        raise RelationError("points are held against one law of numbers and formulas", column)
-
-
-def _check_along(factor: str, of: Expression, scope: Scope, column: int) -> None:
-    for term in terms_of(of):
-        experiment, _ = _experiment_of(term, scope)
-        if factor not in experiment.factors:
-            raise RelationError(*_at(unknown("factor", factor, experiment.factors), column))
-
-
-def _check_rank(rank: Rank, scope: Scope, values_of: ValuesOf) -> None:
-    for term in (rank.of, rank.then):
-        check_term(term, scope)
-    _check_along(rank.factor, rank.of, scope, rank.column)
-    of, then = selection_of(rank.of, scope), selection_of(rank.then, scope)
-    if of.experiment != then.experiment:
-        message = f"the ranked metrics are of experiments {of.experiment!r} and {then.experiment!r}; one is ranked"
-        raise RelationError(message, rank.then.column)
-    values = values_of(of, rank.factor)
-    wanted = _resolved(rank.value, scope.environment)
-    if wanted.base not in [value.base for value in values]:
-        found = unknown(rank.factor, wanted.text, [value.text for value in values])
-        raise RelationError(*_at(found, rank.value.column))
-
-
-def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
-    """Raise RelationError unless it is a known formula with its arguments, each a number or a quantity above 0.
-
-    The variable that points are ``over`` may be an argument by its name alone.
-    """
-    if formula.name not in FORMULAS:
-        raise RelationError(*_at(unknown("formula", formula.name, FORMULAS), formula.column))
-    needed, given = arguments_of(formula.name), dict(formula.arguments)
-    for name, value in formula.arguments:
-        if name not in needed:
-            column = value.column if value else formula.column
-            raise RelationError(*_at(unknown(f"argument of {formula.name}", name, needed), column))
-        if value is None:
-            if name not in over:
-                known = f"the points are over {', '.join(over)}" if over else "there are no points to take it from"
-                raise RelationError(f"argument {name} has no value, and {known}", formula.column)
-            continue
-        if isinstance(value.base, bool | str) or value.base <= 0:
-            message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0"
-            raise RelationError(message, value.column)
-    missing = [name for name in needed if name not in given]
-    if missing:
-        raise RelationError(f"formula {formula.name!r} needs {', '.join(missing)}", formula.column)
+def check_factor(factor: str, term: Measured, scope: Scope, column: int) -> None:
+    """Raise RelationError unless the experiment of the term has the factor."""
+    experiment, _ = experiment_of(term, scope)
+    if factor not in experiment.factors:
+        raise unknown_at("factor", factor, experiment.factors, column)

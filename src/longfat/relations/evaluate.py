@@ -1,74 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of an expression over a dataset, with its interval; and the comparisons that a relation consists of.
+"""The comparisons of a relation over a dataset: each with its value, its interval and its outcome.
 
-Owns how intervals combine along an expression. Gives no verdict.
+Owns the outcome of a comparison. Gives no verdict on a claim.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import permutations
+from functools import cached_property
 
 from longfat.dataset.load import Dataset
 from longfat.manifest.idle import varies
-from longfat.manifest.study import Study
-from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged, Widest
-from longfat.metrics.quantities import LEAST_RUNS, RELATIONS, Pool, Selection, measure, median, significant
+from longfat.metrics.orders import Judged
+from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
-from longfat.relations.bind import (
-    Scope,
-    ValuesOf,
-    along,
-    first_experiment,
-    has_points,
-    is_constant,
-    metric_of,
-    scopes,
-    selection_of,
-    terms_of,
-)
-from longfat.relations.formulas import FORMULAS
-from longfat.relations.limits import (
-    APPROXIMATE_TOLERANCE,
-    LEVEL,
-    NO_EFFECT,
-    TOLERANCE,
-    Agreement,
-    Limits,
-    Outcome,
-)
-from longfat.relations.points import farthest, places
-from longfat.relations.ranking import count_of, rank_of
+from longfat.relations.bind import Scope, Value, ValuesOf
+from longfat.relations.limits import LEVEL, NO_EFFECT, Agreement, Limits, Outcome
+from longfat.relations.nodes import Binary, Expression
 from longfat.relations.readings import Readings
-from longfat.relations.syntax import (
-    Alike,
-    Binary,
-    Chain,
-    Comparator,
-    Count,
-    Expression,
-    Extreme,
-    Formula,
-    Gain,
-    Limit,
-    Number,
-    Places,
-    Rank,
-    Relation,
-    Term,
-    Value,
-    Within,
-)
+from longfat.relations.relation import Comparison, Relation
+from longfat.relations.tree import At, judged, unit, value, words
 from longfat.runspec import Scalar
-
-Allowed = Limits | Agreement
 
 LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
 LAW = 0.001  # two runs of a law differ by no more than this part of its value
@@ -80,7 +36,7 @@ class Evidence:
 
     ``n`` of None marks a computed value; ``runs`` counts all runs of the smaller side. The numbers are None when there
     was no data; ``reason`` states why. ``repeats`` counts repetitions that are not among the ``n`` because they are
-    equal to the byte to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``gain`` the
+    byte-identical to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``gain`` the
     factor by which pairing divides the variance.
     ``agreement`` marks a number that is compared within the paper's own error. ``limit_low`` and ``limit_high`` are the
     numbers of ``limit``, None on a side that is open; of a number with an error they are 1.96 errors from it.
@@ -111,8 +67,8 @@ class Evidence:
 class Rule:
     """A claim's rules for its comparisons.
 
-    With ``law`` two runs that agree suffice; ``paper`` has the paper's own numbers, by which the size of an order is
-    known; ``retest`` is how much the paper's numbers differ when it measures again, in parts of the number or,
+    With ``law`` two runs that agree suffice; ``paper`` has the paper's own numbers, which tell the size of an order;
+    ``retest`` is the difference between the paper's own measurements of one number, as a part of the number or,
     ``retest_absolute``, in its unit.
     """
 
@@ -123,10 +79,9 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """The grounds for relations: a study and the dataset of its runs."""
+class Grounds(Readings):
+    """A study and the dataset of its runs."""
 
-    study: Study
     dataset: Dataset
 
     @cached_property
@@ -140,28 +95,12 @@ class Grounds:
         return Pool(self.dataset, {name: partner for name, partner in pairs.items() if partner}, fixed)
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
-        """The metric over the runs. Raises NoValue."""
+        """Return the mean over the runs."""
         return measure(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """The value that a lone metric is judged by, where this is the median. Raises NoValue."""
+        """Return the median over the runs."""
         return median(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The rank of a factor's value. Raises NoValue."""
-        return rank_of(self.dataset, of, then, factor, value)
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Of how many selections the mean holds. Raises NoValue."""
-        return count_of(self.dataset, selections, holds)
-
-    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The point of a metric divided by the law there, where it is farthest from the law. Raises NoValue."""
-        return farthest(self.pool, selection, law, sign)
-
-    def places(self, selection: Selection) -> Estimate:
-        """At how many different places the points of a metric lie. Raises NoValue."""
-        return places(self.pool, selection)
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, str, Scalar], str]:
@@ -187,288 +126,89 @@ class Grounds:
         return values
 
 
-def comparisons(relation: Relation, grounds: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
-    """The comparisons that a relation consists of, for all values of its loops. Raises RelationError.
+def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
+    """Yield the comparisons of a relation, for all values of its loops. Raises RelationError.
 
     Each is decided by itself; the judge decides which fail among several.
     """
     found = False
-    for scope in scopes(relation, grounds.study, grounds.values_of):
+    for scope in relation.scopes(readings.study, readings.values_of):
         found = True
-        yield from _claimed(relation.claim, _Values(grounds, scope, rule=rule))
+        for comparison in relation.comparisons:
+            yield _compared(comparison, At(scope, readings), rule)
     if not found:
-        experiment = first_experiment(relation, grounds.study)
-        reason = f"the lock has no such run of experiment {experiment!r}"
+        reason = f"the lock has no such run of experiment {relation.first_experiment(readings.study)!r}"
         yield Evidence(relation.text, "", "", "no_data", reason=reason)
 
 
 def evaluated(expression: Expression, grounds: Grounds, least: int | None = None) -> Judged:
-    """The value of an expression with its interval, from ``least`` repetitions on.
+    """Return the value of an expression with its interval, from ``least`` repetitions on.
 
     Raises NoValue or ValueError with the reason, RelationError on an unknown name.
     """
-    return _Values(grounds, Scope(grounds.study), least).value(expression)
+    return value(expression, At(Scope(grounds.study, grounds.values_of), grounds, least))
 
 
-def _claimed(claim: Chain | Within | Alike, values: _Values) -> Iterator[Evidence]:
-    if isinstance(claim, Within):
-        yield values.held(claim.of, Limits(claim.low, claim.high, True))
-    elif isinstance(claim, Alike):
-        percent = 100 * (APPROXIMATE_TOLERANCE if claim.nearly else TOLERANCE)
-        what = f"{values.words(claim.of)}, highest over lowest {claim.factor}"
-        limits = Limits(float("-inf"), percent, True)
-        yield values.compared(lambda: values.widest(claim.of, claim.factor), what, "%", limits)
-    else:
-        left = claim.first
-        for sign, limit in claim.rest:
-            yield values.compare(left, sign, limit)
-            left = limit.of
+def _compared(comparison: Comparison, at: At, rule: Rule) -> Evidence:
+    """Compare a value and its interval with limits: inside, outside, or undecided."""
+    of, limits = comparison.of, comparison.limits
+    if isinstance(limits, Agreement):
+        limits = dataclasses.replace(limits, retest=max(rule.retest * abs(limits.number), rule.retest_absolute))
+    what, its_unit = words(of, at.scope), unit(of)
+    try:
+        found = _as_law(judged(of, at), rule)
+        if comparison.order and isinstance(of, Binary) and isinstance(limits, Limits):
+            limits = dataclasses.replace(limits, alike=_no_effect(of, at, rule))
+        if found.runs and not found.exact and found.runs < LEAST_OF_ALL:
+            raise NoValue(f"rests on {found.runs} runs, at least {LEAST_OF_ALL} are needed")
+    except NoValue as error:
+        return Evidence(what, its_unit, limits.text(its_unit), "no_data", reason=str(error))
+    except ValueError as error:
+        return Evidence(what, its_unit, limits.text(its_unit), "undecided", reason=str(error))
+    return _decided(found, what, its_unit, limits)
 
 
-@dataclass(frozen=True)
-class _Values:
-    """Expressions evaluated in one scope."""
-
-    grounds: Readings
-    scope: Scope
-    least: int | None = None  # runs of a scenario that a metric may rest on
-    rule: Rule = Rule()
-
-    def compare(self, left: Expression, sign: Comparator, limit: Limit) -> Evidence:
-        """One side against the next. Two measured sides: < and > are of their difference, all else of their ratio."""
-        right = limit.of
-        if isinstance(left, Term) and has_points(left):
-            return self._at_points(left, sign, right)
-        if is_constant(right):
-            number = constant(right)
-            if limit.spread is not None and not is_constant(left):
-                retest = max(self.rule.retest * abs(number), self.rule.retest_absolute)
-                return self.held(left, Agreement(number, limit.spread, retest))
-            return self.held(left, Limits.of(sign, number, limit.spread))
-        if sign in "<>":
-            above, below = (left, right) if sign == ">" else (right, left)
-            order = Binary("-", above, below)
-            return self.held(order, lambda: Limits(0.0, math.inf, False, self._alike(above, below)))
-        return self.held(Binary("/", left, right), Limits.of(sign, 1.0))
-
-    def _at_points(self, left: Term, sign: Comparator, law: Expression) -> Evidence:
-        """The points of a metric divided by the law at each: the one farthest from the law decides."""
-        selection = selection_of(left, self.scope)
-        what = f"{_named(selection)}, over {self.words(law)} where it is farthest from that"
-        evaluate = partial(self.grounds.farthest, selection, law, sign)
-        return self.compared(evaluate, what, "", Limits.of(sign, 1.0))
-
-    def _alike(self, above: Expression, below: Expression) -> float:
-        """How close the sides of an order must be to count as equal: half of the paper's own difference, or 1 %."""
-        if self.rule.paper is not None:
-            paper = _Values(self.rule.paper, self.scope)
-            try:
-                return abs(paper.number(above) - paper.number(below)) / 2
-            except (NoValue, ValueError):
-                pass
-        return NO_EFFECT * max(abs(self.number(above)), abs(self.number(below)))
-
-    def number(self, expression: Expression) -> float:
-        """The value alone."""
-        return self.value(expression).value
-
-    def held(self, expression: Expression, limits: Allowed | Callable[[], Allowed]) -> Evidence:
-        """An expression against limits."""
-        return self.compared(lambda: self.judged(expression), self.words(expression), self.unit(expression), limits)
-
-    def compared(
-        self, evaluate: Callable[[], Judged], what: str, unit: str, limits: Allowed | Callable[[], Allowed]
-    ) -> Evidence:
-        """Compare a value and its interval with limits: inside, outside, or undecided."""
-        text = "above 0" if callable(limits) else limits.text(unit)
+def _no_effect(order: Binary, at: At, rule: Rule) -> float:
+    """Return the difference up to which two sides count as equal: half of the paper's own difference, or 1 %."""
+    if rule.paper is not None:
+        paper = At(dataclasses.replace(at.scope, given_values=rule.paper.values_of), rule.paper)
         try:
-            value = evaluate()
-            allowed = limits() if callable(limits) else limits
-            self._require(value)
-        except NoValue as error:
-            return Evidence(what, unit, text, "no_data", reason=str(error))
-        except ValueError as error:
-            return Evidence(what, unit, text, "undecided", reason=str(error))
-        return _evidence(self._as_law(value), what, unit, allowed)
-
-    def _require(self, value: Judged) -> None:
-        if value.runs and not value.exact and value.runs < LEAST_OF_ALL and self._as_law(value) is value:
-            raise NoValue(f"rests on {value.runs} runs, at least {LEAST_OF_ALL} are needed")
-
-    def _as_law(self, value: Judged) -> Judged:
-        """Two runs of a law that agree are as good as a computation."""
-        if self.rule.law and isinstance(value, Estimate) and value.range <= LAW * abs(value.value):
-            return dataclasses.replace(value, strata={})
-        return value
-
-    def judged(self, expression: Expression) -> Judged:
-        """The value that is compared with limits: the mean, or the median where runs fall into two modes."""
-        if isinstance(expression, Term) and metric_of(expression).judged_by == "median":
-            return self.grounds.middle(selection_of(expression, self.scope), self.least)
-        if isinstance(expression, Rank):
-            return self._rank(expression)
-        if isinstance(expression, Count):
-            return self._count(expression)
-        return self.value(expression)
-
-    def value(self, expression: Expression) -> Estimate:
-        """The value with its interval. Raises NoValue, ValueError or RelationError with the reason."""
-        if isinstance(expression, Term):
-            return self.grounds.read(selection_of(expression, self.scope), self.least)
-        if isinstance(expression, Number):
-            return statistics.exactly(expression.value)
-        if isinstance(expression, Formula):
-            return statistics.exactly(computed(expression))
-        if isinstance(expression, Gain):
-            return statistics.percent_gain(self.value(expression.left), self.value(expression.right))
-        if isinstance(expression, Binary):
-            operation = {
-                "+": statistics.total,
-                "-": statistics.difference,
-                "*": statistics.product,
-                "/": statistics.ratio,
-            }[expression.operator]
-            return operation(self.value(expression.left), self.value(expression.right))
-        if isinstance(expression, Extreme):
-            return self._extreme(expression)
-        if isinstance(expression, Places):
-            return self.grounds.places(selection_of(expression.of, self.scope))
-        raise ValueError("a rank or a count stands alone on its side: it cannot be reckoned with")
-
-    def widest(self, expression: Expression, factor: str) -> Judged:
-        """By how many percent the largest mean along the factor exceeds the smallest."""
-        terms = tuple(terms_of(expression))
-        known = self.grounds.values_of(selection_of(terms[0], self.scope), factor)
-        if len(known) < 2:
-            raise NoValue(f"the lock has {len(known)} of the values of {factor!r} to compare")
-        found = [
-            _Values(self.grounds, self.scope.having(factor, value, terms), self.least).value(expression)
-            for value in known
-        ]
-        return Widest(tuple(statistics.percent_gain(one, other) for one, other in permutations(found, 2)))
-
-    def _extreme(self, extreme: Extreme) -> Estimate:
-        terms = tuple(terms_of(extreme.of))
-        inner = list(along(extreme.loop, self.scope, terms, self.grounds.values_of))
-        if not inner:
-            raise NoValue(f"the lock has none of the values of {extreme.loop.variable!r}")
-        found = [_Values(self.grounds, scope, self.least).value(extreme.of) for scope in inner]
-        return statistics.extreme(found, max if extreme.kind == "max" else min)
-
-    def _rank(self, rank: Rank) -> Judged:
-        of, then = selection_of(rank.of, self.scope), selection_of(rank.then, self.scope)
-        value = self.scope.environment.get(str(rank.value.base), rank.value) if rank.value.word else rank.value
-        return self.grounds.place(of, then, rank.factor, value.base)
-
-    def _count(self, count: Count) -> Judged:
-        inner = list(along(count.loop, self.scope, (count.of,), self.grounds.values_of))
-        if not inner:
-            raise NoValue(f"the lock has none of the values of {count.loop.variable!r}")
-        selections = [selection_of(count.of, scope) for scope in inner]
-        return self.grounds.count(selections, lambda mean: RELATIONS[count.sign](mean, count.level))
-
-    def unit(self, expression: Expression) -> str:
-        """The unit of an expression's value."""
-        if isinstance(expression, Term):
-            return metric_of(expression).unit
-        if isinstance(expression, Gain):
-            return "%"
-        if isinstance(expression, Extreme):
-            return self.unit(expression.of)
-        if isinstance(expression, Binary):
-            units = [self.unit(side) for side in (expression.left, expression.right) if not is_constant(side)]
-            return units[0] if units and (expression.operator in "+-" or len(units) == 1) else ""
-        return ""
-
-    def words(self, expression: Expression) -> str:
-        """The text of an expression, for people."""
-        if isinstance(expression, Term):
-            return _named(selection_of(expression, self.scope))
-        if isinstance(expression, Number):
-            return expression.text
-        if isinstance(expression, Formula):
-            arguments = ", ".join(f"{name} {value.text}" if value else name for name, value in expression.arguments)
-            return f"{expression.name.replace('_', ' ')} ({arguments})"
-        if isinstance(expression, Places):
-            return f"places of {self.words(expression.of)}"
-        if isinstance(expression, Count):
-            bound = f"{expression.sign} {expression.level:g}"
-            return f"number over {expression.loop.variable} with {bound} of {self.words_without(expression)}"
-        if isinstance(expression, Gain):
-            return f"{self.words(expression.left)}, gain over {self.words(expression.right)}"
-        if isinstance(expression, Binary):
-            word = {"+": "plus", "-": "less", "*": "times", "/": "over"}[expression.operator]
-            return f"{self.words(expression.left)} {word} {self.words(expression.right)}"
-        if isinstance(expression, Extreme):
-            kind = {"max": "largest", "min": "smallest"}[expression.kind]
-            return f"{kind} over {expression.loop.variable} of {self.words_without(expression)}"
-        factor_value = self.scope.environment.get(str(expression.value.base), expression.value)
-        return (
-            f"rank of {expression.factor} {factor_value.text} by {self.words(expression.of)}, "
-            f"where alike by {self.words(expression.then)}"
-        )
-
-    def words_without(self, extreme: Extreme | Count) -> str:
-        """An extreme's or a count's expression at the first of its values."""
-        inner = next(
-            iter(along(extreme.loop, self.scope, tuple(terms_of(extreme.of)), self.grounds.values_of)), self.scope
-        )
-        return _Values(self.grounds, inner).words(extreme.of) if inner is not self.scope else extreme.loop.variable
+            return abs(value(order.left, paper).value - value(order.right, paper).value) / 2
+        except (NoValue, ValueError):
+            pass
+    return NO_EFFECT * max(abs(value(side, at).value) for side in (order.left, order.right))
 
 
-def _evidence(value: Judged, what: str, unit: str, limits: Allowed) -> Evidence:
-    chances = limits.chances(value)
+def _as_law(found: Judged, rule: Rule) -> Judged:
+    """Return a value without error if it is two runs of a law that agree."""
+    if rule.law and isinstance(found, Estimate) and found.range <= LAW * abs(found.value):
+        return dataclasses.replace(found, strata={})
+    return found
+
+
+def _decided(found: Judged, what: str, its_unit: str, limits: Limits | Agreement) -> Evidence:
+    chances = limits.chances(found)
     outcome: Outcome = "fails" if chances.fails <= LEVEL else "holds" if chances.holds <= LEVEL else "undecided"
-    low, high = (significant(number) for number in value.interval())
-    spread = value.spread if isinstance(value, Estimate) else None
-    bounds = limits.ends
+    low, high = (significant(number) for number in found.interval())
+    spread = found.spread if isinstance(found, Estimate) else None
+    bounds = [None if math.isinf(end) else significant(end) for end in limits.ends]
     return Evidence(
         what,
-        unit,
-        limits.text(unit),
+        its_unit,
+        limits.text(its_unit),
         outcome,
-        significant(value.value),
-        None if value.sd is None else significant(value.sd),
-        value.n or None,
+        significant(found.value),
+        None if found.sd is None else significant(found.sd),
+        found.n or None,
         low,
         high,
-        repeats=value.repeats,
-        runs=value.runs or None,
+        repeats=found.repeats,
+        runs=found.runs or None,
         p_holds=significant(chances.holds),
         p_fails=significant(chances.fails),
         no_effect=chances.no_effect,
         gain=significant(spread.gain) if spread and spread.gain else None,
         agreement=isinstance(limits, Agreement),
-        limit_low=None if math.isinf(bounds[0]) else significant(bounds[0]),
-        limit_high=None if math.isinf(bounds[1]) else significant(bounds[1]),
+        limit_low=bounds[0],
+        limit_high=bounds[1],
     )
-
-
-def constant(expression: Expression) -> float:
-    """The value of an expression that rests on no measurement."""
-    if isinstance(expression, Number):
-        return expression.value
-    if isinstance(expression, Formula):
-        return computed(expression)
-    if isinstance(expression, Gain):
-        return 100 * (constant(expression.left) / constant(expression.right) - 1)
-    if not isinstance(expression, Binary):
-        raise ValueError("rests on a measurement")
-    left, right = constant(expression.left), constant(expression.right)
-    operate = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-    return float(operate[expression.operator](left, right))
-
-
-def computed(formula: Formula) -> float:
-    """The formula's value for checked arguments."""
-    numbers = {
-        name: float(value.base) for name, value in formula.arguments if value and not isinstance(value.base, str)
-    }
-    return float(FORMULAS[formula.name](**numbers))
-
-
-def _named(selection: Selection) -> str:
-    """Metric, experiment, conditions and flow in words; of a factor that is held, its value."""
-    conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
-    flow = [f"flow {selection.flow}"] if selection.flow else []
-    return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])

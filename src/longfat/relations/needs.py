@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on runs before a claim is judged on them: long enough, with enough epochs, on a path that is used.
+"""Conditions on runs before a claim is judged on them: long enough, with enough epochs, on a busy path.
 
 Owns the reading of a claim's ``needs``. Judges nothing.
 """
@@ -7,46 +7,40 @@ Owns the reading of a claim's ``needs``. Judges nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
 
-from longfat.dataset.load import Run
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import Selection, metric_of_run
-from longfat.metrics.statistics import Estimate, exactly
 from longfat.relations.claims import Claim, Needs
-from longfat.relations.evaluate import Grounds, comparisons
-from longfat.runspec import Scalar
+from longfat.relations.evaluate import Grounds
 
 
 def unmet(claim: Claim, grounds: Grounds) -> str | None:
-    """The unmet need of the claim's runs; None where there is no need or all are met."""
-    if claim.needs is None:
-        return None
-    asked = _Asked(grounds.study, grounds.dataset)
+    """Return the first need that the claim's runs do not meet; None if there is none."""
+    return next(_lacking(claim, claim.needs, grounds), None) if claim.needs is not None else None
+
+
+def _lacking(claim: Claim, needs: Needs, grounds: Grounds) -> Iterator[str]:
     for relation in claim.relations:
-        list(comparisons(relation, asked))
-    return next(_lacking(claim.needs, asked.selections, grounds), None)
+        for selection in relation.selections(grounds.study, grounds.values_of):
+            if needs.at_least_n is not None:
+                yield from _too_few(needs.at_least_n, selection, grounds)
+            for limit, asked in asked_of(needs, selection):
+                yield from _below(limit, asked, grounds)
 
 
-def _lacking(needs: Needs, selections: list[Selection], grounds: Grounds) -> Iterator[str]:
-    for selection in selections:
-        runs = [run for run in selection.chosen(grounds.dataset) if run.status == "ok"]
-        if needs.at_least_n is not None:
-            counts = {run.scenario: 0 for run in selection.chosen(grounds.dataset)}
-            for run in runs:
-                counts[run.scenario] += 1
-            least = min(counts.values(), default=0)
-            if least < needs.at_least_n:
-                yield f"needs {needs.at_least_n} runs of each scenario, the fewest are {least}"
-        for limit, asked in asked_of(needs, selection):
-            yield from _below(limit, asked, runs, grounds)
+def _too_few(least: int, selection: Selection, grounds: Grounds) -> Iterator[str]:
+    chosen = selection.chosen(grounds.dataset)
+    counts = Counter(run.scenario for run in chosen if run.status == "ok")
+    fewest = min((counts[run.scenario] for run in chosen), default=0)
+    if fewest < least:
+        yield f"needs {least} runs of each scenario, the fewest are {fewest}"
 
 
 def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Selection]]:
-    """The metrics that show whether a selection's runs do, with the smallest allowed value of each."""
+    """Yield the metrics that tell whether a selection's runs meet the needs, each with its smallest allowed value."""
     bare = dataclasses.replace(selection, flow=None, parameters={})
     if seconds := needs.lasts_in(selection.experiment):
         yield seconds, dataclasses.replace(bare, metric="lasts")
@@ -56,38 +50,13 @@ def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Select
         yield needs.utilisation, dataclasses.replace(bare, metric="utilisation", parameters={"since": 0.0})
 
 
-def _below(limit: float, asked: Selection, runs: Sequence[Run], grounds: Grounds) -> Iterator[str]:
-    metric = METRICS[asked.metric]
+def _below(limit: float, asked: Selection, grounds: Grounds) -> Iterator[str]:
+    metric, dataset = METRICS[asked.metric], grounds.dataset
+    required = f"{metric.meaning} must be at least {limit:g} {metric.unit}"
     try:
-        found = [metric_of_run(grounds.dataset, run, asked) for run in runs]
+        found = [metric_of_run(dataset, run, asked) for run in asked.chosen(dataset) if run.status == "ok"]
     except NoValue as error:
-        yield f"{metric.meaning} must be at least {limit:g} {metric.unit}, and is not known: {error}"
+        yield f"{required}, and is not known: {error}"
         return
     if found and min(found) < limit:
-        yield f"{metric.meaning} must be at least {limit:g} {metric.unit}, and is {min(found):.4g}"
-
-
-@dataclass(frozen=True)
-class _Asked(Grounds):
-    """Grounds that measure nothing and record the questions."""
-
-    selections: list[Selection] = field(default_factory=list)
-
-    def read(self, selection: Selection, least: int | None) -> Estimate:
-        """Any number will do."""
-        self.selections.append(selection)
-        return exactly(1.0)
-
-    def middle(self, selection: Selection, least: int | None) -> Judged:
-        """Any number will do."""
-        return self.read(selection, least)
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Any number will do."""
-        self.selections.extend(selections)
-        return exactly(1.0)
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """Any number will do."""
-        self.selections.append(then)
-        return self.read(of, None)
+        yield f"{required}, and is {min(found):.4g}"

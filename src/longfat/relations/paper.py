@@ -1,178 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's own numbers as grounds to judge on, and the identity of two quantities or two tests.
+"""The paper's own numbers as readings, and the tests that a claim makes over the study's points.
 
-Owns the identity of quantities and tests over a study's points. Measures nothing.
+Owns the identity of two tests. Measures nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import Selection
 from longfat.metrics.statistics import Estimate, exactly
-from longfat.relations.bind import (
-    Scope,
-    ValuesOf,
-    along,
-    has_points,
-    is_constant,
-    scopes,
-    selection_of,
-    terms_of,
-    values_in_study,
-)
-from longfat.relations.evaluate import Allowed, constant
-from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Limits
-from longfat.relations.syntax import (
-    Alike,
-    Binary,
-    Chain,
-    Comparator,
-    Count,
-    Expression,
-    Extreme,
-    Formula,
-    Gain,
-    Number,
-    Places,
-    Rank,
-    Relation,
-    Term,
-    Within,
-)
-from longfat.runspec import Scalar
-
-Key = Hashable
+from longfat.relations.bind import quantity
+from longfat.relations.claims import Claim
+from longfat.relations.limits import Agreement, Limits
+from longfat.relations.readings import Readings
+from longfat.relations.tree import key
 
 
 class Test(NamedTuple):
-    """One comparison over the whole study: quantity, limit, and its number where the paper prints it."""
+    """One comparison over the whole study: quantity, limit, and its number if the paper prints it."""
 
-    quantity: Key
-    allowed: Allowed
+    quantity: Hashable
+    allowed: Limits | Agreement
     number: float | None = None
-    about: bool = False  # the number is called approximate
+    approximate: bool = False
 
 
 @dataclass(frozen=True)
-class PaperNumbers:
-    """The paper's numbers for the metrics that relations name; the grounds on which a test is tested."""
+class PaperNumbers(Readings):
+    """The paper's numbers of the metrics that relations name."""
 
-    study: Study
-    numbers: Mapping[Key, float]
-
-    @property
-    def values_of(self) -> ValuesOf:
-        """The values of a factor over the study's points."""
-        return values_in_study(self.study)
+    numbers: Mapping[Hashable, float]
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
-        """The paper's number. Raises NoValue where it is not given."""
-        key = quantity(selection, self.study)
-        if key not in self.numbers:
+        """Return the paper's number."""
+        found = self.numbers.get(quantity(selection, self.study))
+        if found is None:
             raise NoValue("the paper's number is not given")
-        return exactly(self.numbers[key])
-
-    def middle(self, selection: Selection, least: int | None) -> Judged:
-        """The paper's number. Raises NoValue where it is not given."""
-        return self.read(selection, least)
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The paper's rank. Raises NoValue: the rank is in the relation."""
-        raise NoValue("the paper's rank is not given apart from the relation")
-
-    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The paper's points. Raises NoValue: papers give none."""
-        raise NoValue("the paper's points are not given")
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """How many of the paper's means hold. Raises NoValue: it stands in the relation."""
-        raise NoValue("the paper's count is not given apart from the relation")
-
-    def places(self, selection: Selection) -> Estimate:
-        """The places of the paper's points. Raises NoValue: papers give none."""
-        raise NoValue("the paper's points are not given")
+        return exactly(found)
 
 
-def quantity(selection: Selection, study: Study) -> Key:
-    """The identity of a selection: two with the same metric at the same points are equal."""
-    experiment = next(one for one in study.experiments if one.id == selection.experiment)
-    points = frozenset(
-        place
-        for place, point in enumerate(experiment.points)
-        if all(condition.holds(point.factors.get(name)) for name, condition in selection.where)
-    )
-    return selection.metric, selection.experiment, points, selection.flow, tuple(sorted(selection.parameters.items()))
+def tests_of(claim: Claim, study: Study) -> Iterator[Test]:
+    """Yield the comparisons of a claim over all points of the study."""
+    for relation in claim.relations:
+        for scope in relation.scopes(study):
+            for one in relation.comparisons:
+                yield Test(key(one.of, scope), one.limits, one.printed, one.approximate)
 
 
-def tests_of(relation: Relation, study: Study) -> Iterator[Test]:
-    """The comparisons of a checked relation over all points of the study."""
-    for scope in scopes(relation, study, values_in_study(study)):
-        claim = relation.claim
-        if isinstance(claim, Within):
-            yield Test(_key(claim.of, scope), Limits(claim.low, claim.high, True))
-        elif isinstance(claim, Alike):
-            percent = 100 * (APPROXIMATE_TOLERANCE if claim.nearly else TOLERANCE)
-            values = values_in_study(study)(selection_of(next(terms_of(claim.of)), scope), claim.factor)
-            terms = tuple(terms_of(claim.of))
-            inner = frozenset(_key(claim.of, scope.having(claim.factor, value, terms)) for value in values)
-            yield Test(("alike", inner), Limits(float("-inf"), percent, True))
-        else:
-            yield from _links(claim, scope)
+def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNumbers]:
+    """Return the paper's numbers for each claim: its own ``oracle``, and the limits of any claim on a quantity.
 
-
-def _links(chain: Chain, scope: Scope) -> Iterator[Test]:
-    left = chain.first
-    for sign, limit in chain.rest:
-        right = limit.of
-        if isinstance(left, Term) and has_points(left):
-            yield Test(("points", _key(left, scope), _law(right)), Limits.of(sign, 1.0))
-        elif is_constant(right):
-            number = constant(right)
-            if limit.spread is not None:
-                yield Test(_key(left, scope), Agreement(number, limit.spread), number)
-            else:
-                printed = number if sign in "=~" else None
-                yield Test(_key(left, scope), Limits.of(sign, number), printed, sign == "~")
-        elif sign in "<>":
-            sides = (left, right) if sign == ">" else (right, left)
-            yield Test(("less", *(_key(side, scope) for side in sides)), Limits.of(">", 0.0))
-        else:
-            yield Test(("over", _key(left, scope), _key(right, scope)), Limits.of(sign, 1.0))
-        left = right
-
-
-def _law(expression: Expression) -> Key:
-    """The values of a law of numbers and formulas at each point: two with the same values are equal."""
-    if isinstance(expression, Formula):
-        return expression.name, tuple((name, value and value.base) for name, value in expression.arguments)
-    if isinstance(expression, Binary):
-        return expression.operator, _law(expression.left), _law(expression.right)
-    return constant(expression)
-
-
-def _key(expression: Expression, scope: Scope) -> Key:
-    if isinstance(expression, Term):
-        return quantity(selection_of(expression, scope), scope.study)
-    if isinstance(expression, Binary):
-        return expression.operator, _key(expression.left, scope), _key(expression.right, scope)
-    if isinstance(expression, Gain):
-        return "gain", _key(expression.left, scope), _key(expression.right, scope)
-    if isinstance(expression, Extreme):
-        terms = tuple(terms_of(expression.of))
-        inner = along(expression.loop, scope, terms, values_in_study(scope.study))
-        return expression.kind, frozenset(_key(expression.of, one) for one in inner)
-    if isinstance(expression, Count):
-        inner = along(expression.loop, scope, (expression.of,), values_in_study(scope.study))
-        return "count", frozenset(_key(expression.of, one) for one in inner), expression.sign, expression.level
-    if isinstance(expression, Places):
-        return "places", _key(expression.of, scope)
-    if isinstance(expression, Rank):
-        value = scope.environment.get(str(expression.value.base), expression.value)
-        return "rank", _key(expression.of, scope), _key(expression.then, scope), expression.factor, value.base
-    return expression.value if isinstance(expression, Number) else constant(expression)
+    An exact number takes precedence over an approximate one. If the paper prints a quantity twice, a claim has the
+    number of its own figures and tables; if none is of these, a quantity with several numbers has none.
+    """
+    tests = {claim.id: [test for test in tests_of(claim, study) if test.number is not None] for claim in claims}
+    known: dict[Hashable, list[tuple[frozenset[str], float | None]]] = defaultdict(list)
+    for claim in claims:
+        for test in tests[claim.id]:
+            if not test.approximate:
+                known[test.quantity].append((claim.artifacts, test.number))
+    found = {}
+    for claim in claims:
+        numbers = {test.quantity: test.number for test in tests[claim.id] if test.approximate}
+        for what, rows in known.items():
+            near = {number for artifacts, number in rows if artifacts & claim.artifacts}
+            chosen = near if len(near) == 1 else {number for _, number in rows}
+            if len(chosen) == 1:
+                numbers[what] = chosen.pop()
+        numbers |= {test.quantity: test.number for test in tests[claim.id] if not test.approximate}
+        stated = {what: number for what, number in numbers.items() if number is not None}
+        found[claim.id] = PaperNumbers(study, {**stated, **claim.oracle})
+    return found

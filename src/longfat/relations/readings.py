@@ -1,50 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a relation is held against, as its evaluation sees it: runs, a paper's numbers, or a note of what is asked."""
+"""The source of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from longfat.manifest.study import Study
+from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged
-from longfat.metrics.quantities import Selection
+from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import ValuesOf
-from longfat.relations.syntax import Comparator, Expression
-from longfat.runspec import Scalar
 
 
-class Readings(Protocol):
-    """What a relation is held against: the runs of a dataset, or the numbers of a paper."""
+@dataclass(frozen=True)
+class Readings:
+    """A source without any number."""
+
+    study: Study
 
     @property
-    def study(self) -> Study: ...
+    def values_of(self) -> ValuesOf | None:
+        """The values of a factor among the runs that a selection chooses; None for those of the study's points."""
+        return None
+
     @property
-    def values_of(self) -> ValuesOf:
-        """The values of a factor among what a selection chooses."""
-        ...
+    def pool(self) -> Pool:
+        """The runs behind ranks, counts and points. Raises NoValue if there are none."""
+        raise NoValue("a rank, a count or points are not given apart from the relation")
 
     def read(self, selection: Selection, least: int | None) -> Estimate:
-        """The metric. Raises NoValue."""
-        ...
+        """Return the metric. Raises NoValue."""
+        raise NoValue("the number is not given")
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """What the metric is judged by, where this is the median. Raises NoValue."""
-        ...
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """The rank of a factor's value. Raises NoValue."""
-        ...
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Of how many selections the mean holds. Raises NoValue."""
-        ...
-
-    def farthest(self, selection: Selection, law: Expression, sign: Comparator) -> Estimate:
-        """The point of a metric that is farthest from a law. Raises NoValue."""
-        ...
-
-    def places(self, selection: Selection) -> Estimate:
-        """At how many places the points of a metric lie. Raises NoValue."""
-        ...
+        """Return the value by which a lone metric is judged, if this is the median. Raises NoValue."""
+        return self.read(selection, least)

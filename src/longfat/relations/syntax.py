@@ -1,299 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a relation as a tree.
+"""The parser of relations: from a text to its tree (``longfat.relations.nodes``).
 
-Owns the nodes and the parser. The meaning of the names does not matter here: ``longfat.relations.bind`` knows the
-study.
+A chain such as ``a > b = 3`` becomes one comparison for each of its signs: the difference of ``a`` and ``b`` with 0,
+and ``b`` with 3. The grammar is that of ``longfat.manifest.expressions``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Literal, cast
+from typing import NamedTuple, TypeGuard, cast
 
-from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
+from lark import Token, Transformer, v_args
+from lark.exceptions import VisitError
 
 from longfat.errors import StudyError
+from longfat.manifest import expressions
+from longfat.metrics import METRICS
+from longfat.relations.bind import Item, Loop, RelationError, Value
+from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
+from longfat.relations.nodes import (
+    Binary,
+    Count,
+    Expression,
+    Extreme,
+    Farthest,
+    Formula,
+    Gain,
+    Number,
+    Places,
+    Rank,
+    Spread,
+    Term,
+    terms_of,
+)
+from longfat.relations.relation import Comparison, Relation
+from longfat.relations.tree import constant
 from longfat.runspec import Scalar
 from longfat.units import read_quantity
 
-Operator = Literal["+", "-", "*", "/"]
-Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
+_ONE_LAW = "points are compared with one law of numbers and formulas"
 
 
-class RelationError(Exception):
-    """The fault of a relation, the column of its text (from 1), and a hint if there is one."""
+class _Spread(NamedTuple):
+    """A side of a chain, with the paper's own spread of its number."""
 
-    def __init__(self, message: str, column: int = 1, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.column, self.hint = message, column, hint
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of a factor or parameter: in base units, and as it was written."""
-
-    base: Scalar
-    text: str
-    column: int
-    word: bool = False  # a bare word, which may also be the variable of a loop
-    dimension: str | None = None  # of a quantity: the name of its class in longfat.units
-
-
-@dataclass(frozen=True)
-class Item:
-    """One entry in brackets or after ``where``: a bare word, or a name in relation to a value or one of several."""
-
-    name: str
-    relation: str | None
-    values: tuple[Value, ...]
-    column: int
-
-
-@dataclass(frozen=True)
-class Term:
-    """A metric over chosen runs."""
-
-    metric: str
-    items: tuple[Item, ...]
-    column: int
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number; ``percent`` when it was written as one."""
-
-    value: float
-    text: str
-    percent: bool = False
-
-
-@dataclass(frozen=True)
-class Binary:
-    """Arithmetic on two expressions."""
-
-    operator: Operator
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Gain:
-    """By how many percent ``left`` exceeds ``right``."""
-
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Formula:
-    """A formula of the papers, computed and not measured. An argument of None is the variable of each point."""
-
-    name: str
-    arguments: tuple[tuple[str, Value | None], ...]
-    column: int
-
-
-@dataclass(frozen=True)
-class Places:
-    """At how many different places the points of a metric lie."""
-
-    of: Term
-
-
-@dataclass(frozen=True)
-class Extreme:
-    """The largest or the smallest of an expression's values along a loop."""
-
-    kind: Literal["max", "min"]
-    of: Expression
-    loop: Loop
-
-
-@dataclass(frozen=True)
-class Count:
-    """For how many values along a loop a metric's mean is at least, at most, above or below a number."""
-
-    of: Term
-    sign: Comparator
-    level: float
-    loop: Loop
-    column: int
-
-
-@dataclass(frozen=True)
-class Rank:
-    """The place of one value of a factor among all, 1 for the best by ``of``; among similar values, by ``then``."""
-
-    value: Value
-    factor: str
-    of: Term
-    then: Term
-    column: int
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A variable with the values that it takes: those ``listed``, or all of the factor of its name, one left out."""
-
-    variable: str
-    listed: tuple[Value, ...] | None
-    but: Value | None
-    column: int
-
-
-Expression = Term | Number | Binary | Gain | Formula | Extreme | Rank | Places | Count
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The other side of a chain's comparison: an expression, or a number with the paper's own spread."""
-
-    of: Expression
-    spread: float | None = None
-
-
-@dataclass(frozen=True)
-class Chain:
-    """``a > b > c``: each side stands in the relation to the next."""
-
-    first: Expression
-    rest: tuple[tuple[Comparator, Limit], ...]
-
-
-@dataclass(frozen=True)
-class Within:
-    """An expression between two numbers, these included."""
-
-    of: Expression
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Alike:
-    """An expression is the same for all values of a factor; ``nearly`` doubles the allowed difference."""
-
-    of: Expression
-    factor: str
-    nearly: bool
-    column: int
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A whole relation: the claim, for each value of the loops' variables, about the runs that ``where`` chooses."""
-
-    claim: Chain | Within | Alike
-    loops: tuple[Loop, ...]
-    where: tuple[Item, ...]
-    text: str
-
-
-@cache
-def _parser() -> Lark:
-    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", maybe_placeholders=True)
+    side: Expression
+    spread: float | None
 
 
 def parse(text: str) -> Relation:
-    """The tree of a relation's text. Raises RelationError with the column and what was expected there."""
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise _explained(error, text) from error
-    try:
-        return cast(Relation, _Tree(text).transform(tree))
-    except VisitError as error:
-        raise error.orig_exc from error
-
-
-def parse_term(text: str) -> Term:
-    """The tree of a single metric, such as ``goodput[delay, highspeed]``. Raises RelationError."""
-    relation = parse(f"{text} > 0")
-    assert isinstance(relation.claim, Chain)
-    if not isinstance(relation.claim.first, Term) or len(relation.claim.rest) > 1:
-        raise RelationError("is not one metric; write METRIC[EXPERIMENT, CONDITION, ...]")
-    return relation.claim.first
+    """Return the tree of a relation. Raises RelationError with the column and what was expected there."""
+    return cast(Relation, _parsed(text, "relation"))
 
 
 def parse_expression(text: str) -> Expression:
-    """The tree of an expression. Raises RelationError."""
-    claim = parse(f"{text} > 0").claim
-    if not isinstance(claim, Chain) or len(claim.rest) > 1:
-        raise RelationError("is a comparison, not an expression")
-    return claim.first
+    """Return the tree of an expression. Raises RelationError."""
+    return cast(Expression, _parsed(text, "expression"))
+
+
+def parse_term(text: str) -> Term:
+    """Return the tree of a single metric, such as ``goodput[delay, highspeed]``. Raises RelationError."""
+    term = parse_expression(text)
+    if not isinstance(term, Term):
+        raise RelationError("is not one metric; write METRIC[EXPERIMENT, CONDITION, ...]")
+    return term
 
 
 def parse_formula(text: str) -> Formula:
-    """The tree of a formula with its arguments. Raises RelationError."""
-    expression = parse_expression(text)
-    if not isinstance(expression, Formula):
+    """Return the tree of a formula with its arguments. Raises RelationError."""
+    formula = parse_expression(text)
+    if not isinstance(formula, Formula):
         raise RelationError("is not a formula; write FORMULA(NAME=VALUE, ...)")
-    return expression
+    return formula
 
 
 def parse_items(text: str) -> tuple[Item, ...]:
-    """An item of a metric's brackets. Raises RelationError with the column in the text."""
+    """Return the items of a metric's brackets. Raises RelationError with the column in the text."""
     try:
         return parse_term(f"runs[{text}]").items
     except RelationError as error:
         raise RelationError(error.message, max(error.column - len("runs["), 1), error.hint) from error
 
 
-# A reader's names of the grammar's terminals.
-_SPOKEN = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "SIGNED": "a number",
-    "PERCENT": "a number",
-    "QUANTITY": "a quantity such as 30 ms",
-    "STRING": "a text in quotes",
-    "RELATION": "one of < <= > >= = ~",
-    "CONDITION": "one of < <= > >= = !=",
-    "PLUS_MINUS": "'±'",
-    "NEARLY": "nearly",
-    "$END": "the end",
-}
+def _parsed(text: str, start: expressions.Start) -> object:
+    try:
+        return _Tree(text).transform(expressions.parse(text, start))
+    except expressions.ExpressionError as error:
+        raise RelationError(error.message, error.column, error.hint) from error
+    except VisitError as error:
+        raise error.orig_exc from error
 
 
-def _explained(error: UnexpectedInput, text: str) -> RelationError:
-    names: Sequence[str] = ()
-    if isinstance(error, UnexpectedToken):
-        names = sorted(error.accepts or error.expected)
-    elif isinstance(error, UnexpectedCharacters):
-        names = sorted(error.allowed or ())
-    spoken = {_SPOKEN.get(name) or _literal(name) for name in names}
-    expected = f"; expected {', '.join(sorted(spoken))}" if spoken else ""
-    at_end = isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END")
-    if at_end:
-        return RelationError(f"the relation ends too early{expected}", len(text) + 1)
-    column = max(error.column, 1)
-    found = str(error.token) if isinstance(error, UnexpectedToken) else text[column - 1 : column]
-    return RelationError(f"{found!r} was not expected here{expected}", column)
+def _compared(left: Expression, sign: Comparator, right: Expression, spread: float | None) -> Comparison:
+    """Return the comparison of one side of a chain with the next.
+
+    If both are measured, < and > compare their difference with 0, and every other sign their ratio with 1.
+    """
+    if _has_points(left):
+        if spread is not None or terms_of(right):
+            raise RelationError(_ONE_LAW, left.column)
+        return Comparison(Farthest(left, sign, right), Limits.of(sign, 1.0))
+    if not terms_of(right):
+        number = constant(right)
+        if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
+            raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
+        if spread is not None and terms_of(left):
+            return Comparison(left, Agreement(number, spread), printed=number)
+        printed = number if sign in "=~" else None
+        return Comparison(left, Limits.of(sign, number, spread), printed=printed, approximate=sign == "~")
+    if sign in "<>":
+        above, below = (left, right) if sign == ">" else (right, left)
+        return Comparison(Binary("-", above, below), Limits(0.0, math.inf, False), order=True)
+    return Comparison(Binary("/", left, right), Limits.of(sign, 1.0))
 
 
-def _literal(name: str) -> str:
-    pattern = next((terminal.pattern.value for terminal in _parser().terminals if terminal.name == name), name)
-    return f"'{pattern}'"
+def _has_points(side: Expression) -> TypeGuard[Term]:
+    """Return whether a side is a metric with several points in a run."""
+    return isinstance(side, Term) and side.metric in METRICS and bool(METRICS[side.metric].over)
 
 
 @v_args(inline=True)
 class _Tree(Transformer[Token, object]):
-    """From lark's tree to the nodes above."""
+    """From lark's tree to the nodes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self._text = text
 
-    def start(self, claim: Chain | Within | Alike, *rest: Loop | tuple[Item, ...]) -> Relation:
+    def relation(self, claim: Relation, *rest: Loop | tuple[Item, ...]) -> Relation:
         loops = tuple(part for part in rest if isinstance(part, Loop))
-        where = [item for part in rest if isinstance(part, tuple) for item in part]
-        return Relation(claim, loops, tuple(where), self._text)
+        where = tuple(item for part in rest if isinstance(part, tuple) for item in part)
+        return dataclasses.replace(claim, loops=loops, where=where, text=self._text)
 
     def experiment(self, name: Token) -> tuple[Item, ...]:
         return (Item(str(name), None, (), name.column or 1),)
@@ -301,21 +139,28 @@ class _Tree(Transformer[Token, object]):
     def where(self, *items: Item) -> tuple[Item, ...]:
         return items
 
-    def chain(self, first: Expression, *rest: Token | Expression | Limit) -> Chain:
-        sides = []
-        for sign, side in zip(rest[::2], rest[1::2], strict=True):
-            limit = side if isinstance(side, Limit) else Limit(cast(Expression, side))
-            sides.append((cast(Comparator, str(sign)), limit))
-        return Chain(first, tuple(sides))
+    def chain(self, first: Expression, *rest: Token | Expression | _Spread) -> Relation:
+        sides, comparisons = [first], []
+        for sign, limit in zip(rest[::2], rest[1::2], strict=True):
+            right, spread = limit if isinstance(limit, _Spread) else _Spread(cast(Expression, limit), None)
+            comparisons.append(_compared(sides[-1], cast(Comparator, str(sign)), right, spread))
+            sides.append(right)
+        if len(comparisons) > 1 and _has_points(first):
+            raise RelationError(_ONE_LAW, first.column)
+        return Relation(tuple(comparisons), tuple(sides))
 
-    def spread(self, value: Number, _: Token, spread: Number) -> Limit:
-        return Limit(value, spread.value)
+    def spread(self, value: Number, _: Token, spread: Number) -> _Spread:
+        return _Spread(value, spread.number)
 
-    def within(self, of: Expression, low: Number, high: Number) -> Within:
-        return Within(of, low.value, high.value)
+    def within(self, of: Expression, low: Number, high: Number) -> Relation:
+        if low.number >= high.number:
+            raise RelationError(f"no number lies between {low.text} and {high.text}")
+        return Relation((Comparison(of, Limits(low.number, high.number, True)),), (of,))
 
-    def alike(self, of: Expression, factor: Token, nearly: Token | None) -> Alike:
-        return Alike(of, str(factor), nearly is not None, factor.column or 1)
+    def alike(self, of: Expression, factor: Token, nearly: Token | None) -> Relation:
+        percent = 100 * (TOLERANCE if nearly is None else APPROXIMATE_TOLERANCE)
+        spread = Spread(of, str(factor), factor.column or 1)
+        return Relation((Comparison(spread, Limits(-math.inf, percent, True)),), (of,))
 
     def each(self, variable: Token) -> Loop:
         return Loop(str(variable), None, None, variable.column or 1)
@@ -354,7 +199,9 @@ class _Tree(Transformer[Token, object]):
         return Places(of)
 
     def count(self, of: Term, sign: Token, level: Number, loop: Loop) -> Count:
-        return Count(of, cast(Comparator, str(sign)), level.value, loop, sign.column or 1)
+        if sign in "=~":
+            raise RelationError(f"{sign} is no bound to count by; write >=, <=, > or <", sign.column or 1)
+        return Count(of, cast(Comparator, str(sign)), level.number, loop)
 
     def formula(self, name: Token, *arguments: tuple[str, Value | None] | None) -> Formula:
         return Formula(str(name), tuple(pair for pair in arguments if pair is not None), name.column or 1)
@@ -398,8 +245,8 @@ class _Tree(Transformer[Token, object]):
 
 
 def _number(text: str, token: Token) -> float:
-    """The number that a text is. Raises RelationError where none is so large."""
+    """Return the number of a text. Raises RelationError if it is too large."""
     number = float(text)
     if math.isinf(number):
-        raise RelationError("is no number that can be reckoned with: it is too large", token.column or 1)
+        raise RelationError("number out of range", token.column or 1)
     return number

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explorer of a report: reads the samples that the page holds (docs/report.md), lists the runs, draws those that are
-// chosen over one time axis, and keeps the view in the address.
+// The explorer of a report: reads the samples in the page, lists the runs, draws the chosen runs over
+// one time axis, and keeps the view in the address.
 "use strict";
 (() => {
   const PANELS = {
@@ -17,11 +17,11 @@
     sndbuf: ["limited by send buffer so far (s)", "sndbuf_limited_us", 0.001],
     queue: ["queue (packets)", "backlog_packets", 1],
   };
-  // Panels that have no place where all of their values are 0; those of congestion controls' own numbers follow.
+  // Panels that are left out if all of their values are 0. Panels of the congestion controls' own numbers follow.
   const RARE = ["dwnd", "pacing", "delivery", "app", "rwnd", "sndbuf"];
   const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
   const root = document.getElementById("explorer");
-  let data, columns, plots = [], moving = false, started = false;
+  let data, plots = [], moving = false, started = false;
   let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "acked", "queue"], t: null, all: false };
 
   const element = (name, attributes = {}, ...children) => {
@@ -35,41 +35,23 @@
   };
 
   async function read() {
-    const text = atob(document.getElementById("samples").textContent);
-    const packed = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const packed = Uint8Array.from(atob(document.getElementById("samples").textContent), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-    const length = new DataView(bytes.buffer).getUint32(0, true);
-    data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-    let at = 4 + length;
-    const parts = Object.fromEntries(data.columns.map(([name, size]) => [name, bytes.subarray(at, (at += size))]));
-    const sockets = data.sockets.map((one) => one[3]), queues = data.queues.map((one) => one[2]), states = data.states.map((one) => one[5]);
-    columns = {};
-    for (const [name, part] of Object.entries(parts)) {
-      const of = { queue_t_ms: queues, backlog_packets: queues, state_t_ms: states, state_values: states }[name];
-      columns[name] = decoded(part, of || sockets);
+    data = await new Response(stream).json();
+    for (const one of data.series) {
+      one.t = summed(one.t).map((ms) => ms / 1000);
+      for (const name in one.values) one.values[name] = summed(one.values[name]);
     }
-    for (const name of RARE) if (!columns[PANELS[name][1]].some((value) => value)) delete PANELS[name];
-    for (const name of [...new Set(data.states.map((one) => one[3]))].sort()) PANELS["cca." + name] = [name + " of the congestion control", "state_values", 1];
-    for (const [list, place] of [[data.sockets, 3], [data.queues, 2], [data.states, 5]]) {
-      let start = 0;
-      for (const one of list) { one.start = start; start += one[place]; one.end = start; }
-    }
+    const sockets = data.series.filter((one) => one.table === "sockets");
+    for (const name of RARE) if (!sockets.some((one) => one.values[PANELS[name][1]].some((value) => value))) delete PANELS[name];
+    const states = data.series.filter((one) => one.table === "cca_state").map((one) => one.name);
+    for (const name of [...new Set(states)].sort()) PANELS["cca." + name] = [name + " of the congestion control", "value", 1];
   }
 
-  function decoded(bytes, lengths) {
-    const result = new Int32Array(lengths.reduce((sum, length) => sum + length, 0));
-    let at = 0, to = 0;
-    for (const length of lengths) {
-      let value = 0;
-      for (let i = 0; i < length; i++) {
-        let folded = 0, factor = 1, byte;
-        do { byte = bytes[at++]; folded += (byte & 127) * factor; factor *= 128; } while (byte > 127);
-        value += folded % 2 ? -(folded + 1) / 2 : folded / 2;
-        result[to++] = value;
-      }
-    }
-    return result;
+  // Numbers from the first of them and the differences of the others.
+  function summed(steps) {
+    let value = 0;
+    return steps.map((step) => (value += step));
   }
 
   // The view in the address: #explore=EXPERIMENT&algorithm=standard&runs=ID,ID&show=cwnd,rtt&t=0-10&streams=all
@@ -114,7 +96,7 @@
   const listed = () => data.runs.filter((run) => run.experiment === view.experiment
     && Object.entries(view.where).every(([name, value]) => String(run.factors[name]) === value));
 
-  // To begin with: the first repetition of each algorithm, everything else as in the last of them.
+  // The first choice: the first repetition of each algorithm, with all other factors as in the last run.
   function choose() {
     const known = listed().filter((run) => run.status === "ok");
     const last = known[known.length - 1];
@@ -127,30 +109,28 @@
 
   function curves(panel) {
     const [, column, factor] = PANELS[panel], found = [];
+    const table = panel === "queue" ? "queues" : panel.startsWith("cca.") ? "cca_state" : "sockets";
     for (const run of view.runs) {
       const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, data.colours[cca]]));
-      const state = panel.startsWith("cca.") ? panel.slice(4) : null;
-      const shared = panel === "queue" ? data.queues : state ? data.states : data.sockets;
-      for (const one of shared) {
-        if (state && one[3] !== state) continue;
-        if (one[0] !== run || (panel !== "queue" && one[2] > 0 && !view.all)) continue;
-        const times = panel === "queue" ? columns.queue_t_ms : state ? columns.state_t_ms : columns.t_ms;
-        const t = Array.from(times.subarray(one.start, one.end), (ms) => ms / 1000);
-        const of = (name, scale, none) => Array.from(columns[name].subarray(one.start, one.end), (value) => value === none ? null : value * scale);
-        const colour = panel === "queue" ? Object.values(colours)[0] || "#3d6d99" : colours[one[1]] || "#3d6d99";
-        const label = named(run) + (panel === "queue" || spec.flows.length > 1 ? " " + one[1] : "") + (view.all && one[2] > 0 ? "/" + one[2] : "");
-        const values = of(column, state ? 10 ** one[4] : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
-        if (values.some((value) => value !== null)) found.push({ t, values, colour, label });
+      for (const one of data.series) {
+        if (one.run !== run || one.table !== table || (one.stream > 0 && !view.all)) continue;
+        if (table === "cca_state" && one.name !== panel.slice(4)) continue;
+        const of = (name, scale, none) => one.values[name].map((value) => value === none ? null : value * scale);
+        const colour = (table === "queues" ? Object.values(colours)[0] : colours[one.flow]) || "#3d6d99";
+        const several = table === "queues" || spec.flows.length > 1;
+        const label = named(run) + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "");
+        const values = of(column, table === "cca_state" ? 10 ** one.power : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
+        if (values.some((value) => value !== null)) found.push({ t: one.t, values, colour, label });
         if (panel === "cwnd") {
           const threshold = of("ssthresh_segments", 1, 0);
-          if (threshold.some((value) => value !== null)) found.push({ t, values: threshold, colour, label: label + " ssthresh", thin: true });
+          if (threshold.some((value) => value !== null)) found.push({ t: one.t, values: threshold, colour, label: label + " ssthresh", thin: true });
         }
       }
     }
     return found;
   }
 
-  // A run by what tells it from the others that are drawn.
+  // The name of a run: the factors that differ among the drawn runs.
   function named(number) {
     const chosen = view.runs.map(entry), run = entry(number);
     const apart = (value) => new Set(chosen.map((one) => String(value(one)))).size > 1;
@@ -168,8 +148,7 @@
     plots = [];
     const place = root.querySelector(".plots");
     place.replaceChildren();
-    const ends = (list, times) => list.filter((one) => view.runs.includes(one[0])).map((one) => times[one.end - 1] / 1000);
-    const end = Math.max(0, ...ends(data.sockets, columns.t_ms), ...ends(data.queues, columns.queue_t_ms));
+    const end = Math.max(0, ...data.series.filter((one) => view.runs.includes(one.run)).map((one) => one.t[one.t.length - 1]));
     for (const panel of view.show) {
       const found = curves(panel);
       if (!found.length) continue;
@@ -186,17 +165,12 @@
         scales: { x: { time: false, range: () => view.t || [0, end || 1] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
         axes: [{ size: 30 }, { size: 60 }], cursor: { sync: { key: "longfat" }, drag: { x: true, y: false, setScale: false } },
         hooks: { setSelect: [(own) => own.select.width > 4 && zoom([own.posToVal(own.select.left, "x"), own.posToVal(own.select.left + own.select.width, "x")])] },
-      }, joined(found), box);
+      }, uPlot.join(found.map((curve) => [curve.t, curve.values])), box);
       box.ondblclick = () => zoom(null);
       plots.push(plot);
     }
     place.dataset.drawn = plots.length;
-    if (!plots.length) place.append(element("p", { class: "soft" }, view.runs.length ? "Nothing was sampled of this in these runs." : "Choose runs in the list."));
-  }
-
-  function joined(found) {
-    const tables = found.map((curve) => [curve.t, curve.values]);
-    return uPlot.join(tables);
+    if (!plots.length) place.append(element("p", { class: "soft" }, view.runs.length ? "These runs have no such samples." : "Choose runs in the list."));
   }
 
   function zoom(span) {
@@ -218,11 +192,11 @@
       const lines = (numbers) => element("ul", {}, ...numbers.map((line) => element("li", {}, data.texts[line])));
       return element("details", { class: "run" },
         element("summary", {}, element("code", {}, spec.id), ` ${run.experiment} ${named(number)}, repetition ${run.repetition}: ${run.status}`),
-        element("p", {}, "Run it again: ", element("code", {}, `./just again ${spec.id}`), "; with the others of its experiment: ", element("code", {}, whole)),
+        element("p", {}, "Run again: ", element("code", {}, `./just again ${spec.id}`), "; with all runs of its experiment: ", element("code", {}, whole)),
         element("p", {}, "Raw: ", ...["", "spec.json", "sockets.csv", "queues.csv", "achieved.json"].map((file) => element("a", { href: folder + file }, file || folder)).flatMap((link) => [link, " "])),
         element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${value}`).join(", ") || "none"),
         ...(run.reason ? [element("p", { class: "invalid" }, run.reason)] : []),
-        element("p", { class: "label" }, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, told]) => element("li", {}, `${name} (${cca}): ${told}`))),
+        element("p", { class: "label" }, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, text]) => element("li", {}, `${name} (${cca}): ${text}`))),
         element("p", { class: "label" }, "Declared"), lines(spec.set), element("p", { class: "label" }, "Achieved, as read back from the kernel"), lines(spec.got));
     }));
   }
@@ -283,12 +257,12 @@
       element("div", { class: "controls" }, element("label", {}, "experiment ", select), element("span", { class: "where" })),
       element("div", { class: "controls" }, ...panels, element("label", {}, all, " all streams of a flow")),
       element("div", { class: "controls span" }, "time ", ends[0], " to ", ends[1], " s ", element("button", { type: "button", onclick: () => zoom(null) }, "whole run"),
-        element("span", { class: "soft" }, " Drag over a drawing to zoom, double-click for all; the view is in the address.")),
+        element("span", { class: "soft" }, " Drag over a drawing to zoom, double-click for the whole run; the address keeps the view.")),
       element("div", { class: "plots" }),
       element("div", { class: "chosen" }),
       element("p", { class: "soft count" }),
       element("div", { class: "scroll runs", tabindex: "0", role: "region", "aria-label": "runs" }, element("table", {}, element("thead"), element("tbody"))),
-      ...(data.every > 1 ? [element("p", { class: "soft" }, `Of all samples every ${data.every}th is here; all are in dataset/.`)] : []));
+      ...(data.every > 1 ? [element("p", { class: "soft" }, `The page has every ${data.every}th sample; all samples are in dataset/.`)] : []));
     select.value = view.experiment;
     filters(); list(); draw(); describe();
   }

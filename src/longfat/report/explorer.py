@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a study as data inside its report: what each was, how to run it again, and all that was sampled of it.
+"""The runs of a study as data inside its report: their settings, how to run them again, and their samples.
 
-Owns the shape of that data (docs/report.md), which ``explorer.js`` reads. Computes nothing of it but the encoding.
+Owns the shape of that data, which ``explorer.js`` reads.
 """
 
 from __future__ import annotations
@@ -17,39 +17,35 @@ from longfat.figures import style
 from longfat.plan.model import Plan
 from longfat.record.bundle import run_folder_name
 from longfat.report.numbers import shown
-from longfat.report.samples import COLUMNS, samples_of
+from longfat.report.samples import series_of
 from longfat.report.settings import drawn_lines, host_lines, network_lines
 
-DIGITS = 12  # of a run's id, which tell it from all others
+DIGITS = 12  # of a run's id
 
 
 def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
-    """The runs and their samples, deflated, in letters: a length, a description as JSON, then the columns."""
+    """Return the runs and their samples as JSON, deflated, in base64."""
     ids = list(dict.fromkeys(run.run_id for run in plan.runs))
-    samples = samples_of(dataset, ids)
+    series, every = series_of(dataset, ids)
     texts: dict[str, int] = {}
-    described = {
+    data = {
         "study": plan.study,
         "profile": plan.profile,
         "stack": plan.stack,
-        "every": samples.every,
+        "every": every,
         "colours": _colours(dataset),
         "figures": {artifact: list(experiments) for artifact, experiments in drawn_in.items()},
         "specs": _specs(plan, dataset, texts),
         "runs": _entries(plan, dataset, ids),
         "texts": list(texts),
-        "sockets": samples.sockets,
-        "queues": samples.queues,
-        "states": samples.states,
-        "columns": [[name, len(column)] for name, column in zip(COLUMNS, samples.columns, strict=True)],
+        "series": series,
     }
-    head = json.dumps(described, sort_keys=True, separators=(",", ":")).encode()
-    whole = b"".join((len(head).to_bytes(4, "little"), head, *samples.columns))
-    return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
-    """What was set and achieved in each run that was made, as numbers of lines of text; entries may share one."""
+    """Settings and read-back of each distinct run, as numbers of lines of ``texts``."""
     found = {}
     for run in plan.runs:
         if run.run_id in found:
@@ -67,7 +63,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The entries of the lock: run, experiment, factors, repetition, status and the folder of the raw record."""
+    """The entries of the lock, with the number of the run of each: two entries may share a run."""
     outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
     place = {run_id: number for number, run_id in enumerate(ids)}
     return [
@@ -85,7 +81,7 @@ def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str,
 
 
 def _colours(dataset: Dataset) -> dict[str, str]:
-    """The colour of each congestion control, that of the figures."""
+    """The colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
 

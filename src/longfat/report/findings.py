@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings of a study: the answer in sentences, and why what is not reproduced is not.
+"""The findings of a study: the answer in sentences, and the causes of the claims that are not reproduced.
 
-Owns the sentences. They are made of counts and of the study's README alone.
+Owns the sentences, which contain only counts and text of the study's README.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from longfat.relations.counting import Counts, VerdictWord
+from longfat.relations.counting import Counts
 from longfat.relations.judge import Verdict
 from longfat.report.readme import Cause, Readme
 
@@ -21,21 +21,21 @@ GLYPHS: Mapping[str, str] = {
     "not_measured": "\N{EN DASH}",
     "not_testable": "\N{EMPTY SET}",
 }
-"""A sign for each verdict, so that it is not told by colour alone."""
+"""A sign for each verdict, for readers who do not see its colour."""
 
 NAMES: Mapping[str, str] = {word: word.replace("_", " ") for word in GLYPHS} | {"agrees": "in agreement"}
 
 
 @dataclass(frozen=True)
 class Unreproduced:
-    """Claims that are not reproduced, and the one cause that is given for them; None where there is none."""
+    """Claims that are not reproduced, with the cause that the README gives for them, if any."""
 
     cause: Cause | None
     verdicts: tuple[Verdict, ...]
 
 
 def answer(counts: Counts, noun: tuple[str, str], causes: Sequence[Unreproduced]) -> Iterator[str]:
-    """What the claims came to, in a sentence, and how much of what failed has a cause that is known."""
+    """Yield a sentence with the numbers of verdicts, and one with the number of known causes."""
     measured = counts["measured"]
     total = sum(measured.values())
     if not total:
@@ -47,16 +47,14 @@ def answer(counts: Counts, noun: tuple[str, str], causes: Sequence[Unreproduced]
     failed = [verdict for group in causes for verdict in group.verdicts]
     known = sum(len(group.verdicts) for group in causes if group.cause)
     if failed and known:
-        yield f"A cause is given for {known} of the {len(failed)} that are not reproduced, of whatever kind."
+        yield f"The README gives a cause for {known} of the {len(failed)} that are not reproduced, of all kinds."
 
 
-def unreproduced(
-    verdicts: Sequence[Verdict], word_of: Mapping[str, VerdictWord], readme: Readme
-) -> tuple[Unreproduced, ...]:
-    """The claims that are not reproduced, by cause; last those without one."""
+def unreproduced(verdicts: Sequence[Verdict], readme: Readme) -> tuple[Unreproduced, ...]:
+    """Group the claims that are not reproduced by cause; claims without a cause come last."""
     groups: dict[str, tuple[Cause | None, list[Verdict]]] = {}
     for verdict in verdicts:
-        if word_of[verdict.claim] == "not_reproduced":
+        if verdict.verdict == "not_reproduced":
             cause = next(iter(readme.of(verdict.claim)), None)
             groups.setdefault(cause.key if cause else "", (cause, []))[1].append(verdict)
     ordered = sorted(groups.values(), key=lambda group: group[0] is None)

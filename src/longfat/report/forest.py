@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of all claims: for each the measured interval against the band that is allowed.
+"""A picture of all claims: for each claim the measured interval against the allowed band.
 
-Owns the scale. A band with two ends lies between -1 and 1; of one that is open to a side the end lies at -1 or 1, and
-what was measured is drawn at most two units from it. Which comparison stands for a claim is the first that does not
-hold, else the first.
+Owns the scale. A band with two ends lies between -1 and 1. A band with one end has it at -1 or 1, and the measured
+interval is drawn at most two units from it. The deciding comparison stands for a claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from longfat.relations.counting import VerdictWord
@@ -16,17 +15,18 @@ from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.report.numbers import allowed, measured
 
-WIDTH, HEIGHT, UNIT = 240, 16, 40  # of a row's drawing, and of the scale's unit in it
-EDGE = 2.85  # what lies farther out is drawn here, as an arrow
-NARROW = 0.05  # half of a band whose ends are one number, as a part of that
-_ONWARD = ("end of ", "below ", "sums of ", "figure", "table")  # how a place begins that names no section
+WIDTH, HEIGHT, UNIT = 240, 16, 40  # of the drawing of a row, and of a unit of the scale in it
+EDGE = 2.85  # the place of an arrow for values that lie farther out
+NARROW = 0.05  # half of a band with equal ends, relative to them
+_ONWARD = ("end of ", "below ", "sums of ", "figure", "table")  # beginnings of places that name no section
 
 
 @dataclass(frozen=True)
 class Row:
-    """A claim's line: words, and x coordinates in the drawing. ``dot`` is None where nothing was measured.
+    """The line of a claim: texts, and x coordinates in the drawing.
 
-    ``band`` and ``whisker`` are left and right ends. ``beyond`` is -1 or 1 where the dot lies outside the drawing.
+    ``band`` and ``whisker`` have a left and a right end. ``dot`` is None for a claim without a value, and ``beyond`` is
+    -1 or 1 for a dot outside of the drawing.
     """
 
     claim: str
@@ -42,20 +42,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Part:
-    """A section of the paper with its claims' lines."""
+    """A section of the paper with the lines of its claims."""
 
     section: str
     rows: tuple[Row, ...]
 
-    @property
-    def counts(self) -> Mapping[VerdictWord, int]:
-        """How often each word was given."""
-        words = [row.word for row in self.rows]
-        return {word: words.count(word) for word in dict.fromkeys(words)}
-
 
 def by_section(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
-    """The claims by section of the paper, in its order: a place that names none belongs to the one before."""
+    """Group claims by section of the paper, in its order; a place without a section belongs to the section before."""
     found: dict[str, list[Verdict]] = {}
     section = ""
     for verdict in verdicts:
@@ -64,9 +58,12 @@ def by_section(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     return found
 
 
-def forest(sections: Mapping[str, Sequence[Verdict]]) -> tuple[Part, ...]:
-    """The lines of all claims."""
-    return tuple(Part(section, tuple(_row(verdict) for verdict in own)) for section, own in sections.items())
+def forest(
+    sections: Mapping[str, Sequence[Verdict]], chosen: Callable[[Verdict], bool] = lambda _: True
+) -> tuple[Part, ...]:
+    """Return the lines of the chosen claims of each section."""
+    parts = (Part(section, tuple(_row(one) for one in own if chosen(one))) for section, own in sections.items())
+    return tuple(part for part in parts if part.rows)
 
 
 def _section(where: str) -> str:
@@ -78,14 +75,14 @@ def _section(where: str) -> str:
 def _row(verdict: Verdict) -> Row:
     one = verdict.deciding
     if one is None or one.mean is None:
-        told = (verdict.reason or "") if one is None else (one.reason or "")
-        return Row(verdict.claim, verdict.statement, verdict.verdict, told, one.limit if one else "")
+        reason = (one.reason if one else verdict.reason) or ""
+        return Row(verdict.claim, verdict.statement, verdict.verdict, reason, one.limit if one else "")
     row = Row(verdict.claim, verdict.statement, verdict.verdict, measured(one), allowed(one))
-    return row if one.limit_low is None and one.limit_high is None else _drawn(row, one)
+    return row if one.limit_low is None and one.limit_high is None else _with_drawing(row, one)
 
 
-def _drawn(row: Row, one: Evidence) -> Row:
-    """The line with its drawing."""
+def _with_drawing(row: Row, one: Evidence) -> Row:
+    """Add the drawing to a line."""
     assert one.mean is not None
     ends = [number for number in (one.low, one.high) if number is not None] or [one.mean]
     low, high = one.limit_low, one.limit_high

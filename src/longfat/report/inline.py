@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drawn SVG as part of a page: its letters as text, its ids its own, and no byte that nobody sees.
-
-Owns how matplotlib's files are made small. Must not know what they show.
-"""
+"""Drawings of matplotlib as part of a page: smaller, without a title, and with ids that no other drawing has."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ _ID = re.compile(r' id="([^"]+)"')
 _USED = re.compile(r"#([\w.-]+)")
 _TITLE = re.compile(rf'<g id="{TITLE}">.*?</g>', re.DOTALL)
 _FONT = re.compile(r"font-family: [^;\"]*;? ?")
-_TURN_OF_NOTHING = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
+_NO_ROTATION = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
 _BETWEEN = re.compile(r">\s+<")
-TITLE_HEIGHT = 14  # points of a line of a title, which a page has as its own text
-LONG = 400  # letters of a path that is a curve: a tenth of a point is finer than its line
+TITLE_HEIGHT = 14  # points of a line of a title; the page has the title as text
+LONG = 400  # letters of the path of a curve, for which a tenth of a point is enough
 
 
 def inlined(svg: str, name: str, title: str) -> str:
-    """The SVG element of a file of matplotlib's, for a page that has others; ``name`` makes its ids its own."""
+    """Return the SVG element of a file of matplotlib, with ``name`` in front of its ids."""
     text = _PROLOG.sub("", svg)
     cut = TITLE_HEIGHT * sum(found.count("<text") for found in _TITLE.findall(text))
     text = _TITLE.sub("", text)
@@ -37,12 +34,12 @@ def inlined(svg: str, name: str, title: str) -> str:
     used = set(_USED.findall(text))
     text = _ID.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     text = _USED.sub(lambda found: f"#{name}-{found[1]}" if f' id="{name}-{found[1]}"' in text else found[0], text)
-    text = _TURN_OF_NOTHING.sub("", _FONT.sub("", text)).replace("xlink:href", "href")
+    text = _NO_ROTATION.sub("", _FONT.sub("", text)).replace("xlink:href", "href")
     return _BETWEEN.sub("><", text).strip()
 
 
 def _opening(box: str, cut: int, title: str) -> str:
-    """The opening tag without the topmost points of the drawing."""
+    """The opening tag without the topmost ``cut`` points of the drawing."""
     left, top, width, height = (float(number) for number in box.split())
     seen = f"{left:g} {top + cut:g} {width:g} {height - cut:g}"
     return f'<svg viewBox="{seen}" role="img" aria-label="{html.escape(title)}">'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executes a study's notebook on its results and keeps the executed copy.
 
-Owns the notebook's environment. The notebook in the repository is never changed.
+Owns the environment of the notebook. The notebook in the repository stays unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_FOLDER = 107 - len(f"/{SCRATCH}12345678/kernel.json-ipc-5")  # sun_path 
 
 
 class _Execution:
-    """A notebook's cells in a thread and an event loop of their own: the caller keeps its signals and its loop."""
+    """The cells of a notebook in their own thread and event loop: the caller keeps its signals and its loop."""
 
     def __init__(self, client: NotebookClient, environment: dict[str, str]) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class _Execution:
         self._stop: Callable[[], object] = lambda: None
 
     def run(self) -> None:
-        """Wait for the last cell, or end kernel and cells at once when the caller is interrupted."""
+        """Wait for the last cell; when the caller is interrupted, end kernel and cells at once."""
         with ThreadPoolExecutor(1) as thread:
             cells = thread.submit(asyncio.run, self._cells())
             try:
@@ -71,17 +71,15 @@ class _Execution:
                 os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
 
 
-def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -> Path:
+def run_notebook(notebook: Path, results: Path, study: Path) -> Path:
     """Execute a notebook and write the executed copy to ``results/notebook.ipynb``.
 
-    Without ``study_dir`` the study is the folder of the notebook's name under ``experiments``, beside
-    ``analysis``. Raises StudyError when the file is no notebook, RigError when a cell fails.
+    Raises StudyError if the file is no notebook, RigError if a cell fails.
     """
     try:
         document = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
         raise StudyError(f"the notebook cannot be read: {error}", where=str(notebook)) from error
-    study = study_dir or notebook.resolve().parents[2] / "experiments" / notebook.stem
     with scratch_in(_socket_folder(), SCRATCH) as scratch:
         # Unix sockets in a private folder: no port is opened and nothing is left in the user's home.
         sockets = {"transport": "ipc", "connection_file": f"{scratch}/kernel.json"}
@@ -106,13 +104,13 @@ def run_notebook(notebook: Path, results: Path, study_dir: Path | None = None) -
 
 
 def _socket_folder() -> Path:
-    """Return the folder for temporary files, or /tmp where the path of a socket in it would be too long."""
+    """Return the folder for temporary files, or /tmp if the path of a socket in it would be too long."""
     chosen = Path(tempfile.gettempdir())
     return chosen if len(os.fsencode(chosen)) <= LONGEST_FOLDER else Path("/tmp")
 
 
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package; no settings of IPython or matplotlib."""
+    """The caller's environment with the folders to read and this package, without settings of IPython or matplotlib."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them: three significant digits, a unit, and more digits only where a limit is that near.
+"""Numbers for people: three significant digits and a unit, with more digits only if a limit is that near.
 
-Owns the wording of one comparison. Must not judge: what it says holds or fails was decided before.
+Owns the wording of one comparison, whose outcome was decided before.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ import math
 from longfat.relations.evaluate import Evidence
 
 DIGITS = 3
-FINEST = 1e-3  # what is smaller, and not zero, is said to be less than this
-_MOST = 7  # digits, where a number would otherwise read as if it lay on the other side of a limit
+FINEST = 1e-3  # smaller numbers are printed as less than this
+_MOST = 7  # digits that show on which side of a limit a number lies
+OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def shown(value: float, unit: str = "", digits: int = DIGITS) -> str:
-    """A number with its unit; bytes in kB, MB or GB of powers of ten."""
-    return f"{_text(*_scaled(value, unit), digits)}".strip()
+    """Format a number with its unit; bytes in kB, MB or GB of powers of ten."""
+    factor, name = _scale(abs(value), unit)
+    return f"{_digits(value / factor, digits)} {name}".strip()
 
 
 def span(low: float, high: float, unit: str = "") -> str:
-    """Two numbers with the unit of both: "941 to 944 Mb/s"."""
+    """Format two numbers with their unit: "941 to 944 Mb/s"."""
     factor, name = _scale(max(abs(low), abs(high)), unit)
     return f"{_digits(low / factor, DIGITS)} to {_digits(high / factor, DIGITS)} {name}".strip()
 
 
 def measured(evidence: Evidence) -> str:
-    """Mean with its interval and n, for people."""
+    """Format the mean of a comparison with its interval and n."""
     if evidence.mean is None:
         return evidence.reason or "no data"
     digits = _enough(evidence)
@@ -41,7 +43,7 @@ def measured(evidence: Evidence) -> str:
         return f"{value} (computed)"
     counted = f"n = {evidence.n}"
     if evidence.repeats:
-        counted += f"; {evidence.repeats} more the same to the byte, which count once"
+        counted += f"; {evidence.repeats} more byte-identical, counted once"
     counted += ", which counts as no effect" if evidence.no_effect and evidence.outcome == "fails" else ""
     if evidence.low is None or evidence.high is None or evidence.high - evidence.low <= _least(evidence.mean):
         return f"{value} ({counted})"
@@ -49,7 +51,7 @@ def measured(evidence: Evidence) -> str:
 
 
 def allowed(evidence: Evidence) -> str:
-    """What a comparison allows, for people."""
+    """Format the range that a comparison allows."""
     low, high = evidence.limit_low, evidence.limit_high
     if evidence.agreement or low is high is None or _tiny(evidence):
         return evidence.limit
@@ -62,7 +64,7 @@ def allowed(evidence: Evidence) -> str:
 
 
 def _enough(evidence: Evidence) -> int:
-    """The digits with which a mean lies on the side of each limit where it is."""
+    """The number of digits that keeps a mean on its side of each limit."""
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
     for digits in range(DIGITS, _MOST):
         rounded = float(f"{mean:.{digits}g}")
@@ -72,29 +74,20 @@ def _enough(evidence: Evidence) -> int:
 
 
 def _tiny(evidence: Evidence) -> bool:
-    """Whether what is allowed is so small that it has to be written as a power of ten."""
+    """Whether the limits are so small that they need a power of ten."""
     ends = [abs(end) for end in (evidence.limit_low, evidence.limit_high) if end]
     return bool(ends) and max(ends) < FINEST
 
 
 def _least(mean: float) -> float:
-    """The width of an interval that is worth its words."""
+    """The width of the narrowest interval that is printed."""
     return max(FINEST, 1e-9 * abs(mean))
-
-
-def _scaled(value: float, unit: str) -> tuple[float, str]:
-    factor, name = _scale(abs(value), unit)
-    return value / factor, name
 
 
 def _scale(size: float, unit: str) -> tuple[float, str]:
     if unit == "bytes":
         return next(((factor, name) for factor, name in _BYTES if size >= factor), (1.0, "bytes"))
     return 1.0, unit
-
-
-def _text(value: float, unit: str, digits: int) -> str:
-    return f"{_digits(value, digits)} {unit}"
 
 
 def _digits(value: float, digits: int) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an HTML page that needs nothing else: a template and the looks that all pages share, ``page.css``."""
+"""Renders a page that needs no other file, from a template and the style that all pages share, ``page.css``."""
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -11,44 +12,60 @@ import markupsafe
 
 from longfat.errors import RigError
 from longfat.files import write_whole
+from longfat.relations.counting import apart
+from longfat.report.findings import GLYPHS
+from longfat.report.forest import HEIGHT, WIDTH
+from longfat.report.numbers import OUTCOMES, allowed, measured
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a template of this folder makes of the values; their text is escaped."""
+    """Render a template of this folder; the text of values is escaped in HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
+        autoescape=jinja2.select_autoescape(("html.j2",)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["words"] = words
-    environment.filters["unbroken"] = unbroken
-    environment.globals["asset"] = asset
+    environment.filters |= {
+        "words": words,
+        "unbroken": unbroken,
+        "cell": cell,
+        "measured": measured,
+        "allowed": allowed,
+    }
+    environment.globals |= {"asset": asset, "apart": apart}
+    environment.globals |= {"glyphs": GLYPHS, "outcomes": OUTCOMES, "forest_size": (WIDTH, HEIGHT)}
     return environment.get_template(template).render(values)
 
 
 def asset(name: str) -> markupsafe.Markup:
-    """A style sheet or a program of this folder as it is: part of the page, so that the page needs nothing else."""
+    """Return a style sheet or a script of this folder, to become part of a page."""
     return markupsafe.Markup((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
 def words(name: str) -> str:
-    """A name of the files as people read it."""
+    """Format a name of the files for people."""
     return name.replace("_", " ")
 
 
+def cell(text: str) -> str:
+    """Format a text for a cell of a table in Markdown."""
+    return " ".join(html.escape(text, quote=False).replace("|", "\\|").split())
+
+
 def unbroken(text: str) -> str:
-    """A number that stays on one line with its deviation; the number of runs may follow on the next."""
+    """Keep a number on one line with its deviation; the number of runs may follow on the next line."""
     for mark in ("\N{PLUS-MINUS SIGN}", "="):
         text = text.replace(f" {mark} ", f"\N{NO-BREAK SPACE}{mark}\N{NO-BREAK SPACE}")
     return text
 
 
 def write_page(path: Path, page: str) -> Path:
-    """Write the page whole or not at all; give its path. Raises RigError when that is not possible."""
+    """Write a page, whole or not at all; return its path. Raises RigError."""
     try:
-        # Names of files that are no text in the locale's encoding stand in the page as the bytes that they are.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A file's name that is not valid in the locale's encoding is written as its bytes.
         write_whole(path, page.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise RigError(f"cannot write the page: {error}", where=str(path)) from error

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study's README.md says that the report repeats: its question, its answer, and the cause beside a verdict.
+"""The parts of a study's README.md that the report quotes: the question, the answer, and the causes of verdicts.
 
-Owns where these stand. The question is the text between the first heading and the first table or heading, without the
-citation above it; the answer is the section "Answer". A cause is a paragraph or an item that names a claim in
-backticks; one that begins with the name comes before one that mentions it. Sections about another stack, about
-parameters or about deviations give no cause.
+The question is the text between the citation below the first heading and the first table or further heading. The
+answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; a text with the name
+in bold excludes texts that only mention it. Sections about another stack, parameters or deviations give no cause.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
 _ITEM = re.compile(r"^(?:- |\d+\. )")
-_FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # as in CommonMark: another number in a paragraph is of its text
+_FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # as in CommonMark: in a paragraph another number is text
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
 _HEAD = re.compile(r"\*\*(.+?)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
@@ -32,7 +31,7 @@ MOST = 2  # paragraphs that only mention a claim
 
 @dataclass(frozen=True)
 class Cause:
-    """A paragraph about claims, as HTML; ``key`` tells it from the others of its study."""
+    """A paragraph about claims, as HTML, with a unique ``key``."""
 
     key: str
     text: str
@@ -41,19 +40,19 @@ class Cause:
 
 @dataclass(frozen=True)
 class Readme:
-    """The parts of a README, as HTML; "" and nothing where there is none."""
+    """The quoted parts of a README, as HTML."""
 
     question: str = ""
     answer: str = ""
     causes: Sequence[Cause] = ()
 
     def of(self, claim: str) -> tuple[Cause, ...]:
-        """The causes given for a claim."""
+        """Return the causes of a claim."""
         return tuple(cause for cause in self.causes if claim in cause.claims)
 
 
 def read_readme(study: Path, claims: Iterable[str]) -> Readme:
-    """The README of a study's folder. A missing one says nothing."""
+    """Read the README of a study's folder; an empty one if it is missing."""
     path = study / README
     if not path.exists():
         return Readme()
@@ -65,7 +64,7 @@ def read_readme(study: Path, claims: Iterable[str]) -> Readme:
 
 
 def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
-    """Paragraphs and items with the heading that they stand under, None before the second one; no tables."""
+    """Yield paragraphs and items, without tables, with their heading; None before the second heading."""
     heading, seen = None, 0
     for block in re.split(r"\n\s*\n", text):
         lines = block.strip().splitlines()
@@ -100,7 +99,7 @@ def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def _heads(text: str) -> str:
-    """What stands in bold letters."""
+    """The text in bold letters."""
     return " ".join(_HEAD.findall(" ".join(text.split())))
 
 
@@ -109,9 +108,9 @@ def _names(text: str, claim: str) -> bool:
 
 
 def _html(blocks: Iterable[str]) -> str:
-    """Markdown as HTML, without links that would lead from the README's own place.
+    """Render Markdown without relative links, which are relative to the README.
 
-    Each block is one line: a number at the beginning of a line, with its full stop, is no item of a list.
+    Each block becomes one line, so that a number at the beginning of a line is no item of a list.
     """
     markdown = MarkdownIt("commonmark", {"html": False})
     lines = "\n\n".join(" ".join(block.split()) for block in blocks)

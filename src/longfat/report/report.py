@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the report of a study: one HTML page that needs nothing else.
+"""The report of a study: one HTML page that needs no other file.
 
-Owns what the page tells and in which order; its looks are in ``report.html.j2`` and what that includes. Computes no
-metric and gives no verdict: it shows what dataset, verdicts and figures hold, and beside them what the committed
-evidence and the study's README say. No wall-clock time gets in, so equal results and evidence give an equal page.
+Owns the contents of the page and their order; its looks are in ``report.html.j2`` and the templates that it includes.
+It computes no metric and gives no verdict. No wall-clock time is in it, so equal results and evidence give equal bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 from longfat.dataset.columns import STATUSES
-from longfat.dataset.load import Dataset, load_dataset
-from longfat.evidence.collect import ground_of_results
-from longfat.evidence.conditions import Condition
-from longfat.evidence.costs import Lack, lack_of
-from longfat.evidence.judged import Evidenced
+from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.judged import Evidenced, Judged
+from longfat.evidence.sensitivity import Condition
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
 from longfat.manifest.models import Header
@@ -25,26 +24,25 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.record.made_on import read_made_on
 from longfat.relations.claims import claim_nouns
-from longfat.relations.counting import VERDICT_WORDS, apart, tally
-from longfat.relations.judge import Verdict, read_origin, read_verdicts
-from longfat.report.achieved import achieved
-from longfat.report.beside import Beside, beside
+from longfat.relations.counting import VERDICT_WORDS, Counts, VerdictWord, tally
+from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
+from longfat.report.achieved import Achieved, achieved
+from longfat.report.comparison import Comparison, compare_stacks
 from longfat.report.explorer import explorer_data
-from longfat.report.findings import GLYPHS, NAMES, answer, unreproduced
-from longfat.report.forest import HEIGHT, WIDTH, by_section, forest
-from longfat.report.numbers import allowed, measured
+from longfat.report.figures import FigureView, figure_views, sections_of
+from longfat.report.findings import Unreproduced, answer, unreproduced
+from longfat.report.forest import Part, by_section, forest
+from longfat.report.numbers import OUTCOMES
 from longfat.report.page import render, write_page
-from longfat.report.readme import read_readme
-from longfat.report.reference import other_stack
-from longfat.report.settings import settings_of
-from longfat.report.shown import ShownFigure, sections_of, shown_figures
-from longfat.report.trust import digests_of, exclusions_of, trust
+from longfat.report.provenance import digests_of, exclusions_of, provenance
+from longfat.report.readme import Cause, Readme, read_readme
+from longfat.report.settings import Settings, settings_of
 from longfat.seals import seal, seal_of
 from longfat.studies import CLAIMS, FIGURES, StudyFolder
 
 REPORT = "report.html"
-SHOWN_EXCLUSIONS = 200  # a longer list is better read in exclusions.csv
-OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
+MOST_EXCLUSIONS = 200  # exclusions.csv has the whole list
+FOLDED = ("law", "construction", "arithmetic")  # kinds of claims that no measurement of the paper can change
 
 
 def write_report(
@@ -52,98 +50,252 @@ def write_report(
     folder: StudyFolder,
     evidence: Evidenced | None = None,
     conditions: Sequence[Condition] = (),
+    other: Evidenced | None = None,
 ) -> Path:
-    """Write ``report.html`` from what the earlier steps left under ``results``; give its path.
+    """Write ``report.html`` from the results of the earlier steps; return its path.
 
-    With ``evidence``, all that is committed of the study's, each claim has its verdict by that first. ``conditions``
-    say on which values of what the paper leaves open its claims depend.
-    Raises RigError when dataset or verdicts are missing or the page cannot be written, RecordError when something was
-    changed since it was made, StudyError on faulty study files.
+    ``evidence`` is the committed evidence of the study: with it, a claim has the verdict by all of it. ``other`` is the
+    evidence of the stack to compare with. ``conditions`` are the values of unknowns on which claims depend.
+    Raises RigError if dataset or verdicts are missing or the page cannot be written, RecordError if a file was changed
+    since it was made, StudyError for faulty study files.
     """
-    plan = read_lock(results / "lock.json")
-    dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
     check_figures(results, folder.path)
-    study, figures = folder.study, folder.figures
-    drawn_in = {one.artifact: one.experiments(study) for one in figures.figures}
-    noun, nouns = claim_nouns(study.header)
-    judged = {item.verdict.claim: item for item in evidence.judged} if evidence else {}
-    first = [judged[one.claim].verdict if one.claim in judged else one for one in verdicts]
-    word_of = {one.claim: one.verdict for one in first}
-    own_counts = tally(verdict.counted for verdict in verdicts)
-    counts = evidence.counts if evidence else own_counts
-    readme = read_readme(folder.path, word_of)
-    causes = unreproduced(first, word_of, readme)
-    origin = read_origin(results)
-    parts = by_section(first)
-    shown = shown_figures(results, figures, verdicts, word_of, plan, drawn_in, study, evidence)
-    home = folder.path.parent.parent
-    page = render(
-        "report.html.j2",
-        plan=plan,
-        study=study,
-        noun=noun,
-        nouns=nouns,
-        source=_source(study.header, verdicts),
-        runs={name: [run.status for run in dataset.runs].count(name) for name in STATUSES},
-        counts=counts,
-        own_counts=own_counts,
-        apart=apart,
-        evidence=evidence,
-        judged=judged,
-        lacks=_lacks(folder, plan, dataset, verdicts),
-        word_of=word_of,
-        words={word: sum(one == word for one in word_of.values()) for word in VERDICT_WORDS},
-        glyphs=GLYPHS,
-        names=NAMES,
-        origin=origin,
-        readme=readme,
-        answer=tuple(answer(counts, (noun, nouns), causes)),
-        causes=causes,
-        conditions=[one for one in conditions if one.claims],
+    view = Report(
+        results=results,
+        folder=folder,
+        plan=read_lock(results / "lock.json"),
+        dataset=load_dataset(results),
         own={verdict.claim: verdict for verdict in verdicts},
-        parts=parts,
-        main=forest({name: [one for one in of if one.category not in _FOLDED] for name, of in parts.items()}),
-        folded=forest({name: [one for one in of if one.category in _FOLDED] for name, of in parts.items()}),
-        forest_size=(WIDTH, HEIGHT),
-        verdicts=verdicts,
-        outcomes=OUTCOMES,
-        topology=max((one for one in shown if one.kind == "topology" and one.drawn), key=_runs_of(plan), default=None),
-        sections=sections_of(shown, study.header),
-        figures={one.artifact: one for one in shown},
-        other=_beside(results, folder, plan, verdicts),
-        coverage=coverage(figures, verdicts, study.header),
-        settings=settings_of(plan, drawn_in),
-        achieved=achieved(dataset),
-        exclusions=exclusions_of(dataset, plan),
-        not_ok=[run for run in dataset.runs if run.status != "ok"][:SHOWN_EXCLUSIONS],
-        trust=tuple(trust(plan, dataset, origin, evidence, read_made_on(results))),
-        digests=digests_of(results, plan, verdicts),
-        measured=measured,
-        allowed=allowed,
-        files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
-        links=_links(results, folder, home),
-        data=explorer_data(plan, dataset, drawn_in),
+        origin=read_origin(results),
+        evidence=evidence,
+        comparison=compare_stacks(evidence, other) if evidence and other else None,
+        conditions=[one for one in conditions if one.claims],
     )
-    path = write_page(results / REPORT, page)
+    path = write_page(results / REPORT, render("report.html.j2", report=view))
     before = (seal_of(results, step) for step in ("dataset", "verdicts", "figures"))
     seal(results, "report", [path, *(one for one in before if one.exists())])
     return path
 
 
-def _runs_of(plan: Plan) -> Callable[[ShownFigure], int]:
-    """How many runs of the plan a figure is about."""
-    return lambda figure: sum(run.experiment in figure.experiments for run in plan.runs)
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim as the page shows it: its verdict by all evidence, and the verdict by the report's own runs.
 
-
-_FOLDED = ("law", "construction", "arithmetic")  # kinds of claims that no measurement of the paper's could turn
-
-
-def coverage(figures: FiguresDocument, verdicts: list[Verdict], header: Header) -> tuple[str, ...]:
-    """How many of the paper's artifacts and claims are here; what goes beyond the paper does not count.
-
-    Nothing where the study has no paper to cover.
+    ``judged`` is None without evidence; ``other`` is the verdict under the stack to compare with, or "".
     """
+
+    verdict: Verdict
+    own: Verdict
+    judged: Judged | None
+    causes: tuple[Cause, ...]
+    other: str
+
+    @property
+    def measured(self) -> bool:
+        """Whether the deciding comparison has a value."""
+        return self.verdict.deciding is not None and self.verdict.deciding.mean is not None
+
+    @property
+    def reason(self) -> str:
+        """The reason of a verdict that the measured value does not explain."""
+        if self.measured and self.verdict.verdict != "inconclusive":
+            return ""
+        return (self.judged.reason if self.judged else self.verdict.reason) or ""
+
+    @property
+    def outcomes(self) -> list[tuple[int, str]]:
+        """The number of comparisons with each outcome."""
+        found = [one.outcome for one in self.verdict.evidence]
+        return [(found.count(outcome), words) for outcome, words in OUTCOMES.items() if outcome in found]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The view model of the page. ``own`` has the verdicts by the report's own runs."""
+
+    results: Path
+    folder: StudyFolder
+    plan: Plan
+    dataset: Dataset
+    own: Mapping[str, Verdict]
+    origin: Origin
+    evidence: Evidenced | None
+    comparison: Comparison | None
+    conditions: Sequence[Condition]
+
+    @property
+    def header(self) -> Header:
+        """The head of the manifest."""
+        return self.folder.header
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """The words for one claim and for several."""
+        return claim_nouns(self.header)
+
+    @property
+    def runs(self) -> dict[str, int]:
+        """The number of runs by status."""
+        found = [run.status for run in self.dataset.runs]
+        return {status: found.count(status) for status in STATUSES}
+
+    @cached_property
+    def judged(self) -> Mapping[str, Judged]:
+        """The verdicts by all evidence."""
+        return {item.verdict.claim: item for item in self.evidence.judged} if self.evidence else {}
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each claim: by all evidence, or else by the report's own runs."""
+        return [self.judged[one.claim].verdict if one.claim in self.judged else one for one in self.own.values()]
+
+    @property
+    def counts(self) -> Counts:
+        """The number of claims by category and verdict."""
+        return self.evidence.counts if self.evidence else tally(verdict.counted for verdict in self.verdicts)
+
+    @property
+    def words(self) -> dict[VerdictWord, int]:
+        """The number of all claims by verdict."""
+        found = [verdict.verdict for verdict in self.verdicts]
+        return {word: found.count(word) for word in VERDICT_WORDS}
+
+    @cached_property
+    def readme(self) -> Readme:
+        """The question, the answer and the causes in the study's README."""
+        return read_readme(self.folder.path, [verdict.claim for verdict in self.verdicts])
+
+    @cached_property
+    def causes(self) -> tuple[Unreproduced, ...]:
+        """The claims that are not reproduced, by cause."""
+        return unreproduced(self.verdicts, self.readme)
+
+    @property
+    def answer(self) -> str:
+        """The answer in sentences."""
+        return " ".join(answer(self.counts, self.nouns, self.causes))
+
+    @property
+    def parts(self) -> Iterator[tuple[str, list[ClaimView]]]:
+        """The claims by section of the paper."""
+        other = self.comparison.words if self.comparison else {}
+        for section, verdicts in by_section(self.verdicts).items():
+            yield (
+                section,
+                [
+                    ClaimView(
+                        one,
+                        self.own[one.claim],
+                        self.judged.get(one.claim),
+                        self.readme.of(one.claim),
+                        other.get(one.claim, ""),
+                    )
+                    for one in verdicts
+                ],
+            )
+
+    @property
+    def forest(self) -> tuple[Part, ...]:
+        """The lines of the claims that a measurement can decide."""
+        return forest(by_section(self.verdicts), lambda one: one.category not in FOLDED)
+
+    @property
+    def folded_forest(self) -> tuple[Part, ...]:
+        """The lines of all other claims."""
+        return forest(by_section(self.verdicts), lambda one: one.category in FOLDED)
+
+    @property
+    def source(self) -> str:
+        """The heading of the statements that claims quote; "" without any."""
+        quoted = any(verdict.paper for verdict in self.verdicts)
+        return "Paper" if self.header.paper else "Source" if quoted else ""
+
+    @cached_property
+    def figures(self) -> Mapping[str, FigureView]:
+        """All figures, by artifact."""
+        found = figure_views(self.results, self.folder, self.verdicts, self.plan, self.evidence)
+        return {one.artifact: one for one in found}
+
+    @property
+    def sections(self) -> list[tuple[str, str, list[FigureView]]]:
+        """Anchor, heading and figures of each section."""
+        return sections_of(list(self.figures.values()), self.header)
+
+    @property
+    def topology(self) -> FigureView | None:
+        """The drawing of the network of most runs."""
+        drawn = [one for one in self.figures.values() if one.figure.kind == "topology" and one.content]
+        return max(
+            drawn, key=lambda one: sum(run.experiment in one.experiments for run in self.plan.runs), default=None
+        )
+
+    @property
+    def coverage(self) -> tuple[str, ...]:
+        """The share of the paper's artifacts and claims in the study."""
+        return coverage(self.folder.figures, self.verdicts, self.header)
+
+    @cached_property
+    def drawn_in(self) -> Mapping[str, tuple[str, ...]]:
+        """The experiments of each figure."""
+        return {one.artifact: one.experiments(self.folder.study) for one in self.folder.figures.figures}
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of all experiments."""
+        return settings_of(self.plan, self.drawn_in)
+
+    @property
+    def achieved(self) -> list[Achieved]:
+        """The achieved settings of all experiments."""
+        return achieved(self.dataset)
+
+    @property
+    def exclusions(self) -> list[tuple[str, str, int]]:
+        """Status, reason and number of the runs that do not count."""
+        return exclusions_of(self.dataset, self.plan)
+
+    @property
+    def not_ok(self) -> list[Run]:
+        """The runs that are not valid."""
+        return [run for run in self.dataset.runs if run.status != "ok"][:MOST_EXCLUSIONS]
+
+    @property
+    def provenance(self) -> list[tuple[str, str]]:
+        """Name and text of each line about the origin of the results."""
+        made = read_made_on(self.results)
+        return list(provenance(self.plan, self.dataset, self.origin, self.evidence, made))
+
+    @property
+    def digests(self) -> list[tuple[str, str]]:
+        """The digests of inputs and results."""
+        return digests_of(self.results, self.plan, list(self.own.values()))
+
+    @property
+    def files(self) -> list[str]:
+        """The files in which claims and figures are defined."""
+        return [f"experiments/{self.folder.name}/{name}" for name in (CLAIMS, FIGURES) if self.folder.has(name)]
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Text and address of the files next to the page, from the results folder."""
+        own = {"lock": "lock.json", "verdicts": "verdicts.json", "data": "dataset/", "raw records": "raw/"}
+        own["notebook"] = "notebook.ipynb"
+        found = {text: address for text, address in own.items() if (self.results / address).exists()}
+        if self.results.resolve().parent == (self.folder.path.parent.parent / "results").resolve():
+            found["all studies"] = "../index.html"
+            readme = f"../../experiments/{self.folder.name}/README.md"
+            found["README of the study"] = quote(readme, errors="surrogateescape")
+        return found
+
+    @property
+    def samples(self) -> str:
+        """The data of the explorer."""
+        return explorer_data(self.plan, self.dataset, self.drawn_in)
+
+
+def coverage(figures: FiguresDocument, verdicts: Sequence[Verdict], header: Header) -> tuple[str, ...]:
+    """Count the paper's artifacts and claims in a study; nothing for a study without a paper."""
     if header.paper is None:
         return ()
     drawn = len({one.part_of or one.artifact for one in figures.figures if not beyond_the_paper(one.artifact)})
@@ -154,36 +306,3 @@ def coverage(figures: FiguresDocument, verdicts: list[Verdict], header: Header) 
         f"{drawn} of the paper's {figures.paper.artifacts} figures and tables",
         f"{claimed} of its {figures.paper.claims} claims",
     )
-
-
-def _links(results: Path, folder: StudyFolder, home: Path) -> dict[str, str]:
-    """Words and addresses of what lies beside the page, as seen from the results folder."""
-    found = {"lock": "lock.json", "verdicts": "verdicts.json", "data": "dataset/", "raw records": "raw/"}
-    if (results / "notebook.ipynb").exists():
-        found["notebook"] = "notebook.ipynb"
-    if results.resolve().parent == (home / "results").resolve():
-        found["all studies"] = "../index.html"
-        found["README of the study"] = quote(f"../../experiments/{folder.name}/README.md", errors="surrogateescape")
-    return {words: address for words, address in found.items() if (results / address).exists() or ".." in address}
-
-
-def _lacks(folder: StudyFolder, plan: Plan, dataset: Dataset, verdicts: list[Verdict]) -> dict[str, Lack]:
-    """What the results lack of the profile's runs, by claim that is not measured."""
-    open_ = {verdict.claim for verdict in verdicts if verdict.verdict == "not_measured"}
-    ground = ground_of_results(folder, plan, dataset) if open_ else None
-    if ground is None:
-        return {}
-    claims = [claim for claim in folder.claims if claim.id in open_]
-    return {claim.id: lack for claim in claims if (lack := lack_of(claim, ground))}
-
-
-def _source(header: Header, verdicts: list[Verdict]) -> str:
-    """The heading over what others state of the claims; "" where none states anything."""
-    return "Paper" if header.paper else "Source" if any(verdict.paper for verdict in verdicts) else ""
-
-
-def _beside(results: Path, folder: StudyFolder, plan: Plan, verdicts: list[Verdict]) -> Beside | None:
-    """The verdicts beside those of another stack, where the study has a reference of one."""
-    other = other_stack(results, folder, plan)
-    own: Mapping[str, str] = {verdict.claim: verdict.verdict for verdict in verdicts}
-    return beside(plan, own, other) if other else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study's README.md says of its results: tables and numbers of the committed evidence, never typed.
+"""Results in a study's README.md: a summary and numbers from the committed evidence, never typed.
 
 Renews the part between two marks, and each number of the text that has an expression of relations behind it in a
 comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``. Owns the form of both. Whenever evidence is
-added or merged, both are written anew.
+added or merged, both are written again. Tables of claims are in VERDICTS.md.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from pathlib import Path
 
 from longfat.errors import StudyError
 from longfat.evidence.judged import Evidenced
-from longfat.evidence.page import PAGE, cell, measured_text
+from longfat.evidence.page import PAGE, cell
 from longfat.files import write_whole
+from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
-from longfat.relations.syntax import RelationError
+from longfat.report.comparison import MODERN as TODAY
 from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
 
@@ -26,14 +27,7 @@ BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end o
 _WORD = re.compile(r"[\w-]+")
 _NAMING = re.compile(r"(\w+(?:-\w+)+)|\(([^()]*)\)")
 UNKNOWN = "?"
-TODAY = "modern"
-"""The stack of the kernel as it comes."""
 _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
-_HOLDS = {
-    "reproduced": "**What holds**",
-    "agrees": "**What lies within the errors of both**: those that the paper prints, how far its own repetitions lie "
-    "apart, and ours. Numbers with wide errors agree with much.",
-}
 
 
 def write_section(one: Evidenced, today: Evidenced | None) -> None:
@@ -44,14 +38,14 @@ def write_section(one: Evidenced, today: Evidenced | None) -> None:
 
 
 def renewed(text: str, one: Evidenced, today: Evidenced | None) -> str:
-    """The README with tables and numbers of the evidence. Raises StudyError on an expression that there is not."""
+    """Return the README with the numbers of the evidence. Raises StudyError for a faulty expression."""
     if BEGIN in text and END in text:
         text = between(text, _section(one, today))
     return _NUMBER.sub(lambda found: f"{_value(found, one)}<!-- {found['expression']} -->", text)
 
 
 def _value(found: re.Match[str], one: Evidenced) -> str:
-    """The value of an expression with as many decimals as it has now."""
+    """The value of an expression, with the number of decimals in the text."""
     try:
         number = one.value(found["expression"])
     except RelationError as error:
@@ -67,38 +61,22 @@ def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
     yield ""
     yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     if further := apart(one.counts):
-        yield "Counted apart: " + "; ".join(further) + "."
-    own = [item for item in one.judged if item.verdict.category == "measured"]
-    for word, title in _HOLDS.items():
-        if holding := [item for item in own if item.verdict.verdict == word]:
-            yield from ("", title, "", "| statement | paper | here |", "|---|---|---|")
-            yield from (_row(item.verdict.statement, item.verdict.paper, measured_text(item)) for item in holding)
-    failing = [item for item in one.judged if item.verdict.verdict == "not_reproduced"]
-    if failing:
-        yield from ("", "**What does not hold**, and the experiments that show why; the causes are below.", "")
-        yield from ("| claim | statement | paper | here | shown by |", "|---|---|---|---|---|")
-        shown = dict(_shown_by(one))
-        for item in failing:
-            name = item.verdict.claim
-            verdict = item.verdict
-            yield _row(f"`{name}`", verdict.statement, verdict.paper, measured_text(item), shown[name])
-    for lack in one.lacks:
-        yield from ("", f"To measure the others, the evidence {lack}.")
+        yield "Counted separately: " + "; ".join(further) + "."
     if one.stack != TODAY:
-        yield from ("", *_today(one, today))
+        yield from ("", _today(one, today))
     yield ""
 
 
 def sentence(counts: Counts) -> str:
-    """The words of measured claims in a sentence."""
+    """Format the numbers of verdicts on measured claims as a sentence."""
     row = {word: number for word, number in counts["measured"].items() if number and word != "not_testable"}
     parts = [f"{number} {'is' if number == 1 else 'are'} {NAMES[word]}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
     return f"Of {sum(row.values())} claims that only runs can decide, {joined}."
 
 
-def _shown_by(one: Evidenced) -> Iterator[tuple[str, str]]:
-    """By claim, the experiments that the cause in the README names: the runs that show it."""
+def cause_experiments(one: Evidenced) -> Iterator[tuple[str, str]]:
+    """Yield each claim with the experiments that its cause in the README names: the runs that show it."""
     known = {swept.id for swept in one.study.experiments}
     readme = read_readme(one.folder.path, (claim.id for claim in one.claims))
     for claim in one.claims:
@@ -107,29 +85,15 @@ def _shown_by(one: Evidenced) -> Iterator[tuple[str, str]]:
 
 
 def experiment_words(text: str) -> list[str]:
-    """The words that may name an experiment: an English word, such as parallel, does so in parentheses only."""
+    """Return the words that may name an experiment: an English word, such as parallel, only in parentheses."""
     return [one or word for one, inside in _NAMING.findall(text) for word in ([one] if one else _WORD.findall(inside))]
 
 
-def _today(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
+def _today(one: Evidenced, today: Evidenced | None) -> str:
     if today is None:
         command = f"./just evidence fill {one.folder.name} --stack {TODAY}"
-        yield f"**Today:** there is no evidence of stack {TODAY} yet; `{command}` adds it."
-        return
-    yield f"**Today**, with stack modern ({today.runs} runs): {sentence(today.counts)}"
-    words = {item.verdict.claim: item.verdict.verdict for item in today.judged}
-    decided = ("reproduced", "agrees", "not_reproduced")
-    differing = [
-        item.verdict
-        for item in one.judged
-        if item.verdict.verdict in decided
-        and words[item.verdict.claim] in decided
-        and (item.verdict.verdict in _HOLDS) != (words[item.verdict.claim] in _HOLDS)
-    ]
-    if differing:
-        yield from ("", "| claim | statement | era | today |", "|---|---|---|---|")
-        for verdict in differing:
-            yield _row(f"`{verdict.claim}`", verdict.statement, NAMES[verdict.verdict], NAMES[words[verdict.claim]])
+        return f"**Today:** there is no evidence of stack {TODAY} yet; `{command}` adds it."
+    return f"**Today**, with stack {TODAY} ({today.runs} runs): {sentence(today.counts)}"
 
 
 def _row(*cells: str) -> str:
@@ -137,31 +101,28 @@ def _row(*cells: str) -> str:
 
 
 def write_overview(path: Path, every: Sequence[Evidenced]) -> None:
-    """Renew the table of all studies in a page that has the marks for it; nothing where there is no such page."""
+    """Renew the table of all studies in a page with the marks, if the page exists."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if BEGIN in text and END in text and text != (new := between(text, overview(every))):
         write_whole(path, new)
 
 
 def between(text: str, lines: Iterable[str]) -> str:
-    """The text with other lines between the marks."""
+    """Return a text with other lines between the marks."""
     before, rest = text.split(BEGIN, 1)
     return before + "\n".join([BEGIN, *lines, END]) + rest.split(END, 1)[1]
 
 
 def overview(every: Sequence[Evidenced]) -> Iterator[str]:
-    """A table of studies with evidence, as Markdown."""
+    """Yield the lines of a table of studies with evidence, as Markdown."""
     yield ""
-    yield "| study | measured claims | hold | do not hold | open | not measured | apart | open claims lack |"
-    yield "|---|---|---|---|---|---|---|---|"
+    columns = ("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate")
+    yield from (_row(*columns), "|---|---|---|---|---|---|---|")
     for one in every:
         row = one.counts["measured"]
         testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
         others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
         others_of_measured = (row[word] for word in ("not_reproduced", "inconclusive", "not_measured"))
         numbers = (testable, row["reproduced"] + row["agrees"], *others_of_measured)
-        lacks = ", ".join(str(lack).removeprefix("lacks ") for lack in one.lacks)
-        yield _row(
-            f"[{one.folder.name}](../experiments/{one.folder.name}/{README})", *map(str, numbers), str(others), lacks
-        )
+        yield _row(f"[{one.folder.name}](../experiments/{one.folder.name}/{README})", *map(str, numbers), str(others))
     yield ""

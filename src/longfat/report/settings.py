@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs set, in words: the interfaces on the way, the traffic, the hosts.
+"""The settings of runs in words: the interfaces of the path, the traffic, the hosts.
 
-Owns these words, and how those of an experiment are put together: what all of its runs share, then what differs.
+Owns these words, and the summary of an experiment: settings that all of its runs share, then settings that differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longfat.traffic import section_of
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment set: lines that all of its runs share, and how many others some of them have."""
+    """The settings of an experiment: lines that all of its runs share, and lines of some of its runs."""
 
     experiment: str
     artifacts: str
@@ -36,7 +36,7 @@ class Settings:
 
 
 def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> Settings:
-    """What the runs of a lock set; ``drawn_in`` has the experiments of each figure."""
+    """Summarise the settings of the runs of a lock; ``drawn_in`` has the experiments of each figure."""
     groups: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault(run.experiment, []).append(run)
@@ -47,7 +47,7 @@ def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> Settings:
 
 
 def network_lines(spec: RunSpec) -> tuple[str, ...]:
-    """The interfaces of a run, then its traffic."""
+    """Return a line for each interface of a run, then for its traffic."""
     flows = (
         f"{one.name}: {one.sender} to {one.receiver}, {one.duration_us / 1e6:g} s, {section_of(one).words(one)}"
         for one in spec.sent
@@ -56,10 +56,10 @@ def network_lines(spec: RunSpec) -> tuple[str, ...]:
 
 
 def host_lines(spec: RunSpec, common: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
-    """The hosts of a run; settings in ``common`` are left out."""
-    hosts, left_out = [], set(common)
+    """Return a line for each host of a run, without the settings in ``common``."""
+    hosts, hidden = [], set(common)
     for node in spec.nodes:
-        shown = [f"{key} = {value}" for key, value in sorted(node.sysctls.items()) if (key, value) not in left_out]
+        shown = [f"{key} = {value}" for key, value in sorted(node.sysctls.items()) if (key, value) not in hidden]
         initial = node.initial_cwnd_segments
         shown += [f"initial window {initial} segments"] if initial is not None else []
         shown += [f"offloads {', '.join(node.offloads) or 'none'}"]
@@ -86,7 +86,7 @@ def _setting(
 
 
 def drawn_lines(specs: Iterable[RunSpec]) -> Iterator[str]:
-    """Yield the spans of the clocks and of the hosts' distances that runs drew."""
+    """Yield the ranges of the clock deviations, distances and processing times that the seeds of runs drew."""
     every = [port.egress for spec in specs for port in ports(spec)]
     clocks = [egress.clock_ppb / 1000 for egress in every if egress.clock_ppb]
     distances = [egress.distance_ns / 1000 for egress in every if egress.distance_ns]
@@ -95,7 +95,7 @@ def drawn_lines(specs: Iterable[RunSpec]) -> Iterator[str]:
     if distances:
         yield f"distances of hosts drawn: {min(distances):.3g} to {max(distances):.3g} us"
     if longest := max((egress.processing_ns for egress in every), default=0):
-        yield f"processing times of packets drawn: up to {longest / 1000:.4g} us at their sender"
+        yield f"processing times of packets at their sender drawn: up to {longest / 1000:.4g} us"
 
 
 def _port_text(port: Port) -> str:

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.backends.virtual import GUEST_FOLDER, VirtualBackend, scratch_folder
+from longfat.backends.guest_process import GUEST_FOLDER, scratch_folder
+from longfat.backends.virtual import VirtualBackend
 from longfat.errors import RigError
 from longfat.guest.start import FOLDERS
 from longfat.runspec import RunSpec
@@ -130,7 +131,7 @@ def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[s
         start = base64.b64encode(START.encode()).decode()
         program = ["-c", f"exec(__import__('base64').b64decode('{start}'))"]
         kernel = backend.kernel_of(spec)
-        with backend.started(
+        with backend.start(
             task, spec.memory_bytes, spec.seed, program, output=subprocess.PIPE, kernel=kernel, keys=True
         ) as process:
             yield Session(task, process, show)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines as a testbed: ``provision`` makes them, ``connect`` reaches them, ``agent`` runs on them."""
+"""Machines of a lab: made and prepared (provision), connected (connect), and used for a run (agent)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# First into the state and last out of it: what infra/terraform/sweep.py goes by.
+# First into the state and last out of it: `longfat lab list` and `sweep` read it.
 resource "terraform_data" "lab" {
   input = { environment = "existing", tags = var.tags }
 }

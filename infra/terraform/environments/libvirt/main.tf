@@ -28,7 +28,7 @@ locals {
   title  = "longfat: study ${var.tags.study}, owner ${var.tags.owner}, ${local.expiry}"
 }
 
-# First into the state and last out of it: what infra/terraform/sweep.py goes by.
+# First into the state and last out of it: `longfat lab list` and `sweep` read it.
 resource "terraform_data" "lab" {
   input = { environment = "libvirt", tags = var.tags }
 }

@@ -61,7 +61,7 @@ locals {
   }
 }
 
-# First into the state and last out of it: what infra/terraform/sweep.py goes by.
+# First into the state and last out of it: `longfat lab list` and `sweep` read it.
 resource "terraform_data" "lab" {
   input = { environment = "local", tags = var.tags }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a host: kernel, programs, network cards, and how busy it is. Changes nothing."""
+"""Facts about a host: kernel, programs, network cards, CPU load. Changes nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.host_kernel import ask_kernel
+from longfat.guest.host_kernel import ask_kernel
 
 NICS = "/usr/local/sbin/longfat-nics"  # infra/ansible/roles/data_plane
 PROGRAMS = {
@@ -21,14 +21,14 @@ PROGRAMS = {
     "tcpdump": ("tcpdump", "--version"),
     "tcptrace": ("tcptrace", "-v"),
 }
-"""Programs that runs need on a host, each with the command that prints its version."""
+"""Programs that runs need on a host, and the command that prints the version of each."""
 
 BUSY_S = 0.5
-CPU_FIELDS = 8  # of the first line of /proc/stat (proc(5)): user to steal; the rest is counted in user
+CPU_FIELDS = 8  # in the first line of /proc/stat (proc(5)): user to steal; user includes the rest
 
 
 def look() -> dict[str, Any]:
-    """Everything that decides whether a host can do a run."""
+    """Return all facts that decide whether a host can execute a run."""
     kernel = dataclasses.asdict(ask_kernel(Path("/")))
     return {
         "kernel": {key: sorted(value) if isinstance(value, frozenset) else value for key, value in kernel.items()},
@@ -40,12 +40,12 @@ def look() -> dict[str, Any]:
 
 
 def build() -> str:
-    """Digest of the running kernel's build, with its release."""
+    """Return a digest of the running kernel's release and build."""
     return hashlib.sha256(Path("/proc/version").read_bytes()).hexdigest()[:16]
 
 
 def version(command: tuple[str, ...]) -> str | None:
-    """The first line with a number in a program's statement of its version; None when it is not installed."""
+    """Return the first line with a digit in the output of a version command, or None without the program."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
@@ -55,7 +55,7 @@ def version(command: tuple[str, ...]) -> str | None:
 
 
 def mininet_version() -> str | None:
-    """Version of Mininet, which the laboratory's code makes namespaces with; None when it is not installed."""
+    """Return the version of Mininet, or None without it."""
     try:
         from mininet.net import VERSION
     except ImportError:
@@ -64,7 +64,7 @@ def mininet_version() -> str | None:
 
 
 def sysctl_names() -> list[str]:
-    """Dotted names of the settings of IPv4 and of the limits of all networking."""
+    """Return the dotted names of the sysctls of IPv4 and of the limits of all networking."""
     root = Path("/proc/sys")
     files = (path for tree in ("net/ipv4", "net/core") for path in (root / tree).rglob("*") if path.is_file())
     names = (".".join(path.relative_to(root).parts) for path in files)
@@ -72,7 +72,7 @@ def sysctl_names() -> list[str]:
 
 
 def cards() -> dict[str, dict[str, Any]]:
-    """The cards of the data plane by the link they are an end of; empty on a host that nobody prepared."""
+    """Return the cards of the data plane by link; empty on an unprepared host."""
     try:
         done = subprocess.run([NICS, "find"], capture_output=True, text=True, check=False)
         found = json.loads(done.stdout)
@@ -82,7 +82,7 @@ def cards() -> dict[str, dict[str, Any]]:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Name, hardware address and limits of a card; ``speed_bps`` is None where its driver does not report it."""
+    """Return name, hardware address and limits of a card; ``speed_bps`` is None if its driver does not report it."""
     told = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
     (facts,) = json.loads(told.stdout)
     return {
@@ -95,7 +95,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def speed_bps(file: Path) -> int | None:
-    """A driver's report of its card's speed, in bits per second."""
+    """Return the speed of a card in bit/s as its driver reports it, or None."""
     try:
         mbps = int(file.read_text())
     except (OSError, ValueError):
@@ -104,7 +104,7 @@ def speed_bps(file: Path) -> int | None:
 
 
 def busy_share(stat: Path = Path("/proc/stat"), wait_s: float = BUSY_S) -> float:
-    """Share of the CPUs' time in which they were not idle, from 0 to 1, over half a second."""
+    """Return the busy share of all CPUs, from 0 to 1, over half a second."""
     before = cpu_ticks(stat.read_text())
     time.sleep(wait_s)
     after = cpu_ticks(stat.read_text())
@@ -113,6 +113,6 @@ def busy_share(stat: Path = Path("/proc/stat"), wait_s: float = BUSY_S) -> float
 
 
 def cpu_ticks(stat: str) -> tuple[int, int]:
-    """Ticks in which the CPUs were idle or waited for a disk, and all ticks, since the start of the system."""
+    """Return the ticks since boot in which the CPUs were idle or waited for a disk, and all ticks."""
     ticks = [int(field) for field in stat.splitlines()[0].split()[1 : CPU_FIELDS + 1]]
     return ticks[3] + ticks[4], sum(ticks)

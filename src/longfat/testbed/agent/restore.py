@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes that a run makes to the host itself: its cards go into namespaces, and limits of all networking are set.
+"""Changes of a run to the host itself: its cards move into namespaces, and limits of all networking are set.
 
-Both are recorded in a file before the run and restored after it, or by the next run if this one's agent was killed.
-The kernel returns a card when the last process of its namespace has ended; it then has the run's name and settings.
+Both are recorded in a file before the run and restored after it, or by the next run if the agent was killed. The kernel
+returns a card after the last process of its namespace, with the name and the settings of the run.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longfat.guest import offloads
+from longfat.guest.interfaces import offloads_on, set_offloads
 from longfat.guest.sysctls import read_sysctl, write_sysctl
 from longfat.testbed.agent.facts import NICS
 
 CARDS = Path("/sys/class/net")
-PATIENCE_S = 20.0  # the kernel takes a namespace down some time after its last process
+PATIENCE_S = 20.0  # the kernel removes a namespace some time after its last process
 
 
 class NotRestored(Exception):
-    """Something of the host is not as it was before the run."""
+    """The host differs from its state before the run."""
 
 
-def note(file: Path, cards: Iterable[str], sysctls: Iterable[str]) -> None:
-    """Write to ``file`` how the cards and the settings are now."""
+def record(file: Path, cards: Iterable[str], sysctls: Iterable[str]) -> None:
+    """Write the present state of cards and sysctls to ``file``."""
     state = {
         "cards": [_card_state(name) for name in cards],
         "sysctls": {name: read_sysctl(name) for name in sysctls},
@@ -41,16 +41,16 @@ def _card_state(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "address": facts["address"],
-        "made": "linkinfo" in facts,  # a software interface, such as that of a VLAN
+        "made": "linkinfo" in facts,  # a software interface, such as a VLAN
         "mtu": facts["mtu"],
         "txqueuelen": facts.get("txqlen", 1000),
         "gso_max_segs": facts.get("gso_max_segs"),
-        "offloads": offloads.offloads_on(name),
+        "offloads": offloads_on(name),
     }
 
 
-def give_back(file: Path) -> None:
-    """Bring cards and settings into the state that ``file`` notes, and remove it. Raises NotRestored."""
+def restore(file: Path) -> None:
+    """Restore cards and sysctls to the state in ``file``, and remove it. Raises NotRestored."""
     if not file.exists():
         return
     problems = []
@@ -62,8 +62,7 @@ def give_back(file: Path) -> None:
             _restore_card(card)
         except (NotRestored, OSError) as error:
             problems.append(f"{card['name']}: {error}")
-    # Software interfaces have gone with the namespace: this makes them again, and states settings that are not recorded
-    # here.
+    # Make software interfaces again, which ended with their namespace, and apply settings that are not recorded here.
     done = subprocess.run([NICS, "apply"], capture_output=True, text=True, check=False)
     if done.returncode:
         problems.append(done.stderr.strip())
@@ -81,13 +80,13 @@ def _restore_card(card: dict[str, Any]) -> None:
     if card["gso_max_segs"]:
         settings += ["gso_max_segs", str(card["gso_max_segs"])]
     _said("ip", "link", "set", "dev", card["name"], *settings, "up")
-    offloads.set_offloads(card["name"], card["offloads"])
+    set_offloads(card["name"], card["offloads"])
 
 
 def _await_name(address: str, name: str) -> None:
-    """Wait until the kernel has returned the card with the hardware address, and give it its name again.
+    """Wait until the kernel returns the card with the hardware address, and rename it.
 
-    udev keeps the name that the run gave it and makes the old one another name of the same card: it is taken then.
+    udev keeps the name from the run and adds the old one as an alternative name of the card, which blocks a renaming.
     """
     end = time.monotonic() + PATIENCE_S
     while (found := _card_with(address)) != name:
@@ -105,7 +104,7 @@ def _await_name(address: str, name: str) -> None:
 
 def _card_with(address: str) -> str | None:
     for path in sorted(CARDS.iterdir()):
-        with suppress(FileNotFoundError):  # it has got another name meanwhile
+        with suppress(FileNotFoundError):  # renamed meanwhile
             if (path / "device").exists() and (path / "address").read_text().strip() == address:
                 return path.name
     return None

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent on a host: follows the commanding machine, line by line, and cleans up when it hears nothing more.
+"""The agent on a host: obeys the commanding machine, and cleans up when the connection ends or stays silent.
 
-A message is a JSON object on a line with one key, its verb. Of the commanding machine: ``look``, ``clock``, ``busy``,
-``prepare`` (the order of agent/part.py, but a cable has its link for its card), ``paths`` (measure the round trips over
-the cables), ``start`` (nanoseconds of the epoch), ``leave``, ``collect``, ``end``, ``live``. Each except the last is
-answered by its own key, except that the answer to ``prepare`` is ``ready``, to ``start`` ``measured`` and to ``leave``
-``done``. ``collect`` is answered by the number of bytes of a tar archive that follows. ``failed`` is the answer when
-something cannot be done.
+A message is a line with a JSON object of one key, its verb:
+
+| command | answer |
+|---|---|
+| ``look``, ``clock``, ``busy``, ``end`` | the same verb |
+| ``prepare``: the order of agent/part.py, but each cable has its link instead of its card | ``ready`` |
+| ``paths``: measure the round trips over the cables | ``paths`` |
+| ``start``: nanoseconds of the epoch | ``measured`` |
+| ``leave`` | ``done`` |
+| ``collect`` | ``collect``: the size of a tar archive, which follows |
+| ``live`` | none |
+
+The answer ``failed`` means that a command cannot be executed.
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ from longfat.locks import held
 from longfat.parent import end_with_parent
 from longfat.testbed.agent import facts, restore
 
-SILENCE_S = 30.0  # a commanding machine sends a message every five seconds
+SILENCE_S = 30.0  # the commanding machine sends a message every five seconds
 STATE = Path("/run/longfat")
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -42,8 +49,8 @@ TAIL_CHARS = 400
 
 
 def main(folder: Path) -> None:
-    """Serve on standard input and output; ``folder`` is the agent's own, with its code, and goes at the end."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is seen as the end of the input
+    """Serve on standard input and output; ``folder`` holds the agent's code, and is removed at the end."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection ends the input, too
     signal.signal(signal.SIGTERM, _interrupt)
     agent = Agent(folder)
     try:
@@ -71,7 +78,7 @@ class Agent:
         self._heard = time.monotonic()
 
     def serve(self) -> None:
-        """Until the commanding machine is silent or has gone."""
+        """Serve until the commanding machine is silent or the connection ends."""
         self._selector.register(0, selectors.EVENT_READ, Lines(self._obey))
         tell({"here": facts.build()})
         while time.monotonic() - self._heard < SILENCE_S:
@@ -91,8 +98,8 @@ class Agent:
             self._child.wait()
         with self._claim:
             if self._child is not None:
-                with suppress(restore.NotRestored):  # the next run's agent tries again, and reports it
-                    restore.give_back(self._state)
+                with suppress(restore.NotRestored):  # the next run's agent tries again and reports it
+                    restore.restore(self._state)
 
     def _obey(self, line: str) -> None:
         self._heard = time.monotonic()
@@ -119,21 +126,21 @@ class Agent:
             tell({"failed": f"{type(error).__name__}: {error}"})
 
     def _prepare(self, order: dict[str, Any]) -> None:
-        """Take this host for one run, and start the part that is here."""
+        """Claim this host for one run, and start its part."""
         STATE.mkdir(mode=0o700, exist_ok=True)
         try:
             self._claim.enter_context(held(STATE / "lock", wait=False))
         except BlockingIOError as error:
-            raise LaboratoryError("another run goes on on this host") from error
-        for left in self.folder.parent.glob("*/order.json"):  # of an agent that was killed
+            raise LaboratoryError("another run uses this host") from error
+        for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
             shutil.rmtree(left.parent, ignore_errors=True)
-        restore.give_back(self._state)
-        cards = facts.cards()  # only now: one that a run has left may have had another name before
+        restore.restore(self._state)
+        cards = facts.cards()  # only now: a card left by a run may have had another name
         for cable in order["cables"].values():
             cable["card"] = cards[cable.pop("link")]["card"]
         (self.folder / "order.json").write_text(json.dumps(order))
         limits = {name for node in order["spec"]["nodes"] for name in node["sysctls"]} & GLOBAL_SYSCTLS
-        restore.note(self._state, [cable["card"] for cable in order["cables"].values()], sorted(limits))
+        restore.record(self._state, [cable["card"] for cable in order["cables"].values()], sorted(limits))
         command = [*ISOLATED, sys.executable, "-I", "-c", CHILD, str(self.folder / "code.zip"), str(self.folder)]
         self._child = subprocess.Popen(
             command,
@@ -147,12 +154,12 @@ class Agent:
 
     def _pass_on(self, text: str) -> None:
         if self._child is None or self._child.stdin is None:
-            raise LaboratoryError("there is no run to start")
+            raise LaboratoryError("no run has been prepared")
         self._child.stdin.write(text.encode())
         self._child.stdin.flush()
 
     def _finished(self) -> None:
-        """The part has ended: report how."""
+        """Report the outcome of the part, which has ended."""
         assert self._child is not None
         status = self._child.wait()
         try:
@@ -174,31 +181,31 @@ class Agent:
                 _write(data)
 
     def _finish(self) -> None:
-        """An orderly end: the answer comes when the host is as it was. The agent stays until the connection ends."""
+        """Restore the host, then answer. The agent stays until the connection ends."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-            restore.give_back(self._state)
+            restore.restore(self._state)
             self._child = None
         tell({"end": None})
 
 
 def _last_words(folder: Path) -> list[str]:
-    """The ends of the output of a part's programs; the files themselves are removed when it failed."""
+    """Return the last output of a failed part's programs, whose files are removed."""
     paths = sorted([*folder.glob("raw/iperf/*.txt"), *folder.glob("scratch/*.tcpdump")])
     texts = ((path.name, path.read_text(errors="replace").strip()) for path in paths)
     return [f"{name}: {text[-TAIL_CHARS:]}" for name, text in texts if text]
 
 
 class Lines:
-    """Cuts the input into lines and passes each on."""
+    """Splitter of the input into lines."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Take some bytes, which need not end where a line does."""
+        """Take bytes, which may end within a line."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._take(line.decode())

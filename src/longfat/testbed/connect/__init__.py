@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on the hosts of a lab, as the commanding machine sees them: their names, their roles, their results.
+"""The commanding machine's side of runs on the hosts of a lab: placement of the runs, connections, merged results.
 
-Owns the connections and the merging of the hosts' records. ``longfat.testbed.agent`` acts on a host.
+``longfat.testbed.agent`` acts on a host.
 """

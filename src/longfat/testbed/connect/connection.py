@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One SSH connection to a host of a lab, with the agent at its other end; and several of them at a time.
-
-Owns the processes of ssh and the messages over them. Must not know what a run is.
-"""
+"""SSH connections to the agents on the hosts of a lab: their processes, and the messages over them. Knows no runs."""
 
 from __future__ import annotations
 
@@ -17,36 +14,42 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from longfat.errors import RigError
 from longfat.parent import end_with_parent
-from longfat.testbed.connect.inventory import Host
-from longfat.testbed.provision.folder import KEY, KNOWN_HOSTS
+from longfat.testbed.folder import KEY, KNOWN_HOSTS
+from longfat.testbed.inventory import Host
 
-BEAT_S = 5.0  # how often a host hears that the commanding machine is there
+BEAT_S = 5.0  # interval of the messages by which a host knows that this machine is alive
 CONNECT_S = 20
 GREETING_S = 60.0  # an emulated machine takes seconds to start Python
 ANSWER_S = 120.0
 CHUNK = 1 << 16
 TAIL_LINES = 6
+EXCHANGES = 8  # for the offset of a clock
 
 # Reads the agent's code, whose length is on the first line, and becomes the agent. Nobody but root sees the folder.
 START = """\
-import os, sys, tempfile
+import os, shutil, sys, tempfile
 from pathlib import Path
 os.makedirs("/var/lib/longfat", 0o700, exist_ok=True)
 folder = Path(tempfile.mkdtemp(prefix="run-", dir="/var/lib/longfat"))
 source = open(0, "rb", closefd=False)
-(folder / "code.zip").write_bytes(source.read(int(source.readline())))
+try:
+    (folder / "code.zip").write_bytes(source.read(int(source.readline())))
+except OSError:
+    shutil.rmtree(folder)
+    raise
 sys.path.insert(0, str(folder / "code.zip"))
 from longfat.testbed.agent.serve import main
 main(folder)
 """
 
-# ssh's messages, with the remedies.
+# Messages of ssh and their meaning.
 KNOWN_FAULTS = (
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
@@ -62,19 +65,43 @@ class HostFailed(RigError):
     """A host is lost, or cannot do its task; ``where`` is its name."""
 
 
+@dataclass(frozen=True)
+class Clock:
+    """Offset of a host's clock from this machine's clock in nanoseconds, and its uncertainty."""
+
+    offset_ns: int
+    uncertainty_ns: int
+
+
+def read_clock(exchange: Callable[[], tuple[int, int, int]]) -> Clock:
+    """Return the offset by the quickest of several exchanges (Cristian, Distributed Computing 3, 1989).
+
+    An exchange returns this machine's clock before, the host's clock, and this machine's clock after. Half of its round
+    trip is the uncertainty.
+    """
+    before, there, after = min((exchange() for _ in range(EXCHANGES)), key=lambda times: times[2] - times[0])
+    return Clock(there - (before + after) // 2, (after - before) // 2)
+
+
+def drift_ns(before: Clock, after: Clock) -> int:
+    """Return the certain change of the offset between two readings; 0 if they agree within their uncertainty."""
+    moved = abs(after.offset_ns - before.offset_ns)
+    return max(0, moved - before.uncertainty_ns - after.uncertainty_ns)
+
+
 class Connection:
-    """The agent on one host, once ``start`` has been called."""
+    """The connection to one host, whose agent runs after ``start``."""
 
     def __init__(self, host: Host, lab: Path) -> None:
         self.host = host
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
+        self._messages: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
         self._lab = lab
         self._rest = b""
         self._process = subprocess.Popen(
             ssh_command(host, lab),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._messages,
             preexec_fn=lambda: end_with_parent(signal.SIGTERM),
             start_new_session=True,
         )
@@ -90,7 +117,7 @@ class Connection:
         self._write(json.dumps({verb: what}).encode() + b"\n")
 
     def take(self) -> dict[str, Any] | None:
-        """The next message, or None while it is not complete. Raises HostFailed when the host is lost or refuses."""
+        """Return the next message, or None while it is incomplete. Raises HostFailed if the host is lost or refuses."""
         while b"\n" not in self._rest:
             if not select.select([self.output], [], [], 0)[0]:
                 return None
@@ -114,21 +141,21 @@ class Connection:
             count -= len(data)
 
     def console(self) -> str:
-        """The standard error of ssh and of the programs on the host."""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+        """Return the standard error of ssh and of the programs on the host."""
+        self._messages.seek(0)
+        return self._messages.read().decode(errors="replace")
 
     def close(self) -> None:
-        """End the connection; the agent cleans up by itself when it hears no more."""
+        """End the connection; the agent then cleans up by itself."""
         for stream in (self._input, self.output):
-            with suppress(BrokenPipeError):  # data that could no longer be sent is lost with the host
+            with suppress(BrokenPipeError):  # unsent data is lost with the host
                 stream.close()
         try:
             self._process.wait(BEAT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._said.close()
+        self._messages.close()
 
     def _write(self, data: bytes) -> None:
         try:
@@ -138,29 +165,25 @@ class Connection:
             raise self._lost() from error
 
     def _read(self) -> bytes:
-        data = os.read(self.output.fileno(), CHUNK)  # past the buffer, for select to see the rest
+        data = os.read(self.output.fileno(), CHUNK)  # unbuffered: select must see the rest
         if not data:
             raise self._lost()
         return data
 
     def _lost(self) -> HostFailed:
-        """The error of a host that is lost, with ssh's message."""
+        """Return the error of a lost host, with ssh's message."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(BEAT_S)
         said = self.console()
         reason = next((reason for pattern, reason in KNOWN_FAULTS if re.search(pattern, said)), "the host is lost")
         tail = "\n".join(said.strip().splitlines()[-TAIL_LINES:])
-        hint = (
-            f"./just lab up ENVIRONMENT --lab {self._lab.name} brings the lab's hosts back; {shlex.join(self._try())}"
-        )
+        attempt = shlex.join([*ssh_options(self.host, self._lab), "true"])
+        hint = f"longfat lab up ENVIRONMENT --lab {self._lab.name} restores the lab's hosts; try: {attempt}"
         return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=hint)
-
-    def _try(self) -> list[str]:
-        return [*ssh_options(self.host, self._lab), "true"]
 
 
 def ssh_options(host: Host, lab: Path) -> list[str]:
-    """The command line up to the command on the host: keys of the lab only, and never a question."""
+    """Return the command line up to the command on the host: only the lab's keys, and no question."""
     key = ["-i", str(lab / KEY)] if (lab / KEY).exists() else []
     settings = {
         "BatchMode": "yes",
@@ -178,13 +201,16 @@ def ssh_options(host: Host, lab: Path) -> list[str]:
 
 
 def ssh_command(host: Host, lab: Path) -> list[str]:
-    """The command that starts the agent on the host, as root."""
+    """Return the command that starts the agent on the host, as root."""
     python = shlex.join(["python3", "-I", "-c", START])
     return [*ssh_options(host, lab), python if host.user == "root" else f"sudo -n {python}"]
 
 
 class Connections:
-    """The agents on several hosts, as a context: all connections end with it."""
+    """The agents on several hosts, as a context, at the end of which all connections end.
+
+    ``builds`` has the build of each host's kernel.
+    """
 
     def __init__(self, hosts: Sequence[Host], lab: Path, code: bytes) -> None:
         self._wanted = (hosts, lab, code)
@@ -210,9 +236,8 @@ class Connections:
         self._close()
 
     def ask(self, verb: str, timeout_s: float = ANSWER_S) -> dict[str, Any]:
-        """Ask every host the same; the answers by host. Raises HostFailed."""
-        for connection in self._open.values():
-            connection.send(verb)
+        """Send every host the same question; return the answers by host. Raises HostFailed."""
+        self.send(verb, dict.fromkeys(self._open))
         return self.gather(verb, timeout_s)
 
     def send(self, verb: str, what: Mapping[str, object]) -> None:
@@ -220,14 +245,14 @@ class Connections:
         for name, connection in self._open.items():
             connection.send(verb, what[name])
 
-    def gather(self, verb: str, timeout_s: float) -> dict[str, Any]:
-        """Wait for ``verb`` from every host: the messages by host.
+    def gather(self, verb: str, timeout_s: float, hosts: Sequence[str] | None = None) -> dict[str, Any]:
+        """Wait for ``verb`` from every host, or from ``hosts``; return the messages by host.
 
-        Raises HostFailed when one is lost, says that it failed, or has not said it in time.
+        Raises HostFailed if a host is lost, fails or is late.
         """
         answers: dict[str, Any] = {}
         end = time.monotonic() + timeout_s
-        while waiting := [name for name in self._open if name not in answers]:
+        while waiting := [name for name in hosts or self._open if name not in answers]:
             if time.monotonic() > end:
                 raise HostFailed(f"no {verb!r} after {timeout_s:.0f} s", where=", ".join(waiting))
             outputs = [self._open[name].output for name in waiting]
@@ -240,36 +265,31 @@ class Connections:
         return answers
 
     def beat(self) -> None:
-        """Tell the hosts that this machine is there, when it is time again. Raises HostFailed."""
+        """Show the hosts that this machine is alive, once in an interval. Raises HostFailed."""
         if time.monotonic() - self._last_beat >= BEAT_S:
             self._last_beat = time.monotonic()
             for connection in self._open.values():
                 connection.send("live")
 
-    def clock(self, name: str) -> tuple[int, int, int]:
-        """One exchange with a host's clock: this machine's before, the host's, this machine's after (nanoseconds)."""
-        connection = self._open[name]
-        before = time.time_ns()
-        connection.send("clock")
-        while (message := connection.take()) is None:
-            if not select.select([connection.output], [], [], ANSWER_S)[0]:
-                raise HostFailed(f"its clock is not reported after {ANSWER_S:.0f} s", where=name)
-        return before, int(message["clock"]), time.time_ns()
+    def clock(self, name: str) -> Clock:
+        """Return the clock of a host. Raises HostFailed."""
+
+        def exchange() -> tuple[int, int, int]:
+            before = time.time_ns()
+            self._open[name].send("clock")
+            there = int(self.gather("clock", ANSWER_S, [name])[name])
+            return before, there, time.time_ns()
+
+        return read_clock(exchange)
 
     def collect(self, name: str, target: IO[bytes]) -> None:
-        """Write a host's tar archive of its part to ``target``. Raises HostFailed."""
-        connection = self._open[name]
-        connection.send("collect")
-        end = time.monotonic() + ANSWER_S
-        while (message := connection.take()) is None:
-            self.beat()
-            select.select([connection.output], [], [], BEAT_S)
-            if time.monotonic() > end:
-                raise HostFailed(f"nothing collected after {ANSWER_S:.0f} s", where=name)
-        connection.pour(int(message["collect"]), target, self.beat)
+        """Write the tar archive of a host's part to ``target``. Raises HostFailed."""
+        self._open[name].send("collect")
+        size = int(self.gather("collect", ANSWER_S, [name])[name])
+        self._open[name].pour(size, target, self.beat)
 
     def consoles(self) -> str:
-        """The standard error of all hosts, each line with the host's name."""
+        """Return the standard error of all hosts, each line with the host's name."""
         return "".join(
             f"{name}: {line}\n" for name, connection in self._open.items() for line in connection.console().splitlines()
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the parts of a run, one folder for each host, into one set of raw files of docs/formats.md.
+"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/data.md.
 
-Owns how each file is merged. Must not leave anything out: two parts that report the same thing are an error.
+Loses nothing: two parts with the same entry are an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from longfat.errors import RigError
+from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import write_reports
-from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
@@ -23,11 +23,10 @@ TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.c
 
 
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
-    """Write the run's raw files into ``folder`` from those of each host.
+    """Write the run's raw files into ``folder`` from the files of each host.
 
-    ``shares_us`` is the part of the interfaces' delays that their cables have by themselves.
-
-    Raises RigError when a file is missing or cannot be read, or two hosts report the same flow or node.
+    ``shares_us`` has the part of the interfaces' delays that is their cables' own. Raises RigError if a file is missing
+    or unreadable, or if two hosts report the same flow or node.
     """
     try:
         for name in FOLDERS:
@@ -49,9 +48,9 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
 
 
 def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings that all hosts read back, as in achieved.json; before a run's start only nodes and interfaces.
+    """Merge the settings that the hosts read back; before the start of a run only nodes and interfaces.
 
-    Tasks waited for a CPU as long as on the host where they waited longest. Raises ValueError on a node twice.
+    The wait for a CPU is the longest of all hosts. Raises ValueError on a duplicate node.
     """
     order = [flow.name for flow in spec.flows]
     flows = [flow for part in parts for flow in part.get("flows", [])]
@@ -68,7 +67,7 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All entries of all parts. Raises ValueError when two have the same."""
+    """Merge all entries of all parts. Raises ValueError on a duplicate."""
     union: dict[str, Any] = {}
     for part in parts:
         if twice := sorted(union.keys() & part.keys()):
@@ -87,7 +86,7 @@ def _gather_files(name: str, parts: Mapping[str, Path], target: Path) -> None:
 
 
 def _merge_tables(sources: Sequence[Path], target: Path) -> None:
-    """Tables whose first column is the time in microseconds, as one in the order of time."""
+    """Merge tables, whose first column is the time in microseconds, in the order of time."""
     if not sources:
         return
     files = [path.open(encoding="utf-8") for path in sources]

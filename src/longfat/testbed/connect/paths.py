@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cables that have a delay of their own: by how much the run's delay elements add less. Pure.
+"""Cables with their own delay, which the delay elements of a run must not add again. Pure.
 
-A cable's own round trip counts as part of the delay that the run declares. It is taken off delay elements that exactly
-the same traffic passes, so that each flow's RTT is the declared one. How a cable's delay is divided between its two
-directions cannot be measured without synchronous clocks: it counts as half each.
+A cable's own round trip is part of the declared delay. It is subtracted from delay elements on the path of exactly the
+same traffic, so that each flow has the declared RTT. Its division between the two directions cannot be measured without
+synchronous clocks: each direction counts as half.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from longfat.gates import RTT_ALLOWANCE_US, RTT_TOLERANCE
+from longfat.errors import RigError
+from longfat.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
 from longfat.network import Port, ports, route
 from longfat.runspec import Link, RunSpec
 from longfat.testbed.connect.placement import Placement
 
 
 @dataclass(frozen=True)
-class Laid:
-    """The run as its hosts are to build it, and what its cables do of the declared delays.
+class BuiltRun:
+    """The run as its hosts build it.
 
-    ``shares_us`` has, by interface, how much of its declared delay a cable has already; ``round_trips_us`` the round
-    trip, by link, of each cable with a delay of its own: its own, and what the delay elements at its ends add.
+    ``shares_us`` has, by interface, the part of the declared delay that a cable has already. ``round_trips_us`` has, by
+    link, the round trip over each cable with its own delay, with the delay elements at its ends.
     """
 
     spec: RunSpec
@@ -30,8 +31,8 @@ class Laid:
     round_trips_us: dict[int, int]
 
 
-def lay(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> Laid | str:
-    """The run less its cables' own delays (``own_us``: round trips by cable), or why there are no such delays in it."""
+def subtract_cables(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> BuiltRun:
+    """Return the run without its cables' own round trips ``own_us``. Raises RigError if it declares less delay."""
     every = ports(spec)
     users = {port.name: _users(spec, port) for port in every}
     left_us = {port.name: port.egress.delay_us for port in every}
@@ -39,7 +40,8 @@ def lay(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> Laid 
     for number, round_trip_us in own.items():
         here, there = (port for port in every if port.link == number)
         if users[here.name] != users[there.name]:
-            return f"traffic passes {placement.cables[number]}, which has a delay of its own, in one direction only"
+            cable = placement.cables[number]
+            raise RigError(f"traffic passes {cable}, which has its own delay, in one direction only")
         if not users[here.name]:
             continue
         alike = [here, there, *(port for port in every if port.link != number and users[port.name] == users[here.name])]
@@ -48,13 +50,13 @@ def lay(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> Laid 
         due_us = _take(left_us, with_here, round_trip_us // 2)
         due_us += _take(left_us, [port for port in alike if port not in with_here], round_trip_us - round_trip_us // 2)
         if due_us := _take(left_us, alike, due_us):
-            return (
-                f"the path of {placement.cables[number]} has a round trip of {round_trip_us} us of its own,"
-                f" the run declares {round_trip_us - due_us} us for what passes it"
+            raise RigError(
+                f"the path of {placement.cables[number]} has its own round trip of {round_trip_us} us,"
+                f" the run declares {round_trip_us - due_us} us for its traffic"
             )
     shares = {port.name: port.egress.delay_us - left_us[port.name] for port in every}
     added = {number: sum(left_us[port.name] for port in every if port.link == number) for number in own}
-    return Laid(
+    return BuiltRun(
         replace(spec, links=tuple(_with_delays(link, k, every, left_us) for k, link in enumerate(spec.links))),
         {name: share for name, share in shares.items() if share},
         {number: own[number] + added[number] for number in own},
@@ -62,7 +64,7 @@ def lay(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> Laid 
 
 
 def _take(left_us: dict[str, int], given: list[Port], due_us: int) -> int:
-    """Take a delay off interfaces, the first ones first; what they do not have."""
+    """Subtract a delay from interfaces, in their order; return the rest."""
     for port in given:
         taken_us = min(left_us[port.name], due_us)
         left_us[port.name] -= taken_us
@@ -71,7 +73,7 @@ def _take(left_us: dict[str, int], given: list[Port], due_us: int) -> int:
 
 
 def _users(spec: RunSpec, port: Port) -> frozenset[tuple[str, str]]:
-    """The ends, each pair in alphabetical order, between which traffic or its acknowledgments leave an interface."""
+    """Return the pairs of hosts, sorted, whose traffic or acknowledgments leave through an interface."""
     ends = {(min(one.sender, one.receiver), max(one.sender, one.receiver)) for one in spec.sent}
     return frozenset((a, b) for a, b in ends if port in (*route(spec, a, b), *route(spec, b, a)))
 
@@ -85,12 +87,12 @@ def _with_delays(link: Link, number: int, every: tuple[Port, ...], delays_us: Ma
 def missed_round_trips(
     declared_us: Mapping[int, int], measured_us: Mapping[int, int | None], cables: Mapping[int, str]
 ) -> Iterator[str]:
-    """A reason for each cable whose round trip is not the declared one, with the tolerance of the gate of base RTTs."""
+    """Yield a reason for each cable with a wrong round trip, with the tolerance of the gate of base RTTs."""
     for number, wanted_us in sorted(declared_us.items()):
         found_us, most_us = measured_us.get(number), wanted_us * (1 + RTT_TOLERANCE) + RTT_ALLOWANCE_US
         if found_us is None or not wanted_us <= found_us <= most_us:
             found = "unanswered" if found_us is None else f"{found_us} us"
             yield (
-                f"the round trip over {cables[number]} is {found}, declared {wanted_us} us with what is added at its"
-                f" ends (at most {most_us:.0f} us)"
+                f"the round trip over {cables[number]} is {found}, declared {wanted_us} us with the delay elements at"
+                f" its ends (at most {most_us:.0f} us)"
             )

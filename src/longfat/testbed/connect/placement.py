@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The placement of a run's nodes on hosts, and of its links on cables. Pure.
 
-Each sender and each receiver has a host to itself; routers share the hosts of their role, or, in a lab without any, are
-beside the end hosts. Each link between two hosts has a separate cable; a link within a host needs none.
+Each sender and each receiver has its own host. Routers share the hosts of their role, or, in a lab without such hosts,
+the end hosts. Each link between two hosts has its own cable; a link within a host needs none.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from longfat.errors import RigError
 from longfat.runspec import RunSpec
-from longfat.testbed.connect.inventory import Inventory
+from longfat.testbed.inventory import Inventory
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The host of each node, and for each link between two hosts, by its number, the lab's link that carries it."""
+    """The host of each node, and the lab's link for each link between two hosts, by its number."""
 
     hosts: dict[str, str]
     cables: dict[int, str]
 
     def taking_part(self) -> tuple[str, ...]:
-        """The hosts that have a node, sorted."""
+        """Return the hosts with a node, sorted."""
         return tuple(sorted(set(self.hosts.values())))
 
     def nodes_of(self, host: str) -> tuple[str, ...]:
-        """The nodes on a host."""
+        """Return the nodes on a host."""
         return tuple(node for node, there in self.hosts.items() if there == host)
 
 
-def place(spec: RunSpec, inventory: Inventory) -> Placement | str:
-    """The first placement in the order of the hosts' names, or the reason why there is none."""
+def place(spec: RunSpec, inventory: Inventory) -> Placement:
+    """Return the first placement in the order of the hosts' names. Raises RigError if the lab lacks hosts or cables."""
     for role in ("sender", "receiver"):
         needed = sum(node.role == role for node in spec.nodes)
         there = [host.name for host in inventory.hosts if host.role == role]
         if len(there) < needed:
-            return f"the run needs {needed} host(s) in the role {role}, the lab has {', '.join(there) or 'none'}"
+            raise RigError(f"the run needs {needed} {role} host(s), the lab has {', '.join(there) or 'none'}")
     lacking: set[str] = set()
     for hosts in _assignments(spec, inventory, 0, {}):
         cables = _lay_cables(spec, inventory, hosts, lacking)
         if cables is not None:
             return Placement(hosts, cables)
-    return f"the lab lacks a cable that the run needs: {', '.join(sorted(lacking))}"
+    raise RigError(f"the lab lacks a cable for the run: {', '.join(sorted(lacking))}")
 
 
 def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[str, str]) -> Iterator[dict[str, str]]:
@@ -57,7 +58,7 @@ def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[s
 
 
 def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lacking: set[str]) -> dict[int, str] | None:
-    """A separate cable for each link between two hosts, or None; missing cables are added to ``lacking``."""
+    """Return a cable for each link between two hosts, or None after adding the missing cables to ``lacking``."""
     cables: dict[int, str] = {}
     for number, link in enumerate(spec.links):
         one, other = hosts[link.a.node], hosts[link.b.node]

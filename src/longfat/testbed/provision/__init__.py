@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs: machines that Terraform makes and Ansible prepares, a folder for each lab. The code on them is not here."""
+"""Labs: machines that Terraform makes and Ansible prepares, with a folder for each lab. Runs nothing on them."""

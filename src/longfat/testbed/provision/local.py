@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of a lab of the environment ``local`` that the user does not state: key, ports, disk, settings.
-
-Owns these choices. An existing file is never touched.
-"""
+"""Variables of a lab of the environment ``local`` that the user need not state: key, ports and disk."""
 
 from __future__ import annotations
 
@@ -12,80 +9,63 @@ import os
 import re
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from longfat.builds.disk import build_disk
 from longfat.builds.packages import is_there
 from longfat.errors import RigError, StudyError
-from longfat.testbed.provision.folder import KEY, SETTINGS, VARIABLES
-from longfat.testbed.provision.made import made_files, make_file
-from longfat.testbed.provision.state import read_state
+from longfat.files import write_whole
+from longfat.testbed.folder import CHOSEN, KEY
 
-# Debian package by program.
-NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}
+PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}  # Debian package of each program
 ROLES = ("receiver", "router", "sender")
-FIRST_PORT, LAST_PORT = 22201, 32767  # below those that Linux gives to connections by itself
-FOLDER_BYTES = 70  # the environment's limit: sockets with long names have to fit
+FIRST_PORT, LAST_PORT = 22201, 32767  # below the ports that Linux assigns by itself
+FOLDER_BYTES = 70  # the environment's limit: names of sockets have to fit
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
-SETTINGS_TEXT = """\
-# SPDX-License-Identifier: Apache-2.0
-# Settings of the roles for all machines of this lab (docs/provisioning.md).
-# The machines reach only this host and cannot look up names: this is an address that never answers.
-time_synchronised_servers: [192.168.127.1]
-time_synchronised_allow: [10.0.0.0/16]
-"""
 
 
-def prepare_local(folder: Path, say: Callable[[str], None]) -> None:
-    """Write missing variables, key and settings into ``folder``, which is created.
+def choose_variables(folder: Path, say: Callable[[str], None]) -> None:
+    """Write the variables of a lab of three small machines, and its key, into ``folder``, which is created.
 
-    Variables that were written here are written again as long as nothing is made from them: ports and disk age.
-    Raises RigError when a program is missing or the disk cannot be built, StudyError when the folder's path does not
-    suit the machines' sockets.
+    Raises RigError if a program is missing or the disk cannot be built, StudyError if the folder's path is unsuitable.
     """
-    missing = [package for program, package in NEEDED.items() if not is_there(program)]
-    if missing:
+    if missing := [package for program, package in PACKAGES.items() if not is_there(program)]:
         raise RigError(
             f"packages for local machines are missing: {' '.join(missing)}",
             hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
         )
-    variables = folder / VARIABLES
-    if not variables.exists() or (variables in made_files(folder) and read_state(folder) is None):
-        machines = _machines_folder(folder)
-        image = build_disk(say=say)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        content = default_variables(machines, image, _public_key(folder), list(free_ports(len(ROLES))))
-        make_file(variables, (json.dumps(content, indent=2) + "\n").encode())
-        say(f"wrote {variables}")
-    if not (folder / SETTINGS).exists():
-        make_file(folder / SETTINGS, SETTINGS_TEXT.encode())
-
-
-def default_variables(machines: Path, image: Path, public_key: str, ports: list[int]) -> dict[str, Any]:
-    """Variables of the environment ``local`` with three small machines."""
-    return {
+    machines = folder / "machines"
+    if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
+        raise StudyError(
+            f"the path of the machines' folder is longer than {FOLDER_BYTES} bytes, the limit for sockets, or has"
+            " characters other than letters, digits and . _ -",
+            where=str(machines),
+            hint="choose another folder for labs with LONGFAT_LABS",
+        )
+    image = build_disk(say=say)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    variables = {
         "tags": {"study": "any", "owner": _owner()},
         "folder": str(machines),
         "image": str(image),
         "hosts": {
             role: {"role": role, "ssh_port": port, "cpus": 1, "memory_mib": 512}
-            for role, port in zip(ROLES, ports, strict=True)
+            for role, port in zip(ROLES, free_ports(len(ROLES)), strict=True)
         },
-        "ssh_public_key": public_key,
+        "ssh_public_key": _public_key(folder / KEY),
         "boot_timeout_s": 900,  # emulation on a busy machine
     }
+    write_whole(folder / CHOSEN, json.dumps(variables, indent=2) + "\n", 0o600)
 
 
 def free_ports(count: int) -> Iterator[int]:
-    """Ports of the loopback address that nobody listens on now. Raises RigError when there are too few."""
+    """Yield ports of the loopback address without a listener. Raises RigError if there are too few."""
     for port in range(FIRST_PORT, LAST_PORT + 1):
         if count == 0:
             return
         with socket.socket() as door:
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as QEMU does it
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as in QEMU
             try:
                 door.bind(("127.0.0.1", port))
             except OSError:
@@ -96,34 +76,17 @@ def free_ports(count: int) -> Iterator[int]:
         raise RigError(f"no free port for SSH from {FIRST_PORT} to {LAST_PORT} of 127.0.0.1")
 
 
-def _machines_folder(folder: Path) -> Path:
-    machines = folder / "machines"
-    if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
-        raise StudyError(
-            f"the path of the machines' folder is longer than {FOLDER_BYTES} bytes, too long for the names of"
-            " sockets, or has characters other than letters, digits and . _ -",
-            where=str(machines),
-            hint="name another folder for labs with LONGFAT_LABS",
-        )
-    return machines
-
-
-def _public_key(folder: Path) -> str:
-    """The lab's own public key, of a pair made now unless it is there."""
-    key = folder / KEY
+def _public_key(key: Path) -> str:
+    """Return the lab's public key; make the pair if it is missing."""
     if not key.exists():
-        with tempfile.TemporaryDirectory(prefix=".key-", dir=folder) as scratch:
-            new = Path(scratch) / KEY
-            argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"longfat-{folder.name}", "-f", str(new)]
-            done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-            if done.returncode != 0:
-                raise RigError(f"ssh-keygen made no key: {done.stderr.strip()}")
-            make_file(key.with_suffix(".pub"), new.with_suffix(".pub").read_bytes())
-            make_file(key, new.read_bytes())
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"longfat-{key.parent.name}", "-f", str(key)]
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise RigError(f"ssh-keygen made no key: {done.stderr.strip()}")
     try:
         return key.with_suffix(".pub").read_text().strip()
     except OSError as error:
-        raise StudyError(f"the public half of the lab's key cannot be read: {error}", where=str(key)) from error
+        raise StudyError(f"the public half of the lab's key is unreadable: {error}", where=str(key)) from error
 
 
 def _owner() -> str:

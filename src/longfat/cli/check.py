@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``check``: every problem of a study, or the JSON Schemas of a study's files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import BaseModel
+
+from longfat.cli.console import WARNING, Output, say
+from longfat.cli.options import MaybeStudy
+from longfat.cli.study import find_study, require_effects
+from longfat.errors import Problem, StudyError
+from longfat.figures import KINDS
+from longfat.figures.document import FiguresDocument
+from longfat.manifest.schema import ManifestSchema, json_schema
+from longfat.relations.claim_lint import without_oracle
+from longfat.relations.claims import ClaimsDocument, counted_claims
+from longfat.studies import StudyFolder
+
+FORMAT = 2  # format of the files that the schemas describe
+File = Literal["study", "claims", "figures"]
+
+
+def check(
+    out: Output,
+    study: MaybeStudy = None,
+    schema: Annotated[File | None, typer.Option(help="print the JSON Schema of this file of studies instead")] = None,
+) -> bool | int:
+    """Check manifest, claims and figures of a study, and name every problem."""
+    if schema:
+        sys.stdout.write(json.dumps(schema_of(schema), indent=2) + "\n")
+        return True
+    if study is None:
+        raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")
+    folder = find_study(study)
+    problems = _problems(folder, raised=not out.as_json)
+    warnings = () if problems else folder.warnings
+    out.result(
+        problems=[dataclasses.asdict(one) for one in problems], warnings=[dataclasses.asdict(one) for one in warnings]
+    )
+    if problems:
+        return StudyError.exit_status
+    summary = _summary(folder)
+    say(out, f"{summary}, no problems" + (f", {_count(len(warnings), 'warning')}" if warnings else ""))
+    for warning in warnings:
+        say(out, f"warning: {warning}", WARNING)
+    return True
+
+
+def _problems(folder: StudyFolder, raised: bool) -> tuple[Problem, ...]:
+    """Return the problems of a study. Raises StudyError with them instead if they are to be ``raised``."""
+    try:
+        folder.check()
+        require_effects(folder)
+    except StudyError as error:
+        if raised:
+            raise
+        return error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+    return ()
+
+
+def _summary(folder: StudyFolder) -> str:
+    study = folder.study
+    claims = counted_claims(len(folder.claims), study.header)
+    silent = len(without_oracle(folder.claims, study)) if study.header.paper else 0
+    claims += f" ({silent} of these without the paper's own numbers)" if silent else ""
+    experiments = _count(len(study.experiments), "experiment")
+    return f"{folder.name}: {experiments}, {claims}, {_count(len(folder.figures.figures), 'figure')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def schema_of(file: File) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of study.yaml, claims.yaml or figures.yaml.
+
+    It is never stricter than the loader of the file. A relation is plain text in it: only the loader knows the study's
+    names.
+    """
+    schema = json_schema() if file == "study" else _schema_of_relations(file)
+    return schema | {"$id": f"urn:longfat:schema:{file}:{FORMAT}", "title": f"{file}.yaml of a Longfat study"}
+
+
+def _schema_of_relations(file: File) -> dict[str, Any]:
+    document: type[BaseModel] = ClaimsDocument if file == "claims" else FiguresDocument
+    schema = document.model_json_schema(schema_generator=ManifestSchema)
+    schema["$schema"] = ManifestSchema.schema_dialect
+    for name, kind in KINDS.items() if file == "figures" else ():
+        figure = schema["$defs"][kind.__name__]
+        _allow_like(figure, name)
+        for key in ("paper", "hypothesis"):
+            figure["properties"][key]["anyOf"].append({"type": "string"})
+    return schema
+
+
+def _allow_like(figure: dict[str, Any], kind: str) -> None:
+    """Make all keys optional that a figure with ``like`` takes from an earlier figure."""
+    own = [kind, "title"]
+    further = [key for key in figure["required"] if key not in own]
+    figure["required"] = own
+    if further:
+        figure["anyOf"] = [{"required": ["like"]}, {"required": further}]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output of commands: lines of text, links to files, the result as JSON, the event stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from longfat.events import Event, EventSink, Kind, broadcast, log_to
+from longfat.execute.progress import Display
+from longfat.execute.results import Results
+
+FORMAT = 1  # version of all results as JSON
+WARNING = "yellow"
+
+
+class Output(Console):
+    """The console of a command that has a result.
+
+    With ``as_json`` the result is all that goes to standard output, and the console writes to standard error.
+    """
+
+    def __init__(self, *, as_json: bool = False, file: IO[str] | None = None, width: int | None = None) -> None:
+        super().__init__(stderr=as_json, file=file, width=width)
+        self.as_json = as_json
+
+    def result(self, **data: Any) -> None:
+        """Print the result as JSON if that was asked for."""
+        if self.as_json:
+            print_json({"format": FORMAT, **data})
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON on standard output."""
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print one line without wrapping, markup or highlighting."""
+    console.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
+
+
+def say_place(console: Console, what: str, path: Path) -> None:
+    """Print the path of a file or folder, as a link if the terminal supports OSC 8."""
+    line = Text(f"{what}: ")
+    line.append(str(path), style=f"link {path.resolve().as_uri()}")
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+def open_page(console: Console, path: Path) -> None:
+    """Open a page in the user's browser, or print why that is impossible."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        say(console, "not opened: there is no display", WARNING)
+    elif not webbrowser.open(path.resolve().as_uri()):
+        say(console, "not opened: there is no browser", WARNING)
+
+
+@contextmanager
+def listen(results: Results, console: Console) -> Iterator[EventSink]:
+    """Yield the event stream of a command, which goes to the console and to the results folder."""
+    with Display(console) as display:
+        yield broadcast(log_to(results.events), display)
+
+
+def stage(events: EventSink, message: str) -> None:
+    """Announce the step that begins now."""
+    events(Event(Kind.STAGE_STARTED, message))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``evaluate``: an algorithm against RFC 9743, its report card, and the matrix of all cards."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from longfat.card.candidate import candidate
+from longfat.card.card import Card, measure_card, read_cards, write_card
+from longfat.card.document import CardDocument, card_document
+from longfat.card.page import draw_card, draw_matrix, matrix_text
+from longfat.cli.console import Output, listen, say, say_place
+from longfat.cli.options import Jobs, Profile, Results
+from longfat.cli.outcome import expect
+from longfat.cli.report import build_tables
+from longfat.cli.run import Machine, results_path, run_study
+from longfat.cli.study import Choices, find_study
+from longfat.dataset.load import load_dataset
+from longfat.errors import RigError
+from longfat.execute.results import open_results
+from longfat.files import write_whole
+from longfat.plan.lockfile import read_lock
+from longfat.relations.evaluate import Grounds
+from longfat.relations.judge import judge
+from longfat.studies import StudyFolder
+
+STUDY = "bcp133"
+CARDS = "cards"
+TABLE = "CARDS.md"
+SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
+"""The algorithms whose cards the study keeps, in the order of the matrix."""
+
+
+def evaluate(
+    out: Output,
+    algorithms: Annotated[
+        list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,
+    profile: Profile = "quick",
+    jobs: Jobs = None,
+    results: Results = None,
+) -> bool:
+    """Test an algorithm against RFC 9743 (BCP 133), compared with Reno, CUBIC and BBR, and draw its report card."""
+    folder, machine = find_study(STUDY), Machine(jobs=jobs, results=results)
+    document = card_document(folder)
+    home = results_path(folder, results)
+    candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
+    new = []
+    for name, study in candidates:
+        card = _evaluated(study, name, document, profile, machine, home, out)
+        write_card(card, home / CARDS / f"{name}.json")
+        if keep:
+            write_card(card, folder.path / CARDS / f"{name}.json")
+        say(out, f"{name}: {card.summary}")
+        new.append(card)
+    if keep:
+        _write_table(folder, document)
+    cards = in_order(read_cards(folder.path / CARDS) | read_cards(home / CARDS))
+    for card in new or cards:
+        say_place(out, "card", draw_card(card, document, home / CARDS))
+    if cards:
+        say_place(out, "matrix", draw_matrix(cards, document, home / CARDS))
+    valid = all(card.valid == card.planned for card in new)
+    out.result(valid=valid, cards=[dataclasses.asdict(card) for card in new or cards])
+    return expect(valid, "some runs failed or are invalid; the card counts them")
+
+
+def in_order(cards: Mapping[str, Card]) -> list[Card]:
+    """Return the cards of the shipped algorithms in the order of the matrix, then all others by name."""
+    order = [*(name for name in SHIPPED if name in cards), *sorted(set(cards) - set(SHIPPED))]
+    return [cards[name] for name in order]
+
+
+def table_of(cards: Sequence[Card], document: CardDocument) -> str:
+    """Format the text of CARDS.md."""
+    return (
+        "# Algorithms against RFC 9743\n\n"
+        "<!-- Generated: longfat evaluate --keep -->\n\n"
+        "Each column is the candidate of a card in `cards/`. A bold number is worse than Reno and CUBIC in the\n"
+        "same runs; `open` needs more repetitions. [Your own algorithm](../../docs/own-algorithm.md) describes\n"
+        "how to make and to read a card.\n\n"
+        f"{matrix_text(cards, document)}"
+    )
+
+
+def _write_table(folder: StudyFolder, document: CardDocument) -> None:
+    path = folder.path / TABLE
+    try:
+        write_whole(path, table_of(in_order(read_cards(folder.path / CARDS)), document))
+    except OSError as error:
+        raise RigError(f"cannot write the table: {error}", where=str(path)) from error
+
+
+def _evaluated(
+    folder: StudyFolder,
+    name: str,
+    document: CardDocument,
+    profile: str,
+    machine: Machine,
+    home: Path,
+    console: Console,
+) -> Card:
+    """Execute the missing runs, judge and measure."""
+    with open_results(home) as results, listen(results, console) as events:
+        run_study(folder, Choices(profile), machine, results, events)
+        build_tables(results.path, folder, events)
+        verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
+        grounds = Grounds(folder.study, load_dataset(results.path))
+        lock = hashlib.sha256(results.lock.read_bytes()).hexdigest()
+        return measure_card(name, document, grounds, verdicts, read_lock(results.lock), lock)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lab``: the machines of a lab, and the question before one is made or destroyed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from longfat.cli.console import say
+from longfat.cli.options import Yes
+from longfat.errors import RigError, StudyError
+from longfat.testbed.folder import VARIABLES
+from longfat.testbed.provision import lifecycle
+from longfat.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
+from longfat.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
+
+HELP = "Make, prepare and destroy the machines of a lab (docs/machines.md)."
+ENVIRONMENTS = "local, libvirt, openstack, latitude or existing"
+
+Environment = Annotated[str | None, typer.Argument(help=f"{ENVIRONMENTS}: the lab's name unless --lab states another")]
+Name = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
+
+
+def up(
+    console: Console,
+    environment: Annotated[str, typer.Argument(help=ENVIRONMENTS)],
+    name: Name = None,
+    yes: Yes = False,
+    hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
+    currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
+) -> None:
+    """Print the planned machines and their cost, ask, make them, and write the lab's inventory."""
+    price = Price(hourly_price, currency)
+    lab = open_lab(environment, name)
+    again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
+    with lifecycle.alone(lab):
+        lifecycle.prepare(lab, lambda line: say(console, line))
+    with lifecycle.alone(lab):  # the folder exists now
+        terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
+        plan = terraform.plan()
+        changes = read_changes(plan) if plan else None
+        if changes and changes.resources:
+            now = datetime.now(UTC)
+            _show(console, describe(changes, price, now, rented=environment in RENTED))
+            refuse_expired(changes, now, str(lab.folder / VARIABLES))
+            _confirm(lab, yes)
+        else:
+            say(console, f"lab {lab.name} is up already: nothing to do")
+        if plan:
+            terraform.apply()
+        lifecycle.note_inventory(lab, terraform.inventory())
+    say(console, f"lab {lab.name} is up: {lab.folder}")
+    say(console, f"next: {lab.command('provision')}")
+
+
+def provision(
+    console: Console,
+    environment: Environment = None,
+    options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
+    name: Name = None,
+) -> None:
+    """Prepare the machines of a lab with the roles of infra/ansible."""
+    words = [word for word in (environment, *(options or ())) if word]
+    environment = words.pop(0) if words and not words[0].startswith("-") else None
+    lab = open_lab(environment, name)
+    with lifecycle.alone(lab):
+        lifecycle.provision(lab, words, lambda line: say(console, line))
+    say(console, f"lab {lab.name} is prepared")
+
+
+def down(console: Console, environment: Environment = None, name: Name = None, yes: Yes = False) -> None:
+    """Print the machines to destroy, ask, destroy them, and remove the lab's generated files."""
+    lab = open_lab(environment, name)
+    if not lab.folder.exists():
+        say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
+        return
+    with lifecycle.alone(lab):
+        if lab.standing:
+            again = f"{lab.command('down')} continues"
+            terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
+            if plan := terraform.plan(destroy=True):
+                _show(console, describe_resources(read_changes(plan)))
+                _confirm(lab, yes)
+                terraform.apply()
+            if left := open_lab(environment, name).standing:
+                raise RigError(f"{left.resources} resources of the lab are left", where=str(lab.folder), hint=again)
+        rest = lifecycle.remove_files(lab)
+    say(console, f"lab {lab.name} is down" + (f"; kept in {lab.folder}: {', '.join(rest)}" if rest else ""))
+
+
+def list_(console: Console) -> None:
+    """List the labs of this account, and the time each has left."""
+    _, unreadable = _print_labs(console)
+    _refuse_left([], unreadable)
+
+
+def sweep(console: Console, yes: Yes = False) -> None:
+    """List the labs of this account, and destroy those past their expiry, after a confirmation for each."""
+    left = []
+    expired, unreadable = _print_labs(console)
+    for name in expired:
+        try:
+            down(console, None, name, yes)
+        except (RigError, StudyError) as error:
+            say(console, f"{name}: not destroyed: {error}")
+            left.append(name)
+    _refuse_left(left, unreadable)
+
+
+def _print_labs(console: Console) -> tuple[list[str], list[str]]:
+    """Print every lab that has machines; return the names of those past their expiry, and of the unreadable ones."""
+    expired, unreadable, now = [], [], datetime.now(UTC)
+    for name in all_labs():
+        try:
+            standing = open_lab(None, name).standing
+        except (RigError, StudyError) as error:
+            say(console, f"{name}: unreadable: {error}")
+            unreadable.append(name)
+            continue
+        if standing:
+            say(console, f"{name}: {_facts(standing, now)}")
+            expired += [name] if standing.expires and standing.expires <= now else []
+    return expired, unreadable
+
+
+def _refuse_left(left: list[str], unreadable: list[str]) -> None:
+    if names := left + unreadable:
+        raise RigError(f"labs that may cost money are left: {', '.join(names)}", hint="see the messages above")
+
+
+def _facts(standing: Standing, now: datetime) -> str:
+    life = "no expiry"
+    if standing.expires:
+        hours = round((standing.expires - now).total_seconds() / 3600)
+        life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
+    owned = f"study {standing.study}, owner {standing.owner}"
+    return f"{standing.environment}, {owned}, {standing.resources} resources, {life}"
+
+
+def _confirm(lab: Lab, yes: bool) -> None:
+    """Ask for the lab's name. Raises StudyError on any other answer, or without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise StudyError("nothing was changed: there is no terminal to confirm at", hint="--yes skips the question")
+    try:
+        typed = input(f"Type the name of the lab, {lab.name}, to continue: ").strip()
+    except EOFError:
+        typed = ""
+    if typed != lab.name:
+        raise StudyError(f"nothing was changed: {typed!r} is not the name of the lab, {lab.name}")
+
+
+def _show(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        say(console, line)
+
+
+COMMANDS = (up, provision, down, list_, sweep)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``new``: the folder of a new study, from the files in ``template``, where NAME is the study's name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longfat.cli.console import Output, say
+from longfat.cli.paths import repository_root
+from longfat.errors import StudyError
+from longfat.studies import CLAIMS, FIGURES, MANIFEST
+
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
+_FILES = (MANIFEST, CLAIMS, FIGURES)
+_TEMPLATE = Path(__file__).with_name("template")
+
+
+def new(
+    out: Output,
+    name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")],
+) -> None:
+    """Make the folder of a new study, which runs without changes and has comments on what to change."""
+    if not _NAME.fullmatch(name):
+        hint = "lower-case letters, digits, '_', '-' and '.'; the folder is made under experiments/"
+        raise StudyError(f"{name!r} is not a valid name of a study", hint=hint)
+    folder = repository_root() / "experiments" / name
+    try:
+        folder.mkdir(parents=True)
+        for file in _FILES:
+            text = (_TEMPLATE / file).read_text(encoding="utf-8").partition("\n")[2]  # without the licence
+            (folder / file).write_text(text.replace("NAME", name), encoding="utf-8")
+    except FileExistsError as error:
+        raise StudyError(f"there is a study {name!r}", where=str(folder), hint="choose another name") from error
+    except OSError as error:
+        raise StudyError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
+    say(out, f"{folder}: {', '.join(_FILES)}; change them, then `longfat reproduce {name}`")
+    out.result(study=name, folder=str(folder), files=[*_FILES])

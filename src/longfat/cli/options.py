@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options and arguments that several commands share: each has one meaning everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from longfat.backends.registry import backend_names
+from longfat.catalog.stacks import STACKS
+from longfat.cli.paths import study_names
+
+
+def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return a completion: the names with the given beginning."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def run_names() -> list[str]:
+    """Return the short ids of recorded runs."""
+    from longfat.cli.find_run import run_names  # it needs this module's neighbours, which a completion rarely does
+
+    return run_names()
+
+
+def ids(text: str) -> tuple[str, ...]:
+    """Split a list that is separated by commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+STUDY_HELP = "name under experiments/, or path of a folder with study.yaml"
+
+Study = Annotated[
+    str, typer.Argument(metavar="STUDY", help=STUDY_HELP, autocompletion=_completed(study_names), show_default=False)
+]
+MaybeStudy = Annotated[
+    str | None, typer.Argument(metavar="STUDY", help=STUDY_HELP, autocompletion=_completed(study_names))
+]
+Studies = Annotated[
+    list[str] | None, typer.Argument(metavar="STUDY...", help=STUDY_HELP, autocompletion=_completed(study_names))
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="first digits of a run's id, or the name or path of its folder",
+        autocompletion=_completed(run_names),
+        show_default=False,
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RUN|STUDY", help="run or study", autocompletion=_completed(lambda: [*study_names(), *run_names()])
+    ),
+]
+
+Profile = Annotated[Literal["smoke", "quick", "steady", "paper"], typer.Option(help="size of the study")]
+Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
+Stack = Annotated[
+    str | None, typer.Option(help="stack profile instead of the study's own", autocompletion=_completed(lambda: STACKS))
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
+BackendName = Annotated[
+    str,
+    typer.Option("--backend", help=f"one of {', '.join(backend_names())}", autocompletion=_completed(backend_names)),
+]
+Backends = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        help="backend, or several to be compared, separated by commas (default: the study's, else virtual)",
+        autocompletion=_completed(backend_names),
+    ),
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="runs at a time (default: one for each CPU)")]
+Results = Annotated[Path | None, typer.Option(help="results folder (default: results/STUDY)")]
+InResults = Annotated[Path | None, typer.Option("--results", help="results folder of the run (default: all)")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="where runs are executed: a lab (with a backend of real hosts), slurm, ssh:HOST,..., "
+        "kubernetes:image=IMAGE or tls://HOST:PORT: docs/machines.md",
+    ),
+]
+Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
+Opened = Annotated[bool, typer.Option("--open", help="open the page or the files in a viewer")]
+Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, and all else to standard error")]
+Baseline = Annotated[str | None, typer.Option("--baseline", help="baseline of the evidence (default: the newest)")]
+NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]
+Repetitions = Annotated[int, typer.Option(min=1, help="repetitions of each scenario, at least")]
+Budget = Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h, after which nothing new begins")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]

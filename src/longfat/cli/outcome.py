@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a command: its exit status, and the messages of errors."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import typer
+
+from longfat.cli.options import Json
+from longfat.errors import LongfatError, RigError
+
+RUNS_NOT_VALID = 4
+INTERRUPTED = 130  # as shells report a program that SIGINT ended
+CLOSED_PIPE = 141  # as shells report a program that SIGPIPE ended
+
+Function = Callable[..., bool | int | None]
+
+
+def command_of(function: Function) -> Callable[..., None]:
+    """Return a function as a command: its first parameter is the console, its answer the exit status.
+
+    A command whose first parameter is an Output gets the option ``--json``. The answer False is status 4, and None or
+    True is status 0.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    console, *parameters = signature.parameters.values()
+    has_result = "as_json" in inspect.signature(console.annotation).parameters
+
+    def command(as_json: bool = False, **given: Any) -> None:
+        answer = _answer(lambda: function(console.annotation(**({"as_json": as_json} if has_result else {})), **given))
+        raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer in (None, True) else answer)
+
+    if has_result:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter("as_json", kind, default=False, annotation=Json))
+    command.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__doc__ = function.__doc__
+    return command
+
+
+def complain(text: str) -> None:
+    """Write the reason of an exit status to standard error."""
+    sys.stderr.write(f"{text}\n")
+
+
+def expect(good: bool, otherwise: str) -> bool:
+    """Return whether an outcome is good, and write the reason if it is not."""
+    if not good:
+        complain(otherwise)
+    return good
+
+
+def _answer(call: Callable[[], bool | int | None]) -> bool | int | None:
+    """Return the answer of a command, or the exit status of the error that it raised."""
+    try:
+        return call()
+    except LongfatError as error:
+        complain(f"error: {error}")
+        return error.exit_status
+    except KeyboardInterrupt:
+        return _interrupted()
+    except (typer.Exit, typer.Abort):
+        raise
+    except OSError as error:
+        place = None if error.filename is None else os.fsdecode(error.filename)
+        complain(f"error: {RigError(f'the machine refuses: {error.strerror or error}', where=place)}")
+        return RigError.exit_status
+    except Exception as error:
+        if _during_interrupt(error):
+            return _interrupted()
+        complain(_defect(error))
+        return LongfatError.exit_status
+
+
+def _interrupted() -> int:
+    complain("interrupted; finished work is kept, and the same command continues")
+    return INTERRUPTED
+
+
+def _during_interrupt(error: BaseException | None) -> bool:
+    """Return whether an interrupt came first: a library's clean-up of a half-made object may fail after it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _defect(error: Exception) -> str:
+    """Return the message for a defect of the program; its traceback goes into a file."""
+    first = next(iter(str(error).splitlines()), "")
+    message = f"error: a defect of Longfat itself: {type(error).__name__}: {first}"
+    trace = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="longfat-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(trace)
+    except OSError:
+        return f"{message}\n{trace}"
+    return f"{message}\n  hint: please report it with {file.name}; finished work is kept"
+
+
+class _Stream(io.FileIO):
+    """Standard output or standard error, whose failure ends the program.
+
+    A reader that has gone, as in `longfat plan STUDY | head`, gives status 141; a full disk a message and status 3.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # discards what is still buffered
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(CLOSED_PIPE) from None
+            with suppress(OSError):
+                os.write(2, f"error: the output cannot be written: {error.strerror}\n".encode())
+            raise SystemExit(RigError.exit_status) from None
+
+
+def guard_streams() -> None:
+    """Make a failure to write to standard output or standard error end the program without a traceback."""
+    for name in ("stdout", "stderr"):
+        former = getattr(sys, name)
+        try:
+            raw = _Stream(former.fileno(), "w", closefd=False)
+        except (AttributeError, OSError):  # closed before the start, or not a file
+            continue
+        lines = name == "stderr" or former.isatty()
+        text = io.TextIOWrapper(io.BufferedWriter(raw), former.encoding, former.errors, line_buffering=lines)
+        setattr(sys, name, text)

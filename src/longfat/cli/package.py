@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``package``: a study's results as one file for an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longfat.cli.console import Output, say_place
+from longfat.cli.options import Results, Study
+from longfat.cli.paths import repository_root
+from longfat.cli.report import require_results
+from longfat.cli.study import find_study
+from longfat.crate.pack import pack
+from longfat.execute.results import open_results
+
+
+def package(
+    out: Output,
+    study: Study,
+    results: Results = None,
+    output: Annotated[Path | None, typer.Option(help="file to write (default: STUDY.crate.zip in the results)")] = None,
+) -> None:
+    """Pack a study's results as an RO-Crate for an archive, with an artifact appendix."""
+    folder = find_study(study)
+    with open_results(require_results(folder, results)) as opened:
+        target = output or opened.path / f"{folder.name}.crate.zip"
+        pack(opened.path, folder, repository_root(), target)
+    size = target.stat().st_size
+    say_place(out, f"package of {size / 1e6:.1f} MB", target)
+    out.result(study=folder.name, package=str(target), bytes=size)

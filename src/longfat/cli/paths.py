@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places of studies and results."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+from longfat.errors import StudyError
+
+MANIFEST = "study.yaml"
+PREFIX = "paper-"  # optional at the beginning of a study's name
+
+
+def repository_root() -> Path:
+    """Return the folder with ``experiments/`` and ``results/``: ``$LONGFAT_ROOT``, else the current folder."""
+    return Path(os.environ.get("LONGFAT_ROOT") or Path.cwd())
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies under ``experiments/``, sorted; a study of a collection is COLLECTION/STUDY."""
+    home = repository_root() / "experiments"
+    places = [*sorted(home.glob(f"*/{MANIFEST}")), *sorted(home.glob(f"*/*/{MANIFEST}"))]
+    return [path.parent.relative_to(home).as_posix() for path in places]
+
+
+def study_path(name: str) -> Path:
+    """Return the folder of a study, given its name under ``experiments/`` or the path of its folder or manifest.
+
+    Raises StudyError with the nearest name for an unknown one.
+    """
+    home, given = repository_root() / "experiments", Path(name)
+    named = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")
+    for folder in (*named, given, given.parent if given.name == MANIFEST else given):
+        if name and (folder / MANIFEST).is_file():
+            return folder
+    known = study_names()
+    inner = [other for other in known if other.endswith(f"/{name}")]
+    near = inner or difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+    raise StudyError(
+        f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
+        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
+    )

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan``: factors, fixed settings, exclusions with their reasons, and cost of a study. Writes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longfat.backends.registry import DEFAULT_BACKEND, require_backend, traits_of
+from longfat.cli.console import Output, say
+from longfat.cli.options import BackendName, Jobs, Only, Profile, Results, Seed, Stack, Study
+from longfat.cli.pace import Pace, pace_here
+from longfat.cli.run import results_path
+from longfat.cli.study import chosen, job_count, resolve
+from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
+from longfat.manifest.profiles import thinned
+from longfat.manifest.study import Point, SweptExperiment
+from longfat.manifest.study import Study as Manifest
+from longfat.plan import Plan, PlannedRun
+from longfat.plan.settings import Setting, settings
+from longfat.plan.settings import expanded as expand
+from longfat.traffic import SECTIONS
+
+WIDTH = 100  # columns: a wider table is harder to read
+
+
+def plan(
+    out: Output,
+    study: Study,
+    only: Only = "",
+    profile: Profile = "quick",
+    stack: Stack = None,
+    seed: Seed = None,
+    backend: BackendName = DEFAULT_BACKEND,
+    jobs: Jobs = None,
+    results: Results = None,
+    expanded: Annotated[
+        bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
+    ] = False,
+) -> None:
+    """Print a study's factors, fixed settings, exclusions and cost; write nothing, and need no kernel or image."""
+    folder, choices = chosen(study, profile, only, stack, seed)
+    require_backend(backend)
+    made = resolve(folder, choices, {"backend": backend})
+    planned = _planned(folder.study, made)
+    if expanded:
+        for swept, points in planned:
+            _print_points(swept, points, folder.study, out)
+        return
+    pace = pace_here(made, results_path(folder, results, backend))
+    count = job_count(jobs)
+    kernel = f", kernel {folder.header.kernel}" if folder.header.kernel else ""
+    out.print(f"{folder.name}, profile {made.profile}, stack {made.stack}{kernel}, seed {made.seed}")
+    tables = [_varied(made, planned, pace), *_fixed(folder.study, planned)]
+    tables += [_excluded(made)] if made.excluded else []
+    for table in [*tables, _totals(made, backend, count, pace)]:
+        out.print(table, width=min(WIDTH, out.width))
+    out.result(**_data(made, pace, count))
+
+
+def _planned(study: Manifest, plan: Plan) -> list[tuple[SweptExperiment, list[Point]]]:
+    """Return the experiments of a plan with their points, in the manifest's order."""
+    factors: dict[str, list[Mapping[str, object]]] = {}
+    for run in plan.runs:
+        if run.repetition == 1:
+            factors.setdefault(run.experiment, []).append(run.factors)
+    rule = None if plan.profile == "paper" else getattr(study.header.profiles, plan.profile)
+    chosen = [thinned(swept, rule) for swept in study.experiments if swept.id in factors]
+    return [(swept, [point for point in swept.points if point.factors in factors[swept.id]]) for swept in chosen]
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", expand=True)
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("points", "runs", "min", "MB") else "left")
+    return table
+
+
+def _data(plan: Plan, pace: Pace, jobs: int) -> dict[str, Any]:
+    """Return the plan as plain data: totals, experiments with their runs and cost on one core, exclusions."""
+    experiments: dict[str, list[PlannedRun]] = {}
+    for run in plan.runs:
+        experiments.setdefault(run.experiment, []).append(run)
+    rows = []
+    for name, runs in experiments.items():
+        seconds, disk = pace.cost(plan, runs, 1)
+        scenarios = {run.scenario: run.factors for run in runs}
+        cost = {"runs": len(runs), "seconds": round(seconds, 1), "bytes": round(disk)}
+        rows.append({"experiment": name, **cost, "scenarios": scenarios})
+    seconds, disk = pace.cost(plan, plan.runs, jobs)
+    distinct = len({run.run_id for run in plan.runs})
+    whole = {"runs": len(plan.runs), "distinct_runs": distinct, "jobs": jobs}
+    names = {"study": plan.study, "profile": plan.profile, "stack": plan.stack, "seed": plan.seed}
+    total = {"seconds": round(seconds, 1), "bytes": round(disk), "estimated": pace.words}
+    excluded = [dataclasses.asdict(one) for one in plan.excluded]
+    return {**names, **whole, **total, "experiments": rows, "excluded": excluded}
+
+
+def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]], pace: Pace) -> Table:
+    """Return the table of experiments with their factors, values, and cost on one core."""
+    table = _table("factors, and cost on one core", "experiment", "factors", "points", "runs", "min", "MB")
+    for swept, points in planned:
+        lines = [f"{name}: {', '.join(_values(name, points))}" for name in swept.factors]
+        lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
+        runs = tuple(run for run in plan.runs if run.experiment == swept.id)
+        seconds, disk = pace.cost(plan, runs, 1)
+        figures = (str(len(points)), str(len(runs)), f"{seconds / 60:.1f}", f"{disk / 1e6:.1f}")
+        table.add_row(swept.id, escape("\n".join(lines)), *figures)
+    return table
+
+
+def _values(name: str, points: Iterable[Point]) -> list[str]:
+    return list(dict.fromkeys(point.labels[name] for point in points))
+
+
+def _fixed(study: Manifest, planned: list[tuple[SweptExperiment, list[Point]]]) -> list[Table]:
+    """Return the tables of settings that are fixed in all experiments, and in each."""
+    constant = {
+        swept.id: _constant([settings(point.experiment, study) for point in points]) for swept, points in planned
+    }
+    everywhere = _constant(list(constant.values()))
+    tables = [_table("fixed in all experiments", "key", "value")]
+    for key, setting in everywhere.items():
+        tables[0].add_row(escape(key), escape(str(setting)))
+    if len(constant) > 1:
+        tables.append(_table("fixed in one experiment", "experiment", "settings"))
+        for name, own in constant.items():
+            rest = {key: setting for key, setting in own.items() if everywhere.get(key) != setting}
+            tables[1].add_row(name, escape("\n".join(_grouped(rest))))
+    return tables
+
+
+def _grouped(own: Mapping[str, Setting]) -> Iterator[str]:
+    """Yield a line for each flow and each other part of an experiment, with its settings."""
+    groups: dict[str, list[str]] = {}
+    for key, setting in own.items():
+        section, _, rest = key.partition(".")
+        name, _, inner = rest.partition(".")
+        group, rest = (f"{section}.{name}", inner) if section in (*SECTIONS, "drops") else (section, rest)
+        groups.setdefault(group, []).append(f"{rest} {setting}".lstrip())
+    for group, parts in groups.items():
+        yield f"{group}: {', '.join(parts)}"
+
+
+def _constant(all_settings: list[dict[str, Setting]]) -> dict[str, Setting]:
+    """Return the settings that are equal in all."""
+    first = all_settings[0] if all_settings else {}
+    return {key: setting for key, setting in first.items() if all(one.get(key) == setting for one in all_settings)}
+
+
+def _excluded(plan: Plan) -> Table:
+    """Return the table of exclusions by experiment and reason, with the factors that their points share."""
+    groups: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    for excluded in plan.excluded:
+        groups.setdefault((excluded.experiment, excluded.reason), []).append(excluded.factors)
+    table = _table("excluded", "experiment", "points", "where", "why")
+    for (experiment, reason), points in groups.items():
+        shared = {key: value for key, value in points[0].items() if all(point.get(key) == value for point in points)}
+        where = ", ".join(f"{key}={value}" for key, value in shared.items())
+        table.add_row(experiment, str(len(points)), escape(where), escape(reason))
+    return table
+
+
+def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
+    """Return the table of runs, time, disk and memory."""
+    fitting = ""
+    if traits_of(backend).guests:
+        specs = list({run.run_id: run.spec for run in plan.runs}.values())
+        memory = available_bytes()
+        at_once = runs_that_fit(specs, memory)
+        jobs = min(jobs, max(at_once, 1))
+        largest = max(map(needed_bytes, specs), default=0)
+        fitting = f"{at_once}, of up to {largest / 1e9:.1f} GB each ({memory / 1e9:.1f} GB available)"
+    seconds, disk = pace.cost(plan, plan.runs, jobs)
+    table = _table("cost", "what", "value")
+    for what, value in (
+        ("runs", str(len(plan.runs))),
+        ("distinct runs", str(len({run.run_id for run in plan.runs}))),
+        ("scenarios excluded", str(len(plan.excluded))),
+        (f"estimated time with {jobs} jobs", f"{seconds / 60:.1f} min"),
+        ("estimated disk", f"{disk / 1e6:.1f} MB"),
+        ("estimated", pace.words),
+        ("runs that fit into memory at once", fitting),
+    ):
+        if value:
+            table.add_row(what, value)
+    return table
+
+
+def _print_points(swept: SweptExperiment, points: list[Point], study: Manifest, console: Console) -> None:
+    for number, point in enumerate(points, 1):
+        place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
+        lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
+        lines += ["---", yaml.safe_dump(expand(point.experiment, study), sort_keys=False, width=WIDTH)]
+        say(console, "\n".join(lines))

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``longfat``: its commands, the version, completion, signals, and the end of the process.
+
+The module of a command is imported when the command is called. It may import anything: ``--help`` needs none of them.
+Exit status: 0 success, 1 a defect of the program, 2 a wrong study or command line, 3 a fault of the machine or of a
+tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer._completion_classes import completion_init
+from typer._completion_shared import get_completion_script
+from typer.core import TyperGroup
+
+from longfat.cli.outcome import INTERRUPTED, command_of, complain, guard_streams
+
+if TYPE_CHECKING:
+    from typer._click.formatting import HelpFormatter
+
+NAME = "longfat"
+LATER_S = 0.01  # until a lost interrupt is repeated
+COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
+
+COMMANDS = {
+    "Studies": {
+        "reproduce": "run a study, judge its claims, write the report",
+        "new": "make the folder of a new study, which runs as it is",
+        "check": "name every problem of a study",
+        "plan": "print factors, fixed settings, exclusions and cost",
+        "run": "execute the runs that have no valid record",
+        "report": "rebuild dataset, verdicts, figures and report",
+        "evaluate": "test an algorithm against RFC 9743 (BCP 133)",
+        "package": "pack results for an archive, as an RO-Crate",
+        "merge": "merge records from elsewhere into one folder",
+    },
+    "One run": {
+        "show": "print settings declared and achieved, and metrics",
+        "again": "repeat a run, or a sample of a study's evidence",
+        "shell": "open a shell in the network of a run",
+    },
+    "Evidence": {
+        "verdicts": "print the verdicts by the committed evidence",
+        "compare": "compare verdicts of two results or stacks",
+        "evidence": "add runs to the evidence in the repository",
+    },
+    "Machines": {
+        "lab": "make, prepare and destroy the machines of a lab",
+        "build": "build kernel, image, container or disk",
+        "bench": "measure the speed of runs on this machine",
+        "kernel-check": "check that the kernels behave as before",
+    },
+    "This program": {
+        "completion": "print a completion script for a shell",
+    },
+}
+"""The commands under their headings, each with its line in ``longfat --help``."""
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._names = [name for group in COMMANDS.values() for name in group]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        return load_command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        raise TypeError("commands are listed in COMMANDS")
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("commands are listed in COMMANDS")
+
+
+def load_command(name: str) -> Any:
+    """Import a command, or the group of a module that has several."""
+    settings: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}
+    if name == "completion":
+        single = typer.Typer(**settings)
+        single.command()(completion)
+        return typer.main.get_command(single)
+    module = importlib.import_module(f"longfat.cli.{name.replace('-', '_')}")
+    group: tuple[Callable[..., Any], ...] | None = getattr(module, "COMMANDS", None)
+    made = typer.Typer(**settings, **({"cls": _Group, "no_args_is_help": True, "help": module.HELP} if group else {}))
+    for function in group or (getattr(module, name.replace("-", "_")),):
+        made.command(function.__name__.rstrip("_").replace("_", "-"))(command_of(function))
+    return typer.main.get_command(made)
+
+
+class _Group(TyperGroup):
+    """Commands below a command, listed with their whole help."""
+
+    def format_commands(self, ctx: Any, formatter: HelpFormatter) -> None:
+        """Write a section with a row for each command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, (command.help or "").removesuffix(".")) for name, command in self.commands.items()]
+            )
+
+
+class _Root(TyperGroup):
+    """The root of all commands, which lists them without importing any."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+    def format_commands(self, ctx: Any, formatter: HelpFormatter) -> None:
+        """Write a section for each heading."""
+        width = max(map(len, self.commands))
+        for heading, commands in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete a command by its name, else an option."""
+        from typer._click.shell_completion import CompletionItem
+
+        lines = {name: line for group in COMMANDS.values() for name, line in group.items()}
+        found = [CompletionItem(name, help=line) for name, line in lines.items() if name.startswith(incomplete)]
+        return found or super().shell_complete(ctx, incomplete)
+
+
+app = typer.Typer(
+    cls=_Root,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text, in a third of the time
+    epilog="Recipes for development: ./just --list",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from longfat.cli.version import version_lines
+
+        typer.echo("\n".join(version_lines()))
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="print version, commit, kernel and image; exit"
+        ),
+    ] = False,
+) -> None:
+    """Reproduce published TCP congestion-control studies with real Linux TCP.
+
+    \b
+    Start here; `./just COMMAND` is `longfat COMMAND`:
+      ./just reproduce _smoke       the whole chain on a small study, in a minute
+      ./just reproduce sandia-2003  every figure and claim of a paper
+      ./just new NAME               your own study
+    """
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="shell that is to read the script")],
+) -> None:
+    """Print a script that completes commands, options, studies and runs: eval "$(longfat completion bash)"."""
+    typer.echo(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell))
+
+
+def main() -> None:
+    """Run the command line; the only function that ends the process."""
+    sys.unraisablehook = _repeat_interrupt
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
+            signal.signal(number, _interrupt)
+    if COMPLETE in os.environ:
+        completion_init()
+    try:
+        guard_streams()
+        try:
+            app(prog_name=NAME)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except KeyboardInterrupt:  # before a command has begun
+        complain("interrupted; nothing was begun")
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Treat SIGTERM and a closed terminal as Ctrl-C, once: a second one must not disturb the clean end."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, frame: None)
+    raise KeyboardInterrupt
+
+
+def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt in a callback after fork(2) or at an object's end, where Python only reports it."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    later = threading.Timer(LATER_S, os.kill, (os.getpid(), signal.SIGINT))
+    later.daemon = True
+    later.start()

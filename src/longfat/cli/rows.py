@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of evidence in the repository: added from results, with the baseline that they belong to and the pages."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from longfat.backends.registry import open_backend
+from longfat.catalog.stacks import STACKS
+from longfat.cli.console import WARNING, say
+from longfat.cli.kernel_check import combinations, measure
+from longfat.cli.paths import repository_root
+from longfat.cli.study import every_study, kernel_settings
+from longfat.errors import RigError, StudyError
+from longfat.evidence import baselines
+from longfat.evidence.baselines import (
+    FOLDER,
+    Baseline,
+    Combination,
+    baseline_of,
+    begin,
+    read_baselines,
+    write_baseline,
+)
+from longfat.evidence.collect import collect
+from longfat.evidence.judged import evidence_of
+from longfat.evidence.page import write_verdicts
+from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
+from longfat.report.section import TODAY, write_overview, write_section
+from longfat.studies import StudyFolder
+
+FINDINGS = "docs/findings.md"
+
+
+def add_results(results: Path, folder: StudyFolder, baseline: str, console: Console) -> int:
+    """Add the rows of results with their dataset, print what was left out, and return how many runs were new."""
+    new = collect(results, folder, baseline)
+    before = read_rows(folder.path, folder.study.name, baseline)
+    after = merge_rows(before, new.rows)
+    write_rows(folder.path, folder.study.name, after)
+    gained = count(after) - count(before)
+    known = count(new.rows) - gained
+    say(console, f"evidence of {folder.name}, baseline {baseline}: {gained} runs added, {known} were there")
+    for line in new.left_out:
+        say(console, f"  left out: {line}")
+    return gained
+
+
+def count(rows: Rows) -> int:
+    """Return the number of rows."""
+    return sum(map(len, rows.values()))
+
+
+def baseline_for(
+    combination: Combination, jobs: int | None, console: Console, *, new_baseline: bool = False
+) -> Baseline:
+    """Return the baseline of a combination; an unknown one joins the newest if the kernel regression check passes.
+
+    Raises StudyError or RigError if that is impossible to decide, or if the check fails.
+    """
+    home = repository_root() / FOLDER
+    known = read_baselines(home)
+    found = baseline_of(combination, known)
+    if found is not None and not new_baseline:
+        return found
+    backend = open_backend(combination.backend, kernel_settings(combination.backend, *STACKS), say=console.print)
+    here = combinations(backend)
+    if combination not in here:
+        message = f"the results were made with {combination.text()}, which no baseline lists"
+        hint = f"add them where they were made: this machine has {' and '.join(one.text() for one in here)}"
+        raise StudyError(message, hint=hint)
+    digests = measure(backend, jobs, console)
+    if failed := [name for name, digest in digests.items() if not digest]:
+        raise RigError(f"runs of the kernel regression check failed with {combination.text()}: {', '.join(failed)}")
+    now = datetime.datetime.now(datetime.UTC)
+    if new_baseline or not known:
+        baseline = begin(here, digests, f"{now:%Y-%m-%dT%H%M}")
+        say(console, f"a new baseline: {baseline.name}")
+    else:
+        newest = known[-1]
+        verdict = newest.compare(digests)
+        if verdict.differing:
+            message = f"{combination.text()} does not behave as baseline {newest.name}: {verdict}"
+            hint = "find the cause, or begin a new baseline with --new-baseline; the old ones stay"
+            raise RigError(message, hint=hint)
+        baseline = newest.with_members(here, now.date().isoformat(), "canaries")
+        say(console, f"baseline {baseline.name} also has {combination.text()}: {verdict}")
+    write_baseline(baseline, home)
+    return baseline
+
+
+def write_page(folder: StudyFolder) -> None:
+    """Write VERDICTS.md and the generated part of README.md of a study from its evidence."""
+    known = read_baselines(repository_root() / FOLDER)
+    found = evidence_of(folder, known)
+    if found is not None:
+        write_verdicts(found)
+        write_section(found, evidence_of(folder, known, stack=TODAY) if found.stack != TODAY else None)
+
+
+def write_findings(console: Console) -> None:
+    """Write the table of all studies in docs/findings.md, if there is such a page; print the studies with faults."""
+    page = repository_root() / FINDINGS
+    if not page.exists():
+        return
+    known = read_baselines(repository_root() / FOLDER)
+    found = []
+    for study in every_study():
+        try:
+            if study.header.paper and study.name[0] != "_" and (one := evidence_of(study, known)):
+                found.append(one)
+        except StudyError as error:
+            say(console, f"{study.name} is left out of {FINDINGS}: {error}", WARNING)
+    write_overview(page, found)
+
+
+def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
+    """Merge the evidence of other checkouts or studies' folders; return how many runs each study has gained.
+
+    All of it is written in canonical order, but nothing before all is known to agree. Raises StudyError.
+    """
+    home = repository_root()
+    for other in folders:
+        if not (other / "experiments").is_dir() and not (other / EVIDENCE).is_dir():
+            hint = "give a checkout of the repository, or the folder of a study with evidence/ in it"
+            raise StudyError(f"no evidence in {other}", hint=hint)
+    merged = {one.name: one for one in read_baselines(home / FOLDER)}
+    for one in (one for other in folders for one in read_baselines(other / FOLDER)):
+        merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
+    found = []
+    for folder in every_study():
+        rows = before = read_rows(folder.path, folder.header.study)
+        for other in folders:
+            theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
+            if (theirs / EVIDENCE).is_dir() and StudyFolder(theirs).header.study == folder.header.study:
+                rows = merge_rows(rows, read_rows(theirs, folder.header.study))
+        if rows:
+            found.append((folder, rows, count(rows) - count(before)))
+    for one in merged.values():
+        write_baseline(one, home / FOLDER)
+    for folder, rows, gained in found:
+        files = len(write_rows(folder.path, folder.header.study, rows))
+        say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+        write_page(folder)
+    write_findings(console)
+    return {folder.name: gained for folder, _, gained in found}

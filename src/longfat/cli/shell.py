@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``shell``: a shell in a guest with the network of a run, in virtual time."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.backends.virtual import VirtualBackend, open_virtual
+from longfat.catalog.kernels import KERNELS, OwnKernel
+from longfat.catalog.stacks import kernel_of_stack
+from longfat.cli.again import pins_here
+from longfat.cli.console import say
+from longfat.cli.find_run import Found, find_run
+from longfat.cli.options import InResults, Target
+from longfat.cli.outcome import INTERRUPTED
+from longfat.cli.paths import study_names, study_path
+from longfat.cli.study import find_study
+from longfat.errors import StudyError
+from longfat.network import lay_out
+from longfat.plan import Scenario, scenarios_of
+from longfat.runspec import RunSpec
+from longfat.shell.session import Prompt, converse, session
+from longfat.studies import StudyFolder
+
+SHOWN = 20  # points that a message names
+PROFILE = "paper"  # has all points
+
+
+def shell(
+    console: Console,
+    target: Target = None,
+    point: Annotated[
+        str | None, typer.Argument(help="point of the study: its scenario, or the beginning of one")
+    ] = None,
+    command: Annotated[
+        list[str] | None, typer.Option("--command", "-c", help="execute this and leave; may be given several times")
+    ] = None,
+    results: InResults = None,
+) -> int:
+    """Open a shell in the network of one run, where ping, ss, tc and tcpdump work in virtual time."""
+    if target is None:
+        raise StudyError("no run or study is named", where="RUN|STUDY")
+    return open_shell(target, point, results, command or (), Console(stderr=True))
+
+
+def open_shell(target: str, point: str | None, given: Path | None, commands: Sequence[str], console: Console) -> int:
+    """Open a shell in the network of a run, or of a point of a study; return the status of its last command.
+
+    ``commands`` replace what a user types. Raises StudyError, RigError.
+    """
+    spec, stack, own = _spec(target, point, given)
+    first = kernel_of_stack(stack)
+    named = spec.pins.get("kernel", first)
+    kernels = tuple(dict.fromkeys((first, named))) if named in {*KERNELS, *own} else (first,)
+    backend: VirtualBackend = open_virtual(partial(say, console), kernels, own)
+    spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
+    if reasons := backend.refuses(spec):
+        raise StudyError("; ".join(reasons))
+    node = next((node.name for node in spec.nodes if node.role == "sender"), spec.nodes[0].name)
+    if not commands and sys.stdin.isatty():
+        _introduce(spec, node, console)
+    try:
+        with session(backend, spec, node, _show) as one:
+            return converse(one, _source(commands))
+    except KeyboardInterrupt:
+        say(console, "\nthe guest was ended: its command never slept, and so could not be interrupted")
+        return INTERRUPTED
+
+
+def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, str, Mapping[str, OwnKernel]]:
+    """Return the spec of a run or of a study's point, its stack, and the kernels to which the study adds files."""
+    try:
+        folder = study_path(target)
+    except StudyError as error:
+        if point is None:
+            found = _of_run(target, given, error)
+            return found.spec, found.stack or "", {}
+        raise
+    study = find_study(StudyFolder(folder))
+    return point_of(study, point).run(1, 1).spec, study.header.stack, study.study.own_kernels()
+
+
+def _of_run(target: str, given: Path | None, no_study: StudyError) -> Found:
+    try:
+        found = find_run(target, given)
+    except StudyError as error:
+        hint = f"studies are {', '.join(study_names())}; {error.hint or no_study.hint}"
+        raise StudyError(error.message, where=error.where, hint=hint) from error
+    if found.backend != DEFAULT_BACKEND:
+        raise StudyError(f"the run is of backend {found.backend!r}, but shells need {DEFAULT_BACKEND!r}", where=target)
+    return found
+
+
+def point_of(folder: StudyFolder, point: str | None) -> Scenario:
+    """Return the scenario with this name, or the only one whose name begins so. Raises StudyError with all names."""
+    study = folder.study
+    pins = {"backend": DEFAULT_BACKEND}
+    scenarios, _ = scenarios_of(study, profile=PROFILE, stack=study.header.stack, pins=pins)
+    wanted = [one for one in scenarios if one.name == point] or [
+        one for one in scenarios if point is None or one.experiment == point or one.name.startswith(point)
+    ]
+    if len(wanted) == 1:
+        return wanted[0]
+    names = [one.name for one in wanted or scenarios]
+    listing = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    what = "is not a point of the study" if not wanted else "names several points of the study"
+    message = f"{point!r} {what}" if point else "the study has several points"
+    raise StudyError(message, where="POINT", hint=f"give one of {listing}")
+
+
+def _introduce(spec: RunSpec, node: str, console: Console) -> None:
+    """Print the nodes, and what to type."""
+    topology = lay_out(spec)
+    for name, ports in topology.ports.items():
+        links = ", ".join(f"{port.name} {port.address} to {port.peer}" for port in ports)
+        say(console, f"{name}: {links}")
+    flows = ", ".join(flow.name for flow in spec.flows)
+    say(console, f"You are on {node}. Each node is a command: `{spec.nodes[-1].name} ss -ti`; `on NODE` goes there.")
+    starting = f"`start` starts the flows of the run ({flows}); " if flows else ""
+    say(console, f"{starting}ping, ss, tc, ip, sysctl, tcpdump and iperf are there.")
+    say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
+
+
+def _source(commands: Sequence[str]) -> Callable[[Prompt], str | None]:
+    """Return the source of lines: the given commands, a file or pipe, or the keyboard."""
+    if commands or not sys.stdin.isatty():
+        lines: Iterator[str] = iter(commands or (line.rstrip("\n") for line in sys.stdin))
+        return lambda prompt: next(lines, None)
+    import readline  # noqa: F401 - input() edits lines and remembers them by it
+
+    return _typed
+
+
+def _typed(prompt: Prompt) -> str | None:
+    while True:
+        try:
+            return input(str(prompt))
+        except KeyboardInterrupt:
+            print()
+        except EOFError:
+            print()
+            return None
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

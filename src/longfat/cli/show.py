@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``show``: one run with its settings, gates, metrics and files. Writes nothing that stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from longfat.cli.console import Output, say, say_place
+from longfat.cli.find_run import Found, find_run
+from longfat.cli.options import InResults, RunName
+from longfat.dataset.build import build_dataset
+from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.collect import value_of
+from longfat.metrics import METRICS
+from longfat.metrics.quantities import Selection
+from longfat.network import Port, lay_out
+from longfat.plan import Plan
+from longfat.plan.lockfile import LOCK, write_lock
+from longfat.record.verify import read_record
+from longfat.runspec import RunSpec
+
+_QUEUE = {"kind": "queue_kind", "limit_packets": "limit_packets", "limit_bytes": "limit_bytes"}
+_WORDS = {"ok": "valid: every gate passed", "missing": "not run"}
+_COLOURS = {"ok": "green", "missing": None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A setting of an interface, a flow or nodes, as declared and as achieved; None if unknown."""
+
+    part: str
+    name: str
+    declared: Any
+    achieved: Any
+
+
+def show(out: Output, run: RunName, results: InResults = None) -> bool:
+    """Print one run: settings declared and achieved, gates, metrics and files."""
+    facts = facts_of(find_run(run, results))
+    _print(facts, out)
+    out.result(**facts)
+    return bool(facts["status"] == "ok")
+
+
+def facts_of(found: Found) -> dict[str, Any]:
+    """Return the facts of a run as plain data, in base units. Raises RecordError on a damaged record."""
+    spec, folder, row = found.spec, found.folder, found.row
+    run_id = row.run_id if row is not None and folder is None else spec.run_id
+    facts: dict[str, Any] = {
+        "run": run_id,
+        "study": found.study,
+        "experiment": found.experiment,
+        "scenario": found.scenario,
+        "repetition": found.repetition,
+        "factors": dict(found.factors or {}),
+        "stack": found.stack,
+        "profile": found.profile,
+        "seed": spec.seed,
+        "pins": dict(spec.pins),
+        "again": f"./just again {run_id[:8]}",
+        "folder": None,
+        "status": "missing",
+        "reason": None,
+        "metrics": {},
+        "files": [],
+    }
+    if folder is not None:
+        facts |= _recorded(found, folder)
+    elif row is not None:
+        facts |= {"status": "invalid" if row.reason else "ok", "reason": row.reason}
+        facts |= {"wall_seconds": row.seconds, "metrics": dict(row.values)}
+    achieved = _json(folder / "achieved.json") if folder else {}
+    settings = (*_interfaces(spec, achieved), *_flows(spec, achieved, folder), *_sysctls(spec, achieved))
+    return facts | {"settings": [dataclasses.asdict(one) for one in settings]}
+
+
+def _recorded(found: Found, folder: Path) -> dict[str, Any]:
+    """Return the facts of a record, with its gates and metrics."""
+    record, run = read_record(folder), _json(folder / "run.json")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    with _dataset_of(found, folder) as (dataset, judged):
+        metrics = _metrics(dataset, judged) if judged.status == "ok" else {}
+        impossible = sorted(dataset.impossible.get(judged.run_id, ()))
+    return {
+        "folder": str(folder),
+        "status": "invalid" if impossible else judged.status,
+        "reason": "; ".join(impossible) or judged.reason or record.reason,
+        "kernel_release": _json(folder / "environment.json").get("kernel_release"),
+        "started_utc": run["started_utc"],
+        "wall_seconds": run["wall_seconds"],
+        "metrics": metrics,
+        "files": [{"name": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size} for path in files],
+    }
+
+
+@contextmanager
+def _dataset_of(found: Found, folder: Path) -> Iterator[tuple[Dataset, Run]]:
+    """Yield a dataset of one run, judged by the gates, and the run in it."""
+    folder = folder.resolve()
+    stack, profile = found.stack or "unknown", found.profile or "unknown"
+    runs = (found.planned(found.spec),)
+    with tempfile.TemporaryDirectory(prefix="longfat-show-") as name:
+        place = Path(name)
+        (place / "raw").mkdir()
+        (place / "raw" / folder.name).symlink_to(folder)
+        plan = Plan(found.study, profile, stack, found.spec.seed, "", "", found.spec.pins, runs)
+        write_lock(plan, place / LOCK)
+        build_dataset(place)
+        dataset = load_dataset(place)
+        yield dataset, dataset.runs[0]
+
+
+def _metrics(dataset: Dataset, run: Run) -> dict[str, float]:
+    """Return the value of every metric that needs no parameters, by name."""
+    selections = [
+        Selection(name, run.experiment)
+        for name, one in METRICS.items()
+        if one.shipped and not (one.required or one.over)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # from numpy, about metrics without data
+        values = {selection.metric: value_of(dataset, run, selection) for selection in selections}
+    return {name: value for name, value in values.items() if not isinstance(value, str) and math.isfinite(value)}
+
+
+def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
+    back = {item["interface"]: item for item in achieved.get("interfaces", ())}
+    for port in lay_out(spec).all_ports():
+        found, name = back.get(port.name, {}), f"{port.name} to {port.peer}"
+        yield from (Setting(name, key, value, found.get(key)) for key, value in _declared(port).items())
+        yield from (Setting(name, key, None, found[key]) for key in ("drops", "sent_bytes") if key in found)
+
+
+def _declared(port: Port) -> dict[str, Any]:
+    egress = port.egress
+    queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
+    wire = {"rate_bps": egress.wire_bps, "delay_us": egress.wire_delay_ns // 1000}
+    drawn = {key: getattr(egress, key) for key in ("clock_ppb", "distance_ns", "processing_ns")}
+    return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
+
+
+def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[Setting]:
+    sockets = {item["flow"]: item for item in achieved.get("flows", ())}
+    receiving = achieved.get("receive_buffers", {})
+    reports = {item["flow"]: item for item in (_json(folder / "flows.json", []) if folder else [])}
+    for flow in spec.flows:
+        name = f"{flow.name}: {flow.sender} to {flow.receiver}"
+        socket = sockets.get(flow.name, {})
+        found = socket | _windows(socket.get("send_buffer_bytes"), receiving.get(flow.name))
+        found |= reports.get(flow.name, {})
+        declared = {
+            "cca": flow.cca,
+            "cca_parameters": spec.cca_parameters(flow),
+            "window_bytes": flow.window_bytes,
+            "send_window_bytes": flow.send_window_bytes or flow.window_bytes,
+            "streams": flow.streams,
+            "start_us": flow.start_us,
+            "duration_us": flow.duration_us,
+        }
+        yield from (Setting(name, key, value, found.get(key)) for key, value in declared.items())
+        measured = ("goodput_bps", "bytes_received", "base_rtt_us")
+        yield from (Setting(name, key, None, found[key]) for key in measured if key in found)
+
+
+def _windows(send_bytes: int | None, receive_bytes: int | None) -> dict[str, int]:
+    """Return the granted windows: half of the buffers, because Linux doubles them (socket(7))."""
+    found = {"window_bytes": receive_bytes, "send_window_bytes": send_bytes}
+    return {key: size // 2 for key, size in found.items() if size}
+
+
+def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
+    """Yield each value of each sysctl, with all nodes that have it."""
+    back = achieved.get("nodes", {})
+    nodes: dict[tuple[str, str, str | None], list[str]] = {}
+    for node in spec.nodes:
+        found = back.get(node.name, {}).get("sysctls", {})
+        for name, value in sorted(node.sysctls.items()):
+            nodes.setdefault((name, value, found.get(name)), []).append(node.name)
+    for (name, declared, achieved_value), of in nodes.items():
+        yield Setting(", ".join(of), name, declared, achieved_value)
+
+
+def _json(path: Path, default: Any = None) -> Any:
+    """Return the data of a file of a record; the default if a failed run has none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {} if default is None else default
+
+
+def _print(facts: Mapping[str, Any], console: Console) -> None:
+    say(console, f"run {facts['run']}")
+    head = f"{facts['study']}: {facts['scenario']}, repetition {facts['repetition']}"
+    say(console, f"  {head}; stack {facts['stack']}, profile {facts['profile']}, seed {facts['seed']}")
+    pins = ", ".join(f"{name} {value[:12]}" for name, value in sorted(facts["pins"].items()))
+    release = facts.get("kernel_release")
+    say(console, f"  {pins}" + (f" ({release})" if release else ""))
+    status = facts["status"]
+    parts = [_WORDS.get(status, status) + (f": {facts['reason']}" if facts["reason"] else "")]
+    parts += [f"took {facts['wall_seconds']:.1f} s"] if facts.get("wall_seconds") is not None else []
+    parts += [f"started {facts['started_utc']}"] if facts.get("started_utc") else []
+    say(console, f"  {', '.join(parts)}", _COLOURS.get(status, "red"))
+    _print_table(console, "settings", _setting_rows(facts["settings"]), "of", "setting", "declared", "achieved")
+    _print_table(console, "metrics", _metric_rows(facts["metrics"]), "metric", "value")
+    if facts["folder"]:
+        say_place(console, f"{len(facts['files'])} files", Path(facts["folder"]))
+        for file in facts["files"]:
+            say(console, f"  {file['name']}  {_plain(file['bytes'])} B")
+    elif status != "missing":
+        say(console, "its raw files are not here; the evidence has the values that claims need")
+    say(console, f"repeat it: {facts['again']}")
+
+
+def _print_table(console: Console, title: str, rows: Iterable[tuple[str, ...]], *columns: str) -> None:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    if table.row_count:
+        console.print(table)
+
+
+def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of settings that are not zero; each part is named once."""
+    before = ""
+    for one in settings:
+        if one["declared"] or one["achieved"]:
+            yield (
+                "" if one["part"] == before else one["part"],
+                one["name"],
+                *map(_plain, (one["declared"], one["achieved"])),
+            )
+            before = one["part"]
+
+
+def _metric_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in metrics.items():
+        one = METRICS.get(name.partition("@")[0])  # names in the evidence have the definition, too
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        yield name, f"{text} {one.unit if one else ''}".rstrip()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else str(value)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies by name, and their plans. Must write nothing and build nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from longfat.backends.protocol import Feature
+from longfat.backends.registry import traits_of
+from longfat.catalog.stacks import kernel_of_stack
+from longfat.cli.options import ids
+from longfat.cli.paths import repository_root, study_path
+from longfat.errors import StudyError
+from longfat.plan import Plan, build_plan
+from longfat.plan.stated import without_effect
+from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The part of a study that the command line selects. ``only`` has ids of artifacts or experiments, or none."""
+
+    profile: str = "quick"
+    only: tuple[str, ...] = ()
+    stack: str | None = None
+    seed: int | None = None
+
+
+def chosen(
+    name: str, profile: str, only: str, stack: str | None, seed: int | None = None
+) -> tuple[StudyFolder, Choices]:
+    """Return a study and the part of it that the command line selects. Raises StudyError."""
+    folder, choices = find_study(name), Choices(profile, ids(only), stack, seed)
+    folder.experiments_named(choices.only)
+    return folder, choices
+
+
+def every_study() -> list[StudyFolder]:
+    """Return the studies under ``experiments/``, sorted by name."""
+    return studies_in(repository_root() / "experiments")
+
+
+def find_study(name: str | StudyFolder) -> StudyFolder:
+    """Return a study, given its name under ``experiments/`` or the path of its folder or manifest.
+
+    Raises StudyError with the nearest name for an unknown one.
+    """
+    return name if isinstance(name, StudyFolder) else StudyFolder(study_path(name))
+
+
+def job_count(jobs: int | None) -> int:
+    """Return the number of runs at a time: as given, else the number of CPUs that this process may use."""
+    return jobs or len(os.sched_getaffinity(0))
+
+
+def kernel_settings(backend: str, *stacks: str) -> dict[str, Any]:
+    """Return the settings that open a backend with the kernels of stacks; none for a backend without named kernels."""
+    named = Feature.KERNELS in traits_of(backend).can
+    return {"kernels": tuple(dict.fromkeys(map(kernel_of_stack, stacks)))} if named else {}
+
+
+def resolve(
+    folder: StudyFolder, choices: Choices, pins: dict[str, str], kernels: Mapping[str, str] = MappingProxyType({})
+) -> Plan:
+    """Return the plan of a study for a backend with these pins and kernels. Raises StudyError."""
+    require_effects(folder)
+    return build_plan(
+        folder.study,
+        profile=choices.profile,
+        stack=choices.stack,
+        seed=choices.seed,
+        only=folder.experiments_named(choices.only),
+        pins=pins,
+        kernels=kernels,
+        manifest_sha256=folder.digest(MANIFEST),
+        claims_sha256=folder.digest(CLAIMS),
+    )
+
+
+def require_effects(folder: StudyFolder) -> None:
+    """Raise StudyError with every key of the manifest that changes no run.
+
+    In a part of a study, or with other values of unknowns, a key may be without effect.
+    """
+    if folder.only or folder.given:
+        return
+    if problems := tuple(folder.problem(finding) for finding in without_effect(folder.study)):
+        raise StudyError("the study states what has no effect", problems=problems)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``verdicts``: the verdicts by the committed evidence alone. Runs and writes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+
+from longfat.cli.console import Output, say
+from longfat.cli.options import Baseline, Stack, Studies
+from longfat.cli.paths import repository_root
+from longfat.cli.study import every_study, find_study
+from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.store import EVIDENCE
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, shares
+from longfat.studies import StudyFolder
+
+
+def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
+    """Print every claim's verdict by the committed evidence, of all studies or of those named."""
+    folders = [find_study(name) for name in studies or ()] or _studies()
+    known = read_baselines(repository_root() / FOLDER)
+    found = {folder.name: evidence_of(folder, known, baseline=baseline, stack=stack) for folder in folders}
+    having = [one for one in found.values() if one is not None]
+    for one in having:
+        print_evidence(one, out, claims=True)
+    options = (("baseline", baseline), ("stack", stack))
+    wanted = "".join(f" of {option} {value}" for option, value in options if value)
+    for name in (name for name, one in found.items() if one is None):
+        say(out, f"{name}: no evidence{wanted} is committed yet")
+    total = sum_counts(one.counts for one in having)
+    if len(having) != 1:
+        _print_total(having, total, out)
+    out.result(
+        studies=[_data(one) for one in having],
+        counts=without_zeros(total),
+        shares={which: dataclasses.asdict(share) for which, share in shares(total).items()},
+    )
+
+
+def studies_with_evidence() -> list[StudyFolder]:
+    """Return the studies under experiments/ that have evidence."""
+    return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
+
+
+def _studies() -> list[StudyFolder]:
+    """Return all studies except studies of the testbed itself that have no evidence."""
+    having = studies_with_evidence()
+    return [study for study in every_study() if study in having or not study.name.startswith("_")]
+
+
+def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
+    """Print the evidence of a study and the counts of its verdicts; with ``claims`` also each verdict."""
+    if claims:
+        say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
+        width = max((len(claim.id) for claim in one.claims), default=0)
+        for item in one.judged:
+            word = item.verdict.verdict.replace("_", " ")
+            words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
+            say(console, f"{words}  {item.profile or '':<6}  {item.reason}".rstrip())
+    head = f"{one.study.name}, baseline {one.baseline}, stack {one.stack}: {one.runs} runs"
+    say(console, f"{head}; {_sentence(one.counts)}")
+    for exclusion in one.exclusions:
+        say(console, f"  left out: {exclusion}")
+    for stack, runs in sorted(one.others.items()):
+        say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
+
+
+def _print_total(having: list[Evidenced], total: Counts, console: Console) -> None:
+    say(console, f"all studies: {_sentence(total) if having else 'no evidence is committed yet'}")
+    for which, share in shares(total).items():
+        if share.testable:
+            say(console, f"  claims that {which}: {share}")
+
+
+def _sentence(counts: Counts) -> str:
+    """Return the verdicts of measured claims in words, then the counts of the others."""
+    measured = [f"{number} {word.replace('_', ' ')}" for word, number in counts["measured"].items() if number]
+    return "; counted separately: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
+
+
+def without_zeros(counts: Counts) -> dict[str, dict[str, int]]:
+    """Return the counts that are not zero."""
+    return {
+        name: {word: number for word, number in row.items() if number}
+        for name, row in counts.items()
+        if any(row.values())
+    }
+
+
+def _data(one: Evidenced) -> dict[str, Any]:
+    claims = [
+        {
+            "id": item.verdict.claim,
+            "kind": item.verdict.category,
+            "verdict": item.verdict.verdict,
+            "reason": item.verdict.reason,
+            "profile": item.profile,
+        }
+        for item in one.judged
+    ]
+    return {
+        "study": one.study.name,
+        "baseline": one.baseline,
+        "stack": one.stack,
+        "runs": one.runs,
+        "left_out": list(one.exclusions),
+        "counts": without_zeros(one.counts),
+        "claims": claims,
+    }
+
+
+def sum_counts(every: Iterable[Counts]) -> Counts:
+    """Return the sum of the counts of several studies."""
+    total: dict[str, Counter[VerdictWord]] = {}
+    for counts in every:
+        for name, row in counts.items():
+            total.setdefault(name, Counter()).update(row)
+    return {name: {word: total.get(name, Counter())[word] for word in VERDICT_WORDS} for name in CATEGORIES}

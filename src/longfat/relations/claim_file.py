@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader of claims.yaml, which checks the claims against the study in the same folder and reports all problems."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from fnmatch import filter as filter_names
+from pathlib import Path as FilePath
+
+from longfat.manifest.document import document_of
+from longfat.manifest.names import Finding, Path, unknown
+from longfat.manifest.source import Source
+from longfat.manifest.study import Study
+from longfat.metrics.registry import load_own_metrics
+from longfat.relations.bind import RelationError, Scope, check_term, quantity, selection_of
+from longfat.relations.claim_lint import contradicted, grouped
+from longfat.relations.claims import Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
+from longfat.relations.relation import Relation
+from longfat.relations.syntax import parse, parse_term
+from longfat.relations.tables import RETEST, Cell, Row, TableError, read_claimed
+
+
+def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
+    """Return the claims of a ``claims.yaml``. Raises StudyError with all its problems, each with file, line and key."""
+    folder = FilePath(source.file).parent
+    load_own_metrics(folder)
+    claims: list[Claim] = []
+
+    def check(document: ClaimsDocument) -> Iterator[Finding]:
+        if document.study != study.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
+        yield from _unknown_experiments(document, study)
+        for index, table in enumerate(document.tables):
+            yield from _add_table(table, table.needs or document.needs, ("tables", index), folder, study, claims)
+        in_tables = {claim.id for claim in claims}
+        for index, written in enumerate(document.claims):
+            if written.id in in_tables:
+                yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
+            if written.paper is None and study.header.paper is not None:
+                message = f"claim {written.id!r} does not say what the paper states"
+                yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
+            yield from _add(written, written.needs or document.needs, ("claims", index), study, claims)
+        yield from contradicted(claims, study)
+
+    document_of(source, ClaimsDocument, "claims", "id", check)
+    return grouped(claims, study)
+
+
+def _unknown_experiments(document: ClaimsDocument, study: Study) -> Iterator[Finding]:
+    """Yield names in ``needs`` of experiments that the study does not have."""
+    known = [swept.id for swept in study.experiments]
+    every: list[tuple[Path, Needs | None]] = [((), document.needs)]
+    every += [(("tables", index), table.needs) for index, table in enumerate(document.tables)]
+    every += [(("claims", index), written.needs) for index, written in enumerate(document.claims)]
+    for place, needs in every:
+        for name in needs.lasts if needs and isinstance(needs.lasts, dict) else ():
+            if not filter_names(known, name):
+                yield Finding((*place, "needs", "lasts", name), *unknown("experiment", name, known))
+
+
+def _add(
+    written: WrittenClaim, needs: Needs | None, place: Path, study: Study, claims: list[Claim]
+) -> Iterator[Finding]:
+    """Add a claim, and yield the faults of its relations."""
+    relations: list[Relation] = []
+    instead: list[Relation] = []
+    yield from _add_relations(written.relation, (*place, "relation"), study, relations)
+    if written.deviation:
+        yield from _add_relations(written.deviation.relation, (*place, "deviation", "relation"), study, instead)
+    oracle: dict[Hashable, float] = {}
+    for text, printed in written.oracle.items():
+        try:
+            term = parse_term(text)
+            check_term(term, Scope(study))
+            oracle[quantity(selection_of(term, Scope(study)), study)] = printed
+        except RelationError as error:
+            yield Finding((*place, "oracle", text), placed(text, error), error.hint)
+    paper = written.paper
+    claims.append(
+        Claim(
+            written.id,
+            written.artifact,
+            written.also,
+            written.statement,
+            paper.text() if paper else "",
+            paper.where if paper else "",
+            tuple(relations),
+            not_testable=written.not_testable,
+            declared=written.kind,
+            calibrated_on=written.calibrated_on,
+            oracle=oracle,
+            inconsistent=written.inconsistent,
+            retests=(written.retest,) * len(relations),
+            needs=needs,
+            place=place,
+            deviation=written.deviation.reason if written.deviation else None,
+            instead=tuple(instead),
+        )
+    )
+
+
+def _add_relations(texts: Iterable[str], place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
+    """Add relations, and yield their faults."""
+    for number, text in enumerate(texts):
+        try:
+            relations.append(_checked(text, study))
+        except RelationError as error:
+            yield Finding((*place, number), placed(text, error), error.hint)
+
+
+def _add_table(
+    table: TableClaims, needs: Needs | None, place: Path, folder: FilePath, study: Study, claims: list[Claim]
+) -> Iterator[Finding]:
+    """Add the claims of a table, and yield its faults."""
+    try:
+        claimed = read_claimed(folder / table.file)
+    except TableError as error:
+        yield Finding((*place, "file"), str(error))
+        return
+    known = {claim.id for claim in claims}
+    for claim, rows in claimed.items():
+        if claim in known:
+            yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
+        relations: list[Relation] = []
+        retests: list[Retest | None] = []
+        for row in rows:
+            yield from _add_row(table, row, place, study, relations)
+            retested = row.columns.get(RETEST) == "yes"
+            retests += [table.retest if retested else None] * (len(relations) - len(retests))
+        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
+        statement = printed = None
+        try:
+            statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
+        except TableError as error:
+            yield Finding((*place, "statement"), str(error))
+        try:
+            printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
+        except TableError as error:
+            yield Finding((*place, "paper"), str(error))
+        if printed == "":
+            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
+        if statement and printed:
+            claims.append(
+                Claim(
+                    claim,
+                    table.artifact,
+                    table.also,
+                    statement,
+                    f"{printed} {table.unit}".strip(),
+                    table.where,
+                    tuple(relations),
+                    not_testable=table.not_testable,
+                    declared=table.kind,
+                    retests=tuple(retests),
+                    needs=needs,
+                    place=place,
+                )
+            )
+
+
+def _add_row(table: TableClaims, row: Row, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
+    """Add the relations of a row, and yield their faults."""
+    for number, template in enumerate(table.relation):
+        text = template
+        try:
+            text = row.filled(template)
+            relations.append(_checked(text, study))
+        except TableError as error:
+            yield Finding((*place, "relation", number), str(error))
+        except RelationError as error:
+            message = f"{table.file}, line {row.line}: {placed(text, error)}"
+            yield Finding((*place, "relation", number), message, error.hint)
+
+
+def _checked(text: str, study: Study) -> Relation:
+    relation = parse(text)
+    relation.check(study)
+    return relation

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a study's claims before any run, from the paper's text alone.
+
+Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, and claims that make the
+same test, count once; repetitions must be enough to decide. Judges no run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from longfat.manifest.idle import varies
+from longfat.manifest.names import Finding
+from longfat.manifest.study import Study
+from longfat.relations.claims import Claim
+from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
+from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
+
+
+def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
+    """Return the claims with ``same_as`` and ``contradicts``, which follow from their tests over the study's points."""
+    tests = {claim.id: tuple(tests_of(claim, study)) for claim in claims}
+    excluded = _excluded(claims, tests)
+    firsts: dict[Hashable, str] = {}
+    found = []
+    for claim in claims:
+        test = frozenset(one[:2] for one in tests[claim.id])
+        first = firsts.setdefault(test, claim.id) if test else claim.id
+        same_as = first if first != claim.id else None
+        found.append(dataclasses.replace(claim, same_as=same_as, contradicts=excluded[claim.id]))
+    return tuple(found)
+
+
+def _excluded(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]) -> dict[str, tuple[str, ...]]:
+    """Return, by claim, the claims whose limits on one of its quantities have no number in common with its own."""
+    by_quantity: dict[Hashable, list[tuple[str, Test]]] = defaultdict(list)
+    for claim in claims:
+        for test in tests[claim.id]:
+            by_quantity[test.quantity].append((claim.id, test))
+    excluded: dict[str, dict[str, None]] = {claim.id: {} for claim in claims}
+    for rows in by_quantity.values():
+        for (one, a), (other, b) in combinations(rows, 2):
+            if one != other and a.allowed.excludes(b.allowed):
+                excluded[one][other] = excluded[other][one] = None
+    return {claim: tuple(others) for claim, others in excluded.items()}
+
+
+def contradicted(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
+    """Yield the claims that do not hold for the paper's own numbers."""
+    papers = printed_numbers(claims, study)
+    for claim in claims:
+        for item in () if claim.inconsistent or not claim.measured else _on_paper(claim, papers):
+            if item.outcome == "fails":
+                found = f"{item.what} is {item.mean:,.6g} {item.unit}".rstrip()
+                message = f"claim {claim.id!r} does not hold for the paper's own numbers: {found}, allowed {item.limit}"
+                hint = "correct the test, or mark the statement `inconsistent: {where: ..., reason: ...}`"
+                yield Finding(claim.place, message, hint)
+
+
+def without_oracle(claims: Sequence[Claim], study: Study) -> list[str]:
+    """Return the ids of measured claims without all of the paper's own numbers."""
+    papers = printed_numbers(claims, study)
+    return [
+        claim.id
+        for claim in claims
+        if claim.measured
+        and any(
+            item.outcome not in ("holds", "fails") and test.number is None
+            for item, test in zip(_on_paper(claim, papers), tests_of(claim, study), strict=True)
+        )
+    ]
+
+
+def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> list[Evidence]:
+    paper = papers[claim.id]
+    return [item for relation in claim.relations for item in comparisons(relation, paper, Rule(paper=paper))]
+
+
+def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
+    """Yield the experiments with too few repetitions for a claim about them, unless all repetitions are equal."""
+    lacking: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for claim in claims:
+        least = max(LEAST_OF_ALL, (claim.needs and claim.needs.at_least_n) or 0)
+        for name in dict.fromkeys(name for relation in claim.relations for name in relation.experiments(study)):
+            lacking[name].append((least, claim.id))
+    for index, swept in enumerate(study.experiments):
+        asking = [(least, name) for least, name in lacking[swept.id] if least > swept.repetitions]
+        drawing = any(varies(point.experiment, study.header) for point in swept.points)
+        if asking and drawing:
+            least, first = max(asking)
+            others = f" and {len(asking) - 1} more" if len(asking) > 1 else ""
+            message = (
+                f"{swept.repetitions} repetitions of {swept.id!r} decide no claim: {least} are needed by {first!r}"
+            )
+            yield Finding(("experiments", index, "repetitions"), message + others, f"write `repetitions: {least}`")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a relation's tree: ``gain(goodput[a], goodput[b])`` is a ``Gain`` of two ``Term``.
+
+A new construct is a line in the grammar, a method of the parser (``longfat.relations.syntax``), a node here, and its
+cases in ``longfat.relations.tree``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from longfat.relations.bind import Loop, Measured, Value
+from longfat.relations.limits import Comparator
+
+Operator = Literal["+", "-", "*", "/"]
+
+
+@dataclass(frozen=True)
+class Term(Measured):
+    """A metric over chosen runs."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number; ``percent`` if it was written as one."""
+
+    number: float
+    text: str
+    percent: bool = False
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula of the papers, computed and not measured. An argument of None is the variable of each point."""
+
+    name: str
+    arguments: tuple[tuple[str, Value | None], ...]
+    column: int
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Arithmetic on two expressions."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The percentage by which ``left`` exceeds ``right``."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The largest or the smallest value of an expression along a loop."""
+
+    kind: Literal["max", "min"]
+    of: Expression
+    loop: Loop
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of values along a loop for which a metric's mean is at least, at most, above or below a number."""
+
+    of: Term
+    sign: Comparator
+    level: float
+    loop: Loop
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The place of one value of a factor among all, 1 for the best by ``of``; among similar values, by ``then``."""
+
+    value: Value
+    factor: str
+    of: Term
+    then: Term
+    column: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The percentage by which the largest value of an expression along a factor exceeds the smallest."""
+
+    of: Expression
+    factor: str
+    column: int
+
+
+@dataclass(frozen=True)
+class Places:
+    """The number of different places of a metric's points."""
+
+    of: Term
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """The point of a metric that is farthest from what ``sign`` allows, divided by the law there."""
+
+    of: Term
+    sign: Comparator
+    law: Expression
+
+
+Expression = Term | Number | Formula | Binary | Gain | Extreme | Count | Rank | Spread | Places | Farthest
+
+
+def parts(node: Expression) -> tuple[Expression, ...]:
+    """Return the expressions that a node consists of."""
+    match node:
+        case Binary() | Gain():
+            return node.left, node.right
+        case Rank():
+            return node.of, node.then
+        case Extreme() | Count() | Spread() | Places() | Farthest():
+            return (node.of,)
+    return ()
+
+
+def terms_of(*nodes: Expression) -> tuple[Term, ...]:
+    """Return all metrics of expressions, from left to right."""
+    return tuple(term for node in nodes for term in ([node] if isinstance(node, Term) else terms_of(*parts(node))))

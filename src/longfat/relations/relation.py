@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A relation as a whole: its comparisons, and the runs that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longfat.manifest.study import Study
+from longfat.metrics.quantities import Selection
+from longfat.relations.bind import Item, Loop, Measured, RelationError, Scope, ValuesOf, along, experiment_of, without
+from longfat.relations.limits import Agreement, Limits
+from longfat.relations.nodes import Expression, terms_of
+from longfat.relations.tree import check, selections
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An expression with the numbers that it may have.
+
+    An ``order`` states which of two measured sides is larger, by their difference; the smallest difference that counts
+    is not part of its text. ``printed`` is the paper's own number if the text has it, ``approximate`` after ``~``.
+    """
+
+    of: Expression
+    limits: Limits | Agreement
+    order: bool = False
+    printed: float | None = None
+    approximate: bool = False
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Comparisons that must hold for each value of the loops' variables, over the runs that ``where`` chooses.
+
+    ``sides`` are the expressions as they are written, from left to right. Its methods raise RelationError on a name
+    that is unknown in the study.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    sides: tuple[Expression, ...]
+    loops: tuple[Loop, ...] = ()
+    where: tuple[Item, ...] = ()
+    text: str = ""
+
+    def scopes(self, study: Study, values_of: ValuesOf | None = None) -> Iterator[Scope]:
+        """Yield a scope for each combination of the values of the loops."""
+        yield from self._looped(self.loops, Scope(study, values_of, self.where))
+
+    def _looped(self, loops: tuple[Loop, ...], scope: Scope) -> Iterator[Scope]:
+        if not loops:
+            yield scope
+            return
+        for inner in along(loops[0], scope, terms_of(*self.sides)):
+            yield from self._looped(loops[1:], inner)
+
+    def check(self, study: Study) -> None:
+        """Check all names."""
+        found = False
+        for scope in self.scopes(study):
+            found = True
+            for comparison in self.comparisons:
+                check(comparison.of, scope)
+        if not found:
+            variables = ", ".join(loop.variable for loop in self.loops)
+            message = f"there is no value for {variables} among the runs of the relation's first metric that has it"
+            raise RelationError(message, self.loops[-1].column, "name the metric with all values first")
+
+    def experiments(self, study: Study) -> tuple[str, ...]:
+        """Return the experiments whose runs it is about, in the order in which it names them."""
+        terms = terms_of(*self.sides)
+        found = (experiment_of(term, scope)[0].id for scope in self.scopes(study) for term in terms)
+        return tuple(dict.fromkeys(found))
+
+    def first_experiment(self, study: Study) -> str:
+        """Return the experiment of the first metric, whether its loops have values or not."""
+        scope = Scope(study, where=self.where)
+        term: Measured = terms_of(*self.sides)[0]
+        for loop in self.loops:
+            if loop.listed:  # the values may be experiments
+                scope = scope.having(loop.variable, loop.listed[0], (term,))
+            else:
+                term = without(term, loop.variable)
+        return experiment_of(term, scope)[0].id
+
+    def selections(self, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
+        """Yield the selections that it reads, for all values of its loops."""
+        for scope in self.scopes(study, values_of):
+            for comparison in self.comparisons:
+                yield from selections(comparison.of, scope)

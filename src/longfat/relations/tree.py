@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The meaning of an expression's nodes: ``check``, ``selections``, ``key``, ``unit``, ``words`` and ``value``.
+
+These are the only walks over a tree; a node without a case of its own is treated by its ``parts``. All of them raise
+RelationError on a name that is unknown in the study.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from longfat.metrics import METRICS, statistics
+from longfat.metrics.data import Array, NoValue, Point
+from longfat.metrics.orders import Judged, Widest
+from longfat.metrics.quantities import RELATIONS, Selection
+from longfat.metrics.statistics import Estimate
+from longfat.relations.bind import (
+    RelationError,
+    Scope,
+    along,
+    check_factor,
+    check_term,
+    metric_of,
+    quantity,
+    selection_of,
+    unknown_at,
+)
+from longfat.relations.formulas import FORMULAS, arguments_of
+from longfat.relations.nodes import (
+    Binary,
+    Count,
+    Expression,
+    Extreme,
+    Farthest,
+    Formula,
+    Gain,
+    Number,
+    Operator,
+    Places,
+    Rank,
+    Spread,
+    Term,
+    parts,
+    terms_of,
+)
+from longfat.relations.points import farthest, places
+from longfat.relations.ranking import count_of, rank_of
+from longfat.relations.readings import Readings
+
+
+@dataclass(frozen=True)
+class At:
+    """The place where an expression is evaluated; ``least`` is the number of runs that a metric may rest on."""
+
+    scope: Scope
+    readings: Readings
+    least: int | None = None
+
+
+_ARITHMETIC: Mapping[Operator, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+_OPERATIONS: Mapping[Operator, Callable[[Estimate, Estimate], Estimate]] = {
+    "+": statistics.total,
+    "-": statistics.difference,
+    "*": statistics.product,
+    "/": statistics.ratio,
+}
+_OPERATOR_WORDS: Mapping[Operator, str] = {"+": "plus", "-": "less", "*": "times", "/": "over"}
+_KIND_WORDS = {"max": "largest", "min": "smallest"}
+
+
+def inner_scopes(node: Extreme | Count | Spread, scope: Scope) -> list[Scope]:
+    """Return the scope for each value along a node's loop or factor."""
+    terms = terms_of(node.of)
+    if not isinstance(node, Spread):
+        return list(along(node.loop, scope, terms))
+    values = scope.values_of(selection_of(terms[0], scope), node.factor)
+    return [scope.having(node.factor, value, terms) for value in values]
+
+
+def check(node: Expression, scope: Scope) -> None:
+    """Check all names of an expression."""
+    match node:
+        case Term():
+            check_term(node, scope)
+        case Formula():
+            check_formula(node, scope.over)
+        case Extreme() | Count():
+            for inner in inner_scopes(node, scope):
+                check(node.of, inner)
+        case Places():
+            check_term(node.of, scope, several=True)
+        case Farthest():
+            check_term(node.of, scope, several=True)
+            check(node.law, dataclasses.replace(scope, over=metric_of(node.of).over))
+        case _:
+            for part in parts(node):
+                check(part, scope)
+    if isinstance(node, Rank | Spread):
+        for term in terms_of(node.of):
+            check_factor(node.factor, term, scope, node.column)
+    if isinstance(node, Rank):
+        _check_ranked(node, scope)
+
+
+def _check_ranked(node: Rank, scope: Scope) -> None:
+    of, then = selection_of(node.of, scope), selection_of(node.then, scope)
+    if of.experiment != then.experiment:
+        message = f"the ranked metrics are of experiments {of.experiment!r} and {then.experiment!r}; one is ranked"
+        raise RelationError(message, node.then.column)
+    values, ranked = scope.values_of(of, node.factor), scope.resolved(node.value)
+    if ranked.base not in [value.base for value in values]:
+        raise unknown_at(node.factor, ranked.text, [value.text for value in values], node.value.column)
+
+
+def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
+    """Raise RelationError unless it is a known formula with its arguments, each a number or a quantity above 0.
+
+    The variable that points are ``over`` may be an argument by its name alone.
+    """
+    if formula.name not in FORMULAS:
+        raise unknown_at("formula", formula.name, FORMULAS, formula.column)
+    needed = arguments_of(formula.name)
+    for name, value in formula.arguments:
+        if name not in needed:
+            raise unknown_at(f"argument of {formula.name}", name, needed, value.column if value else formula.column)
+        if value is None and name not in over:
+            known = f"the points are over {', '.join(over)}" if over else "there are no points to take it from"
+            raise RelationError(f"argument {name} has no value, and {known}", formula.column)
+        if value and (isinstance(value.base, bool | str) or value.base <= 0):
+            message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0"
+            raise RelationError(message, value.column)
+    missing = [name for name in needed if name not in dict(formula.arguments)]
+    if missing:
+        raise RelationError(f"formula {formula.name!r} needs {', '.join(missing)}", formula.column)
+
+
+def selections(node: Expression, scope: Scope) -> Iterator[Selection]:
+    """Yield the selections that an expression reads, for each value of a loop in it."""
+    match node:
+        case Term():
+            yield selection_of(node, scope)
+        case Extreme() | Count():
+            for inner in inner_scopes(node, scope):
+                yield from selections(node.of, inner)
+        case _:
+            for part in parts(node):
+                yield from selections(part, scope)
+
+
+def key(node: Expression, scope: Scope) -> Hashable:
+    """Return the identity of an expression over the study's points: two of one quantity are equal."""
+    match node:
+        case Term():
+            return quantity(selection_of(node, scope), scope.study)
+        case Number():
+            return node.number
+        case Formula():
+            return node.name, tuple((name, value and value.base) for name, value in node.arguments)
+        case Binary():
+            return node.operator, key(node.left, scope), key(node.right, scope)
+        case Extreme() | Count() | Spread():
+            name = node.kind if isinstance(node, Extreme) else type(node).__name__
+            bound = (node.sign, node.level) if isinstance(node, Count) else ()
+            return name, frozenset(key(node.of, inner) for inner in inner_scopes(node, scope)), *bound
+        case Rank():
+            own: tuple[Hashable, ...] = node.factor, scope.resolved(node.value).base
+        case Farthest():
+            own = (key(node.law, scope),)
+        case _:
+            own = ()
+    return type(node).__name__, *own, *(key(part, scope) for part in parts(node))
+
+
+def unit(node: Expression) -> str:
+    """Return the unit of an expression's value."""
+    match node:
+        case Term():
+            return metric_of(node).unit
+        case Gain() | Spread():
+            return "%"
+        case Extreme():
+            return unit(node.of)
+        case Binary():
+            units = [unit(side) for side in parts(node) if terms_of(side)]
+            return units[0] if units and (node.operator in "+-" or len(units) == 1) else ""
+    return ""
+
+
+def words(node: Expression, scope: Scope) -> str:
+    """Return the text of an expression for people; a loop is shown at its first value."""
+    texts = [words(part, scope) for part in parts(node)] if not isinstance(node, Extreme | Count) else []
+    match node:
+        case Term():
+            return _named(selection_of(node, scope))
+        case Number():
+            return node.text
+        case Formula():
+            arguments = ", ".join(f"{name} {value.text}" if value else name for name, value in node.arguments)
+            return f"{node.name.replace('_', ' ')} ({arguments})"
+        case Gain():
+            return ", gain over ".join(texts)
+        case Binary():
+            return f" {_OPERATOR_WORDS[node.operator]} ".join(texts)
+        case Extreme() | Count():
+            kind = _KIND_WORDS[node.kind] if isinstance(node, Extreme) else "number"
+            bound = f" with {node.sign} {node.level:g}" if isinstance(node, Count) else ""
+            first = next(iter(inner_scopes(node, scope)), None)
+            return (
+                f"{kind} over {node.loop.variable}{bound} of {words(node.of, first) if first else node.loop.variable}"
+            )
+        case Rank():
+            of, then = texts
+            return f"rank of {node.factor} {scope.resolved(node.value).text} by {of}, where equal by {then}"
+        case Spread():
+            return f"{texts[0]}, highest over lowest {node.factor}"
+        case Places():
+            return f"places of {texts[0]}"
+        case Farthest():
+            return f"{texts[0]}, over {words(node.law, scope)} where it is farthest from that"
+
+
+def _named(selection: Selection) -> str:
+    """Return metric, experiment, conditions and flow in words; a fixed factor has its value."""
+    conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
+    flow = [f"flow {selection.flow}"] if selection.flow else []
+    return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])
+
+
+def computed(node: Expression, point: Point | None = None) -> float:
+    """Return the value of an expression of numbers and formulas, at a point if they take their variables from it.
+
+    Raises ArithmeticError or ValueError if it has none.
+    """
+    match node:
+        case Number():
+            return node.number
+        case Formula():
+            return _mean_over_arguments(node, point.at if point else {})
+        case Gain():
+            return 100 * (computed(node.left, point) / computed(node.right, point) - 1)
+        case Binary():
+            return float(_ARITHMETIC[node.operator](computed(node.left, point), computed(node.right, point)))
+    raise ValueError("it rests on a measurement")
+
+
+def constant(node: Expression) -> float:
+    """Return the value of an expression of numbers and formulas. Raises RelationError if it has none."""
+    _check_formulas(node)
+    try:
+        return computed(node)
+    except (ArithmeticError, ValueError) as error:
+        raise RelationError(f"the expression has no value: {error}") from error
+
+
+def _check_formulas(node: Expression) -> None:
+    if isinstance(node, Formula):
+        check_formula(node)
+    for part in parts(node):
+        _check_formulas(part)
+
+
+def _mean_over_arguments(formula: Formula, variables: Mapping[str, float | Array]) -> float:
+    """Return the formula's value; if a variable is an array, the mean of its values."""
+    given = {
+        name: np.atleast_1d(np.asarray(variables[name] if value is None else value.base, dtype=np.float64))
+        for name, value in formula.arguments
+    }
+    rows = zip(*np.broadcast_arrays(*given.values()), strict=True)
+    values = [FORMULAS[formula.name](**dict(zip(given, map(float, row), strict=True))) for row in rows]
+    return math.fsum(values) / len(values)
+
+
+def value(node: Expression, at: At) -> Estimate:
+    """Return the value of an expression with its interval. Raises NoValue or ValueError with the reason."""
+    match node:
+        case Term():
+            return at.readings.read(selection_of(node, at.scope), at.least)
+        case Number() | Formula():
+            return statistics.exactly(computed(node))
+        case Gain():
+            return statistics.percent_gain(value(node.left, at), value(node.right, at))
+        case Binary():
+            return _OPERATIONS[node.operator](value(node.left, at), value(node.right, at))
+        case Extreme():
+            found = [value(node.of, inner) for inner in _inner(node, at)]
+            return statistics.extreme(found, max if node.kind == "max" else min)
+        case Places():
+            return places(at.readings.pool, selection_of(node.of, at.scope))
+        case Farthest():
+            law = node.law
+            return farthest(
+                at.readings.pool, selection_of(node.of, at.scope), lambda point: computed(law, point), node.sign
+            )
+    raise ValueError("a rank, a count or a spread stands alone on its side: it cannot be part of arithmetic")
+
+
+def judged(node: Expression, at: At) -> Judged:
+    """Return the value that is compared with limits: a median where runs fall into two modes, else ``value``."""
+    match node:
+        case Term() if metric_of(node).judged_by == "median":
+            return at.readings.middle(selection_of(node, at.scope), at.least)
+        case Rank():
+            of, then = selection_of(node.of, at.scope), selection_of(node.then, at.scope)
+            return rank_of(at.readings.pool.dataset, of, then, node.factor, at.scope.resolved(node.value).base)
+        case Count():
+            chosen = [selection_of(node.of, inner.scope) for inner in _inner(node, at)]
+            sign, level = node.sign, node.level
+            return count_of(at.readings.pool.dataset, chosen, lambda mean: RELATIONS[sign](mean, level))
+        case Spread():
+            inner = _inner(node, at)
+            if len(inner) < 2:
+                raise NoValue(f"the lock has {len(inner)} of the values of {node.factor!r} to compare")
+            found = [value(node.of, one) for one in inner]
+            return Widest(tuple(statistics.percent_gain(one, other) for one, other in permutations(found, 2)))
+    return value(node, at)
+
+
+def _inner(node: Extreme | Count | Spread, at: At) -> list[At]:
+    """Return the place for each value along a loop or factor. Raises NoValue if there is none."""
+    found = [dataclasses.replace(at, scope=scope) for scope in inner_scopes(node, at.scope)]
+    if not found:
+        name = node.factor if isinstance(node, Spread) else node.loop.variable
+        raise NoValue(f"the lock has none of the values of {name!r}")
+    return found

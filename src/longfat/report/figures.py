@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a report, each as a drawing or as a table, with the paper's statement and the claims about it.
+
+A figure without data in the report's own results is drawn from the committed runs of one profile.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.evidence.judged import Evidenced
+from longfat.figures.base import Figure, Sources
+from longfat.figures.document import beyond_the_paper
+from longfat.figures.drawing import FOLDER, data_of, draw, image, why_empty
+from longfat.figures.parts import RUN_IDS
+from longfat.manifest.models import Header
+from longfat.plan.model import Plan
+from longfat.relations.counting import VerdictWord
+from longfat.relations.judge import Verdict
+from longfat.report.inline import inlined
+from longfat.studies import StudyFolder
+
+BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
+FILES = ("csv", "svg", "pdf", "png")
+BROAD = 6  # columns; a table with more takes the whole width of the page
+
+
+@dataclass(frozen=True)
+class Content:
+    """The headings and rows of a table, or an SVG element; of committed runs if it names their ``profile``."""
+
+    svg: str = ""
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    profile: str = ""
+
+    @property
+    def broad(self) -> bool:
+        """Whether it is a table that takes the whole width of the page."""
+        return len(self.headings) > BROAD
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure as the page shows it; without ``content`` it has the reason ``why``.
+
+    ``claims`` has verdicts by claim, ``made_with`` names runs and kernels, and ``files`` has addresses from the results
+    folder.
+    """
+
+    figure: Figure
+    content: Content | None
+    why: str
+    claims: Mapping[str, VerdictWord]
+    made_with: str
+    experiments: tuple[str, ...]
+    files: Mapping[str, str]
+
+    @property
+    def artifact(self) -> str:
+        """The name of the artifact."""
+        return self.figure.artifact
+
+    @property
+    def good(self) -> int:
+        """The number of its claims that are reproduced or agree."""
+        return sum(word in ("reproduced", "agrees") for word in self.claims.values())
+
+
+def figure_views(
+    results: Path, folder: StudyFolder, verdicts: Sequence[Verdict], plan: Plan, evidence: Evidenced | None
+) -> list[FigureView]:
+    """Return all figures of figures.yaml, in its order."""
+    study = folder.study
+    found = []
+    for figure in folder.figures.figures:
+        own = _content(results / FOLDER, figure)
+        drawn_in = figure.experiments(study)
+        about = {one.claim: one.verdict for one in verdicts if figure.artifact in (one.artifact, *one.also)}
+        files = {kind: f"{FOLDER}/{figure.artifact}.{kind}" for kind in FILES}
+        missing = not (results / files["csv"]).exists()
+        view = FigureView(
+            figure=figure,
+            content=own or (_committed(figure, plan, evidence) if evidence else None),
+            why=f"{figure.artifact} has not been drawn" if missing else why_empty(plan, study, figure),
+            claims=about,
+            made_with=_made_with(plan, drawn_in),
+            experiments=tuple(one for one in drawn_in if any(run.experiment == one for run in plan.runs)),
+            files={kind: place for kind, place in files.items() if own and (results / place).exists()},
+        )
+        found.append(view)
+    return found
+
+
+def sections_of(figures: Sequence[FigureView], header: Header) -> list[tuple[str, str, list[FigureView]]]:
+    """Return anchor, heading and figures: first the paper's figures, then all that the paper does not have."""
+    beyond = [one for one in figures if header.paper and beyond_the_paper(one.artifact)]
+    sections = [("figures", "Figures and tables", [one for one in figures if one not in beyond])]
+    return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
+
+
+def _content(folder: Path, figure: Figure) -> Content | None:
+    """The content in the results; None for a figure that was not drawn or has no data."""
+    picture, data = (folder / f"{figure.artifact}.{kind}" for kind in ("svg", "csv"))
+    if not data.exists():
+        return None
+    with data.open(encoding="utf-8", newline="") as file:
+        headings, *rows = (tuple(row) for row in csv.reader(file))
+    if not rows:
+        return None
+    if figure.is_table:
+        width = headings.index(RUN_IDS) if RUN_IDS in headings else len(headings)
+        return Content(headings=headings[:width], rows=tuple(row[:width] for row in rows))
+    return Content(_inline(picture.read_text(encoding="utf-8"), figure)) if picture.exists() else None
+
+
+def _inline(svg: str, figure: Figure) -> str:
+    return inlined(svg, figure.artifact, f"{figure.artifact}: {figure.title}")
+
+
+def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | None:
+    """The content from the committed runs of the first profile with data, which have no samples for curves.
+
+    Only runs of the results' own backend: the report of a simulator shows no numbers of a kernel.
+    """
+    for ground in evidence.grounds if evidence.backend == plan.pins.get("backend") else ():
+        sources = Sources(ground.grounds, plan)
+        if data := data_of(sources, figure):
+            if figure.is_table:
+                rows = tuple(tuple(map(str, row)) for row in data.rows)
+                return Content(headings=data.columns, rows=rows, profile=ground.profile)
+            svg = image(draw(sources, figure).figure, "svg").decode()
+            return Content(_inline(svg, figure), profile=ground.profile)
+    return None
+
+
+def _made_with(plan: Plan, experiments: Sequence[str]) -> str:
+    """The number of runs behind a figure, and their kernels; "" without runs."""
+    runs = [run for run in plan.runs if run.experiment in experiments]
+    kernels: dict[str, None] = {}
+    for run in runs:
+        digest, source = run.spec.pins.get("kernel", "none"), plan.source_of(run)
+        kernels[f"kernel {digest[:12]}" + (f" ({source})" if source else "")] = None
+    noun = "run" if len(runs) == 1 else "runs"
+    return f"{len(runs)} {noun} of {', '.join(experiments)}; {', '.join(kernels)}" if runs else ""

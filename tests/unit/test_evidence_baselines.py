@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Baselines: combinations that behave alike share one; a new one starts empty, and old ones stay."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from evidenced import ANOTHER, add, change, copied
+from fabricated_results import write_results
+from fake_backend import FakeBackend
+
+from longfat.cli import evidence, rows
+from longfat.errors import RigError, StudyError
+from longfat.evidence.baselines import FOLDER, Baseline, Combination, begin, merge, read_baselines, write_baseline
+from longfat.evidence.judged import evidence_of
+from longfat.plan.lockfile import read_lock
+from longfat.studies import StudyFolder
+
+HERE = Combination.of(FakeBackend().pins())
+
+
+@pytest.fixture
+def root(evidence_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that repository; its results are made anew with another combination, that of this machine."""
+    study = copied(evidence_made, tmp_path, monkeypatch)
+    results = tmp_path / "results" / "small"
+    shutil.rmtree(results)
+    write_results(study, results, backend=ANOTHER)
+    monkeypatch.setattr(rows, "open_backend", lambda name, settings, say: ANOTHER)
+    return tmp_path
+
+
+def the_baseline(root: Path) -> Baseline:
+    (baseline,) = read_baselines(root / FOLDER)
+    return baseline
+
+
+def test_the_first_evidence_begins_an_baseline_with_what_its_canaries_measure(evidence_made: Path) -> None:
+    baseline = the_baseline(evidence_made)
+    assert [member.how for member in baseline.members.values()] == ["began"]
+    assert set(baseline.members) == {HERE.key}
+    assert len(baseline.canaries) == 3 and all(baseline.canaries.values())
+
+
+def test_a_combination_whose_canaries_behave_alike_joins_the_baseline_and_its_runs_are_the_same(root: Path) -> None:
+    told = add(root / "results" / "small")
+    assert f"baseline {the_baseline(root).name} also has backend fake" in told
+    assert "0 runs added, 9 were there" in told
+    assert sorted(member.how for member in the_baseline(root).members.values()) == ["began", "canaries"]
+
+
+def test_one_whose_canaries_differ_is_refused_and_may_begin_an_empty_baseline_while_the_old_one_stays(
+    root: Path,
+) -> None:
+    (path,) = (root / FOLDER).iterdir()
+    old = the_baseline(root)
+    change(path, f'"era":"{old.canaries["era"]}"', '"era":"0"')
+    with pytest.raises(RigError, match=r"does not behave as baseline .* 2 of 3 behave like the reference; .*: era"):
+        add(root / "results" / "small")
+    assert len(the_baseline(root).members) == 1
+    # The old baseline is of an earlier day.
+    older = dataclasses.replace(the_baseline(root), name="2000-01-01-000000")
+    path.unlink()
+    write_baseline(older, root / FOLDER)
+    study = root / "experiments" / "small"
+    (study / "evidence" / old.name).rename(study / "evidence" / older.name)
+    for file in (study / "evidence").rglob("*.jsonl"):
+        change(file, old.name, older.name)
+    assert "9 runs added" in add(root / "results" / "small", new_baseline=True)
+    baselines = read_baselines(root / FOLDER)
+    assert baselines[0].name == older.name
+    assert baselines[1].canaries == old.canaries
+    newest, dated = (
+        evidence_of(StudyFolder(study), baselines),
+        evidence_of(StudyFolder(study), baselines, baseline=older.name),
+    )
+    assert newest is not None and dated is not None
+    assert (newest.baseline, dated.baseline) == (baselines[1].name, older.name)
+    assert newest.runs == dated.runs == 9
+
+
+def test_results_of_an_unknown_combination_that_this_machine_does_not_have_are_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "open_backend", lambda name, settings, say: FakeBackend())
+    with pytest.raises(StudyError, match="which no baseline lists") as caught:
+        add(root / "results" / "small")
+    assert "add them where they were made" in str(caught.value)
+
+
+def test_canaries_that_fail_tell_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "measure", lambda backend, jobs, console: {"era": "", "cca": "1"})
+    with pytest.raises(RigError, match=r"runs of the kernel regression check failed .*: era"):
+        add(root / "results" / "small")
+
+
+def test_runs_in_real_time_make_no_evidence(root: Path) -> None:
+    lock = root / "results" / "small" / "lock.json"
+    plan = read_lock(lock)
+    with pytest.raises(StudyError, match="runs of backend 'mininet' make no evidence"):
+        evidence.combination_of(dataclasses.replace(plan, pins={**plan.pins, "backend": "mininet"}))
+
+
+def test_an_baseline_file_reads_in_any_order_and_a_damaged_one_is_an_error(root: Path) -> None:
+    (path,) = (root / FOLDER).iterdir()
+    before = the_baseline(root)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[::-1], lines[1]]))
+    assert the_baseline(root) == before
+    path.write_text(lines[0].replace('"format":1', '"format":9') + lines[1])
+    (root / FOLDER / "2001-01-01-abcdef.jsonl").write_text(lines[1])
+    with pytest.raises(StudyError, match="format 9, and this version reads 1") as caught:
+        read_baselines(root / FOLDER)
+    assert "it is not the file of one baseline" in str(caught.value)
+
+
+def test_a_canary_that_one_version_does_not_have_decides_nothing_but_some_must_be_common() -> None:
+    baseline = begin([HERE], {"a": "1", "b": "2"}, "2026-01-01")
+    assert baseline.compare({"b": "2", "c": "3"}).differing == ()
+    assert baseline.compare({"b": "3"}).differing == ("b",)
+    assert baseline.compare({"c": "3"}).differing
+
+
+def test_two_baselines_of_one_name_are_united_only_if_they_behave_alike() -> None:
+    baseline = begin([HERE], {"a": "1"}, "2026-01-01")
+    other = baseline.with_members([Combination("fake", "k", "i", "l")], "2026-01-02", "canaries")
+    assert set(merge(baseline, other).members) == set(other.members)
+    with pytest.raises(StudyError, match="different digests"):
+        merge(baseline, dataclasses.replace(other, canaries={"a": "2"}))
+    assert json.loads(other.text().splitlines()[2])["date"] == "2026-01-02"
