@@ -152,10 +152,10 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan",
         "record",
-        "canary",
+        "kernel_check",
         "backends.registry",
     ),
-    "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
+    "kernel_check": _part("the kernel regression check's reference and the comparison with it"),
     "backends": _part(
         "the contract, the traits, and where a run happens",
         "guest",

@@ -2,7 +2,7 @@
 """Files of a study that become part of a kernel: C files with a congestion control each, and patches.
 
 Owns the form of a C file before it is compiled: its name, and the table of its parameters for the kernel's
-``DEFINE_TCP_CC_PARAMS`` (kernels/linux-6.12/patches/0009).
+``DEFINE_TCP_CC_PARAMS`` (kernels/patches/0009).
 """
 
 from __future__ import annotations
