@@ -16,7 +16,7 @@ from longfat.data.opened import draw_all
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
-from longfat.figures.drawing import seal_figures
+from longfat.figures.drawing import write_figure_checksums
 from longfat.report.front import write_front
 from longfat.report.report import coverage, write_report
 from longfat.studies import StudyFolder, studies_in
@@ -131,7 +131,7 @@ def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
     results = root / "results" / "small"
     (results / "figures" / "fig-2.csv").rename(results / "figures" / "fig-1-drop.csv")
     (results / "figures" / "fig-1-drop.csv").write_text("t_s\n1\n")
-    seal_figures(results, StudyFolder(path.parent).drawn_by)
+    write_figure_checksums(results, StudyFolder(path.parent).drawn_by)
     write_report(results, StudyFolder(path.parent))
     assert "1 of 40" in rows_of(root)[0]
     assert (

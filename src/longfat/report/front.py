@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from longfat.checksums import verify_checksums
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
 from longfat.evidence.baselines import Baseline
@@ -32,7 +33,6 @@ from longfat.report.forest import Part, by_section, forest
 from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
 from longfat.report.report import REPORT
-from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 
 FRONT = "index.html"
@@ -181,7 +181,7 @@ def _evidence(evidence: Evidenced) -> Row:
 def _results(folder: Path, plan: Plan, study: StudyFolder) -> Row:
     reported = (folder / REPORT).exists()
     if reported:
-        check_seal(folder, "report")
+        verify_checksums(folder, "report")
     statuses = [run.status for run in load_dataset(folder).runs]
     return Row(
         name=folder.name if reported else f"{folder.name}, no report yet",
