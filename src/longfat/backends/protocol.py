@@ -66,7 +66,7 @@ class Traits:
 
     @property
     def own_world(self) -> bool:
-        """Whether its results belong to those of the project's kernel in virtual time."""
+        """Whether its results belong to the project's kernel in virtual time."""
         return self.clock == "virtual" and self.kernel == "own"
 
 
@@ -110,7 +110,7 @@ class Capabilities:
     """Abilities of a backend on this machine.
 
     ``ccas`` has the congestion controls by their kernel names. ``reasons`` says why the backend cannot work here at all
-    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin those of
+    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin the kernel of
     ``pins``. ``sources`` has the source of each kernel that the project built, by digest. ``repeats`` says that a run
     which the guest reports as failed would fail again.
     """
@@ -151,7 +151,7 @@ class Backend(Protocol):
         """
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Execute one run and write the guest's files of docs/formats.md into ``folder``.
+        """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
         ``folder`` exists and contains only ``spec.json``; apart from temporary files,
         removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor

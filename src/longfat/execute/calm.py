@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from longfat.guest.pressure import PRESSURE, pressure_us
+from longfat.guest.counters import PRESSURE, pressure_us
 
 CALM_SHARE = 0.05  # share of an interval in which some task waited for a CPU
 LOOK_S = 2.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First process of a run on the host's own kernel: the run, in the userland and with the folders of a guest.
+"""First process of a run on a host's own kernel, in the userland and with the folders of a guest.
 
-Owns the choice of what hosts are made of. Must not mount anything: longfat.backends.enclosure has, and what this
-process started ends with it.
+Chooses namespaces or containers as hosts. longfat.backends.enclosure has mounted everything, and ends all programs with
+this process.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from longfat.guest.network import Maker
 
 TASK = Path("/task")
-LATE_US = 1000  # a machine's timers are late by tens of microseconds, a busy one's by some hundreds
+LATE_US = 1000  # timers of a machine are late by tens of microseconds, of a busy machine by hundreds
 
 
 def main(image: str | None) -> None:
-    """Read /task/spec.json, run it, leave the results in /task/raw.
+    """Execute /task/spec.json, and write the results to /task/raw.
 
-    Hosts are containers of ``image`` where their node names none, or network namespaces when it is None.
+    Hosts are containers of ``image``, unless their node names another image, or network namespaces if it is None.
     """
     maker: Maker
     if image is None:
@@ -30,7 +30,7 @@ def main(image: str | None) -> None:
 
         maker = Namespaces(LATE_US)
     else:
-        # First of all: Containernet's modules import each other, and only this way round.
+        # First: Containernet's modules import each other, and only in this order.
         from longfat.guest.containers import Containers
 
         maker = Containers(image, LATE_US)
@@ -46,12 +46,12 @@ def main(image: str | None) -> None:
 if __name__ == "__main__":
     # The interpreter starts isolated and without site, as in the guest.
     sys.path[:] = [
-        "/run/containernet",  # there is something only where the user has Containernet
+        "/run/containernet",  # only with the user's Containernet
         "/code",
         "/usr/lib/python3.11",
         "/usr/lib/python3.11/lib-dynload",
         "/usr/lib/python3/dist-packages",
     ]
-    os.environ.update(DOCKER_HOST="unix:///run/docker.sock")  # for Containernet, which asks the environment
+    os.environ.update(DOCKER_HOST="unix:///run/docker.sock")  # for Containernet
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin:/run", HOME="/tmp", LC_ALL="C", TERM="dumb")
     main(sys.argv[1] if len(sys.argv) > 1 else None)
