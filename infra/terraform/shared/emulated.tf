@@ -30,6 +30,6 @@ variable "links" {
 
   validation {
     condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
-    error_message = "A link's name has up to 32 lower-case letters, digits and hyphens, a letter first; ssh is reserved."
+    error_message = "A link's name has up to 32 lower-case letters, digits, hyphens, a letter first; ssh is reserved."
   }
 }
