@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each part of the package owns and what it may import: the table of docs/architecture.md, which it writes.
-
-tests/unit/test_imports.py enforces it. ``python tests/import_table.py`` writes it into the page.
-"""
+"""Parts of the package, what each owns and what it may import. tests/unit/test_imports.py enforces the table."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
-
-PAGE = Path(__file__).parents[1] / "docs/architecture.md"
-BEGIN = "<!-- Generated: python tests/import_table.py -->\n"
-END = "<!-- End of the generated part -->\n"
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,6 @@ def _leaf(owns: str, *may: str) -> Part:
 
 PARTS: dict[str, Part] = {
     "cli": Part("the command line, a module for each command", free=True),
-    "verbs": Part("the execution of studies for commands", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
@@ -240,29 +230,3 @@ def allowed(name: str) -> frozenset[str]:
     part = PARTS[name]
     closed = part.leaf or part.travels
     return part.may | {name} | (frozenset() if closed else LEAVES)
-
-
-def table() -> str:
-    """The part of the page between the marks."""
-    lines = ["| part | owns | may import, besides the leaves |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if not part.leaf]
-    lines += ["", "| leaf | owns | may import |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if part.leaf]
-    return "\n".join(lines) + "\n"
-
-
-def _row(name: str, part: Part) -> str:
-    may = "all" if part.free else ", ".join(f"`{other}`" for other in sorted(part.may)) or "nothing"
-    return f"| `{name}` | {part.owns} | {f'only {may}, as it travels' if part.travels else may} |"
-
-
-def with_table(page: str) -> str:
-    """The page with the table as it is now. Raises ValueError when the marks are missing."""
-    found = re.fullmatch(f"(.*{re.escape(BEGIN)}).*({re.escape(END)}.*)", page, re.DOTALL)
-    if found is None:
-        raise ValueError(f"{PAGE} has no marks of the generated part")
-    return found[1] + table() + found[2]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -208,6 +208,12 @@ def test_a_kernel_that_does_not_count_marks_is_an_error(text: str) -> None:
 def test_a_run_that_marks_has_arrivals_and_the_rates_of_its_queues(tmp_path: Path) -> None:
     spec, folder = simulated(tmp_path)
     parsed = parse_run(folder, "id", spec)
-    assert set(parsed.arrivals["node"].to_pylist()) == {"server"}
-    rates = dict(zip(parsed.queues["interface"].to_pylist(), parsed.queues["rate_bps"].to_pylist(), strict=True))
+    assert set(parsed.tables["arrivals"]["node"].to_pylist()) == {"server"}
+    rates = dict(
+        zip(
+            parsed.tables["queues"]["interface"].to_pylist(),
+            parsed.tables["queues"]["rate_bps"].to_pylist(),
+            strict=True,
+        )
+    )
     assert (rates["switch-eth1"], rates["switch-eth0"]) == (pytest.approx(100_000_000, rel=50e-6), None)

@@ -22,15 +22,8 @@ from longfat.backends.collect import collect
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError, StudyError
-from longfat.gates import (
-    Evidence,
-    Gate,
-    mtu_holds,
-    offloads_hold,
-    queue_holds,
-    rate_and_delay_hold,
-    sysctls_hold,
-)
+from longfat.gates import Evidence, Gate
+from longfat.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS

@@ -125,8 +125,8 @@ class Capabilities:
 class Backend(Protocol):
     """A place to execute runs.
 
-    Its objects are pickled and sent to worker processes, one run at a time in each: they hold settings and digests,
-    never open handles. A setting outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
+    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting
+    outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
     """
 
     @property
@@ -151,10 +151,11 @@ class Backend(Protocol):
         """
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Execute one run and write the guest's files of docs/formats.md into ``folder``.
+        """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
-        Called in a worker process. ``folder`` exists and contains only ``spec.json``; apart from temporary files,
+        ``folder`` exists and contains only ``spec.json``; apart from temporary files,
         removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor
-        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when the worker process
-        is killed. Raises RigError on a crash of the run, and OSError on a full disk.
+        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
+        killed; if they are killed to stop the run, it raises. Raises RigError on a crash of the run, and OSError on a
+        full disk.
         """

@@ -122,7 +122,7 @@ def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
 
 
 def _chosen(given: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of these ids. Raises StudyError if there are none or one is unknown."""
+    """Return the claims of these ids. Raises StudyError without ids, or for an unknown one."""
     if not given:
         raise StudyError("no claims are named", where="--claims", hint="give those that are to identify the value")
     own = {claim.id: claim for claim in claims}

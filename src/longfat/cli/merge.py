@@ -81,7 +81,7 @@ def _text(lock: Path) -> str:
 
 
 def _keep_first(target: Path, folders: Sequence[Path]) -> None:
-    """Copy the oldest record of the claims (docs/formats.md), unless the target has one."""
+    """Copy the oldest record of the claims (docs/data.md), unless the target has one."""
     firsts = [folder / FIRST for folder in folders if (folder / FIRST).exists()]
     if firsts:
         write_once(target / FIRST, min(firsts, key=_time_of).read_bytes())

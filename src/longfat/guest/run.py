@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of one run: build, start, sample, collect. Writes the raw files of docs/formats.md.
+"""The life of one run: build, start, sample, collect. Writes the raw files of docs/data.md.
 
 Every failure ends in outcome.json with status ``failed`` and the reason.
 """

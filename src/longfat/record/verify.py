@@ -42,7 +42,7 @@ class Record:
 def read_record(folder: Path) -> Record:
     """Verify a committed run folder and read its ``run.json``.
 
-    Raises RecordError if a file is missing, altered or not listed, or differs from docs/formats.md.
+    Raises RecordError if a file is missing, altered or not listed, or differs from docs/data.md.
     """
     where = str(folder)
     try:

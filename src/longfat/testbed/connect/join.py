@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/formats.md.
+"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/data.md.
 
 Loses nothing: two parts with the same entry are an error.
 """
