@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.backends.enclosure import enclosed
+from longfat.backends.enclosure import enclose
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout, docker_reasons, docker_socket
 from longfat.errors import RigError
 from longfat.guest.host_kernel import FEATURES, HostKernel
@@ -50,11 +50,11 @@ def test_web_traffic_and_programs_are_refused_in_real_time(name: str) -> None:
 
 
 def test_programs_share_the_machines_processes_only_with_docker() -> None:
-    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"])
+    command = enclose(Path("/root-of-guest"), Path("/task"), ["program"])
     assert (command[0], command[-1]) == ("unshare", "program")
     assert {"--pid", "--mount", "--kill-child"} <= set(command)
-    shown = {"docker.sock": Path("/run/docker.sock")}
-    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"], all_processes=True, shown=shown)
+    binds = {"docker.sock": Path("/run/docker.sock")}
+    command = enclose(Path("/root-of-guest"), Path("/task"), ["program"], all_processes=True, binds=binds)
     assert "--pid" not in command
     assert command[command.index("/run/docker.sock") + 1] == "docker.sock"
 
