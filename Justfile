@@ -105,7 +105,10 @@ lab-test: development
 lock: development
     uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' --output-file requirements.lock
-    uv pip compile --group dev --constraint requirements.lock --universal --python-version 3.11 --upgrade \
+    uv pip compile pyproject.toml --extra cluster --constraint requirements.lock --universal --python-version 3.11 \
+        --upgrade --generate-hashes --quiet --no-emit-index-url --no-emit-find-links \
+        --custom-compile-command './just lock' --output-file requirements-cluster.lock
+    uv pip compile --group dev --constraint requirements-cluster.lock --universal --python-version 3.11 --upgrade \
         --generate-hashes --quiet --no-emit-index-url --no-emit-find-links --custom-compile-command './just lock' \
         --output-file requirements-dev.lock
     uv pip compile infra/scan/requirements.in --universal --python-version 3.11 --upgrade --generate-hashes --quiet \

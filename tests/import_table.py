@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each part of the package owns and what it may import: the table of docs/architecture.md, which it writes.
-
-tests/unit/test_imports.py enforces it. ``python tests/import_table.py`` writes it into the page.
-"""
+"""Parts of the package, what each owns and what it may import. tests/unit/test_imports.py enforces the table."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
-
-PAGE = Path(__file__).parents[1] / "docs/architecture.md"
-BEGIN = "<!-- Generated: python tests/import_table.py -->\n"
-END = "<!-- End of the generated part -->\n"
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,6 @@ def _leaf(owns: str, *may: str) -> Part:
 
 PARTS: dict[str, Part] = {
     "cli": Part("the command line, a module for each command", free=True),
-    "verbs": Part("the execution of studies for commands", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
@@ -81,17 +71,18 @@ PARTS: dict[str, Part] = {
         "backends.registry",
     ),
     "execute": _part(
-        "the execution of many runs: worker processes, or those of a Dask scheduler, retries, progress, a clean stop",
-        "guest.pressure",
+        "the execution of many runs: threads around the guests, retries, progress, a clean stop",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",
     ),
     "cluster": _part(
-        "runs on machines that somebody else shares out: their tasks are submitted, followed, compared",
+        "runs on other machines, by workers of Dask that end with the command",
+        "backends.protocol",
+        "backends.registry",
         "execute",
         "record",
-        "plan.model",
     ),
     "record": _part("raw run folders: write once, verify, set aside"),
     "dataset": _part(
@@ -223,9 +214,8 @@ PARTS: dict[str, Part] = {
     ),
     "scratch": _leaf("temporary folders, removed even after a kill", "locks", "processes"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
-    "processes": _leaf("whether a process still runs, and the end of those that killed ones left"),
+    "processes": _leaf("whether a process still runs, and the end of children and of those that killed ones left"),
     "tools": _leaf("the environment of programs that are started: no variable of a user's decides for them; git"),
-    "interrupts": _leaf("signals that stop a process: none is lost, and none is heard after the first"),
     "parent": _leaf("processes that end with the process that started them"),
     "units": _leaf("typed quantities and their text", "errors"),
     "identity": _leaf("digests of what code does; the release that a kernel is built of"),
@@ -240,29 +230,3 @@ def allowed(name: str) -> frozenset[str]:
     part = PARTS[name]
     closed = part.leaf or part.travels
     return part.may | {name} | (frozenset() if closed else LEAVES)
-
-
-def table() -> str:
-    """The part of the page between the marks."""
-    lines = ["| part | owns | may import, besides the leaves |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if not part.leaf]
-    lines += ["", "| leaf | owns | may import |", "|---|---|---|"]
-    lines += [_row(name, part) for name, part in PARTS.items() if part.leaf]
-    return "\n".join(lines) + "\n"
-
-
-def _row(name: str, part: Part) -> str:
-    may = "all" if part.free else ", ".join(f"`{other}`" for other in sorted(part.may)) or "nothing"
-    return f"| `{name}` | {part.owns} | {f'only {may}, as it travels' if part.travels else may} |"
-
-
-def with_table(page: str) -> str:
-    """The page with the table as it is now. Raises ValueError when the marks are missing."""
-    found = re.fullmatch(f"(.*{re.escape(BEGIN)}).*({re.escape(END)}.*)", page, re.DOTALL)
-    if found is None:
-        raise ValueError(f"{PAGE} has no marks of the generated part")
-    return found[1] + table() + found[2]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -23,8 +23,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from longfat.evidence.epochs import FOLDER as EPOCHS
-from longfat.evidence.epochs import read_epochs
+from longfat.evidence.baselines import FOLDER as BASELINES
+from longfat.evidence.baselines import read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE
 from longfat.figures import style
@@ -143,8 +143,9 @@ def svg(figure: Figure, study: str, experiment: str) -> str:
 
 def known_of(study: str) -> Evidenced:
     """Return the newest evidence of a study, which may be empty."""
-    folder, epochs = StudyFolder(ROOT / "experiments" / study), read_epochs(ROOT / EPOCHS)
-    known = evidence_of(folder, epochs) or evidence_of(folder, epochs, epoch=epochs[-1].name, profile="quick")
+    folder, baselines = StudyFolder(ROOT / "experiments" / study), read_baselines(ROOT / BASELINES)
+    newest = baselines[-1].name
+    known = evidence_of(folder, baselines) or evidence_of(folder, baselines, baseline=newest, profile="quick")
     assert known is not None
     return known
 
@@ -159,7 +160,7 @@ def draw_artifact(study: str, artifact: str) -> Figure:
 def claims(study: str) -> str:
     """Return all measured claims as SVG: the allowed band, the measured interval, and both numbers."""
     known = known_of(study)
-    verdicts = [by_runs(known.of_own_runs(one).verdict) for one in known.claims]
+    verdicts = [by_runs(known.judge(one).verdict) for one in known.claims]
     testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not_testable"]
     (part,) = forest({"": testable})
     lines_of_all = zip(testable, part.rows, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where built kernels and images are kept. Owns the location only; never creates or removes anything."""
+"""The location of built kernels and images. Creates and removes nothing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from longfat.errors import RigError
 
 
 def cache_folder() -> Path:
-    """The absolute path of the cache folder, which need not exist.
+    """Return the absolute path of the cache folder, which may be missing.
 
     It is ``$LONGFAT_CACHE``, else ``$XDG_CACHE_HOME/longfat``, else ``~/.cache/longfat``; a relative
-    ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification demands.
-    Raises RigError when ``LONGFAT_CACHE`` is relative, or without a home folder to fall back on.
+    ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification requires.
+    Raises RigError when ``LONGFAT_CACHE`` is relative, or without a home folder.
     """
     chosen = os.environ.get("LONGFAT_CACHE", "")
     if chosen:
@@ -31,6 +31,6 @@ def cache_folder() -> Path:
         return Path.home() / ".cache" / "longfat"
     except RuntimeError:
         raise RigError(
-            "there is no home folder to keep built kernels and images in",
+            "there is no home folder for built kernels and images",
             hint="set LONGFAT_CACHE to an absolute path",
         ) from None

@@ -1,38 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that others started: whether one still runs, and the end of those that are left. Standard library only."""
+"""Processes of the machine: whether one still runs, and the end of those that must not go on. Standard library only."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
 def is_running(process: int) -> bool:
-    """Whether the process can still write; one that has ended may wait for its parent for ever."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
+    """Return whether the process can still write; one that has ended may wait for its parent for ever."""
+    fields = _fields(process)
+    return bool(fields) and fields[0] not in ("Z", "X")
+
+
+def children() -> set[int]:
+    """Return the processes that this process has started, in whichever thread, and that have not ended."""
+    return {number for number in _all() if _is_child(number)}
+
+
+def end_children(but: Collection[int] = ()) -> None:
+    """Kill this process's children, except ``but``."""
+    for number in children().difference(but):
+        _kill(number, _is_child)
 
 
 def end_orphans(folder: Path) -> None:
-    """End this user's processes that work in ``folder`` and whose session has lost the process that began it.
+    """Kill this user's processes that work in ``folder`` and whose session has lost the process that began it.
 
-    A guest's processes have a session of their own. One that its kernel had begun a moment before it was killed itself
-    stays stopped for ever, and keeps the guest's memory (start_userspace in arch/um/os-Linux/skas/process.c).
+    A guest's processes have their own session. A process that the guest's kernel had begun a moment before it was
+    killed itself stays stopped for ever, and keeps the guest's memory (start_userspace in
+    arch/um/os-Linux/skas/process.c).
     """
     place = folder.resolve()
-    for number in map(int, filter(str.isdigit, os.listdir("/proc"))):
+
+    def is_orphan(number: int) -> bool:
+        return Path(os.readlink(f"/proc/{number}/cwd")) == place and not is_running(os.getsid(number))
+
+    for number in _all():
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if is_orphan(number):
+                _kill(number, is_orphan)
+
+
+def _all() -> Iterator[int]:
+    yield from map(int, filter(str.isdigit, os.listdir("/proc")))
+
+
+def _fields(process: int) -> list[str]:
+    """Return the fields of a process from its state on (proc(5)), or none if it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _is_child(number: int) -> bool:
+    fields = _fields(number)
+    return bool(fields) and fields[0] not in ("Z", "X") and int(fields[1]) == os.getpid()
+
+
+def _kill(number: int, meant: Callable[[int], bool]) -> None:
+    """Kill a process, unless its number belongs to another one by now."""
+    with suppress(OSError):
+        process = os.pidfd_open(number)
         try:
-            if Path(os.readlink(f"/proc/{number}/cwd")) != place:
-                continue
-            process = os.pidfd_open(number)
-            try:  # now the number cannot become another's unnoticed
-                if Path(os.readlink(f"/proc/{number}/cwd")) == place and not is_running(os.getsid(number)):
-                    signal.pidfd_send_signal(process, signal.SIGKILL)
-            finally:
-                os.close(process)
-        except OSError:
-            continue  # it ended meanwhile, or is another user's
+            if meant(number):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed quantities and their text: lengths of time, sizes, rates and ratios.
+"""Typed quantities and their text: durations, sizes, rates and ratios.
 
-Owns the unit symbols and the exact conversion between text and whole base units. It must not round: a text that is not
-a whole number of base units is refused. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
+Owns the unit symbols and the exact conversion between text and whole base units. Nothing is rounded: a text that is not
+a whole number of base units is an error. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class Quantity:
     def parse(cls, text: str) -> Self:
         """Read a number with its unit, such as ``"30 ms"``.
 
-        Raises StudyError when the unit is missing or unknown, the value is negative, or the conversion to
-        base units would lose something.
+        Raises StudyError when the unit is missing or unknown, the value is negative, or the conversion is inexact.
         """
         hint = f'write a number and a unit, such as "{cls.example}"; units: {", ".join(cls.units)}'
         match = _TEXT.fullmatch(text)
@@ -61,7 +60,7 @@ class Quantity:
         return cls(int(exact))
 
     def __str__(self) -> str:
-        """The shortest text that reads back as the same value."""
+        """Return the shortest text with this value."""
         exact = [(self.value // size, unit) for unit, size in self.units.items() if self.value % size == 0]
         number, unit = min(exact, key=lambda pair: len(str(pair[0])))
         return f"{number} {unit}"
@@ -118,7 +117,7 @@ class Ratio(Quantity):
 
 
 def read_quantity(text: str) -> Quantity | None:
-    """Read a quantity of whichever dimension its unit belongs to; None when the text has no known unit.
+    """Read a quantity of any dimension; None when the text has no known unit.
 
     Raises StudyError when the unit is known but the value is negative or would have to be rounded.
     """
@@ -129,7 +128,7 @@ def read_quantity(text: str) -> Quantity | None:
 
 
 def _nearest_unit(symbol: str, units: Mapping[str, int]) -> str:
-    """A question that names the unit meant, or nothing when none is near."""
+    """Return a question with the nearest unit; "" without any."""
     same = [unit for unit in units if unit.lower() == symbol.lower()]
     near = same or difflib.get_close_matches(symbol, units, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -179,11 +178,6 @@ def test_pins_name_the_backend_and_all_that_takes_part(backend: Backend) -> None
     assert set(pins) == {"backend", "kernel", "image", "code"}
     assert pins["backend"] == backend.name
     assert pins == backend.pins()
-
-
-def test_a_backend_survives_the_way_to_a_worker(backend: Backend) -> None:
-    copy = pickle.loads(pickle.dumps(backend))
-    assert copy.pins() == backend.pins()
 
 
 def test_a_backend_can_work_here_and_knows_reno(backend: Backend) -> None:

@@ -12,9 +12,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import signal
 import struct
-import time
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -44,6 +43,7 @@ from longfat.network import (
     smallest_mtu_bytes,
     steps,
 )
+from longfat.parent import end_with_parent
 from longfat.plain import canonical_json
 from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
 
@@ -63,7 +63,7 @@ class FakeBackend:
     """See the module; all settings have harmless defaults.
 
     ``wall_seconds`` makes each run take that long. ``faults`` names, by run_id, runs that raise RigError,
-    kill their worker process, raise ENOSPC, report a failure in outcome.json, or had no CPU; with a ``once`` folder
+    lose their guest, raise ENOSPC, report a failure in outcome.json, or had no CPU; with a ``once`` folder
     each strikes only the first time. ``achieved_rate_factor`` falsifies the rates in achieved.json. ``kernel`` is the
     release that it pretends to be built of, ``repeats`` whether a reported failure would come again.
     """
@@ -100,12 +100,13 @@ class FakeBackend:
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Write the files of docs/data.md as ``fake_truth`` has them."""
-        time.sleep(self.wall_seconds)
+        if self.wall_seconds:  # as a guest takes time: a child process that can be killed
+            subprocess.run(["sleep", str(self.wall_seconds)], preexec_fn=end_with_parent, check=True)
         fault = self._fault_of(spec.run_id)
         if fault == "crash":
             raise RigError("the fake laboratory crashed, as it was told to")
         if fault == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
+            raise RigError("the guest was killed, as it was told to")
         if fault == "disk_full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}

@@ -27,5 +27,5 @@ def lacking(*programs: str) -> list[str]:
     if os.geteuid() != 0:
         reasons.append("only root can make the machines' disk")
     if not packages():
-        reasons.append("no x86-64 kernel in the cache folder: ./just kernel --target x86-64 builds it")
+        reasons.append("no x86-64 kernel in the cache folder: ./just build kernel --target x86-64 builds it")
     return reasons

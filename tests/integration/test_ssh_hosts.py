@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -14,14 +15,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from remote_study import alone, dataset_of, on_nodes, recorded, write_repository
 from slurm import PACKAGES, refuse
 
 from longfat.builds.packages import missing_packages
-from longfat.dataset.build import build_dataset, dataset_digests
 from longfat.record.verify import find_records
 
-ROOT = Path(__file__).parents[2]
-STUDY = (ROOT / "tests/unit/test_shards.py").read_text(encoding="utf-8").split('"""')[3]
 HOSTS = ("alpha", "beta")
 SERVER = """
 ListenAddress 127.0.0.1
@@ -51,7 +50,12 @@ def listens(port: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_repository(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Path]:
     """A folder with two hosts: their homes, each with a checkout, and ``config`` by which ssh finds them."""
     if missing := missing_packages(PACKAGES.read_text(encoding="utf-8")):
         refuse(f"missing: {', '.join(missing)} (images/{PACKAGES.name})")
@@ -68,7 +72,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             config.write(CLIENT.format(port=port, folder=folder, host=host))
             program = folder / host / "checkout/.venv/bin/python"
             program.parent.mkdir(parents=True)
-            program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/tests/fake:{ROOT}/src exec {sys.executable} "$@"\n')
+            variables = " ".join(f"{name}={value}" for name, value in on_nodes(repository).items())
+            program.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
             program.chmod(0o755)
             sshd = shutil.which("sshd", path="/usr/sbin:/usr/bin") or "sshd"
             server = subprocess.Popen([sshd, "-D", "-f", str(folder / f"{host}.conf")], stderr=subprocess.DEVNULL)
@@ -82,37 +87,51 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def run(root: Path, hosts: Path, name: str, *options: str) -> str:
-    """The command ``run``: what it says."""
-    line = ["run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / name), *options]
-    ssh = f"ssh -F {hosts}/config -o BatchMode=yes -o ConnectTimeout=5"
-    environment = {
-        "LONGFAT_ROOT": str(root),
-        "PYTHONPATH": f"{ROOT}/tests/fake:{ROOT}/src",
-        "LONGFAT_SSH": ssh,
-        "COLUMNS": "200",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "longfat", *line], env={**os.environ, **environment}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def start(root: Path, hosts: Path, name: str, on: str) -> subprocess.Popen[str]:
+    """Start the command ``run`` on hosts."""
+    line = ["run", "tiny", "--backend", "fake", "--results", str(root / name), "--on", on, "--jobs", "2"]
+    ssh = {"LONGFAT_SSH": f"ssh -F {hosts}/config -o BatchMode=yes -o ConnectTimeout=5"}
+    command = [sys.executable, "-m", "longfat", *line]
+    environment = os.environ | on_nodes(root) | ssh
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def made_of(results: Path) -> dict[str, str]:
-    assert build_dataset(results).ok == 6
-    return dataset_digests(results)
+def on(hosts: Path, *names: str) -> str:
+    return "ssh:" + ",".join(f"{name}:{hosts}/{name}/checkout" for name in names)
 
 
-def test_hosts_that_share_nothing_give_the_dataset_of_one_machine(hosts: Path, tmp_path: Path) -> None:
-    (tmp_path / "experiments/tiny").mkdir(parents=True)
-    (tmp_path / "experiments/tiny/study.yaml").write_text(STUDY, encoding="utf-8")
-    run(tmp_path, hosts, "alone")
-    on = ",".join(f"{host}:{hosts}/{host}/checkout" for host in HOSTS)
-    said = run(tmp_path, hosts, "both", "--on", f"ssh:{on}")
-    assert "5 of 6 runs were executed twice, on different nodes: identical to the byte" in said
-    assert "[6/6]" in said
-    assert {record.node for record in find_records(tmp_path / "both/raw").values()} == {*HOSTS}
-    said = run(tmp_path, hosts, "one", "--on", f"ssh:{on.partition(',')[0]},nowhere")
-    assert "nowhere gets no more runs, while others execute theirs: task 2 on nowhere ended with status 255" in said
-    assert made_of(tmp_path / "both") == made_of(tmp_path / "one") == made_of(tmp_path / "alone")
+def workers(host: str) -> list[int]:
+    """Return the processes of the worker on a host."""
+    ended = f"--name\0{host}\0".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if b"dask_worker" in (line := path.read_bytes()) and line.endswith(ended) and b"-m\0" in line:
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_hosts_that_share_nothing_give_the_dataset_of_one_machine(hosts: Path, repository: Path) -> None:
+    said, _ = (command := start(repository, hosts, "both", on(hosts, *HOSTS))).communicate(timeout=120)
+    assert command.returncode == 0 and "[12/12]" in said, said
+    assert {record.node for record in find_records(repository / "both/raw").values()} == {*HOSTS}
+    assert dataset_of(repository / "both") == alone(repository)
+    assert not [worker for host in HOSTS for worker in workers(host)]
+
+
+def test_a_host_that_is_lost_is_named_and_the_others_do_its_runs(hosts: Path, repository: Path) -> None:
+    command = start(repository, hosts, "one", on(hosts, *HOSTS) + ",nowhere")
+    while recorded(repository / "one") < 2:
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.05)
+    for process in workers("beta"):
+        os.kill(process, signal.SIGKILL)
+    said, _ = command.communicate(timeout=120)
+    assert command.returncode == 0, said
+    assert "the worker on nowhere ended with status 255" in said and "the worker on beta ended" in said
+    assert dataset_of(repository / "one") == alone(repository)
+
+
+def test_a_command_without_any_host_ends_with_the_message_of_ssh(hosts: Path, repository: Path) -> None:
+    said, _ = (command := start(repository, hosts, "none", "ssh:nowhere")).communicate(timeout=120)
+    assert command.returncode == 3 and "no host is left" in said, said

@@ -49,7 +49,7 @@ def specs() -> dict[str, RunSpec]:
     """The project's canaries by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LONGFAT_ROOT", str(ROOT))
-        runs = verb.planned_runs(FakeBackend())
+        runs = verb.checks(FakeBackend())
     return {run.scenario: run.spec for run in runs}
 
 
@@ -68,7 +68,7 @@ def told(backend: FakeBackend) -> tuple[bool, list[str]]:
     """Whether all canaries behave as the reference, and what was printed of them."""
     output = io.StringIO()
     same = verb.check_kernels(backend, 1, Output(file=output, width=200))
-    return same, [line for line in output.getvalue().splitlines() if re.match("canaries:|the reference", line)]
+    return same, [line for line in output.getvalue().splitlines() if re.match("kernel check:|the reference", line)]
 
 
 def renew(backend: FakeBackend) -> None:
@@ -145,9 +145,9 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
 def test_a_kernel_that_does_the_same_behaves_as_the_reference_and_another_canary_is_named(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
     backend = FakeBackend(kernel=NEWER)
-    assert told(backend) == (True, ["canaries: 3 of 3 behave like the reference"])
+    assert told(backend) == (True, ["kernel check: 3 of 3 behave like the reference"])
     change(root, "digests", "era", "0" * 64)
-    assert told(backend) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
+    assert told(backend) == (False, ["kernel check: 2 of 3 behave like the reference; these do not: era"])
 
 
 def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> None:
@@ -155,24 +155,24 @@ def test_a_reference_that_another_laboratory_made_is_said_to_be(root: Path) -> N
     change(root, "digests", "era", "0" * 64)
     change(root, "pins", "code", "another")
     _, lines = told(FakeBackend(kernel=NEWER))
-    assert lines[1:] == ["the reference has another code too: not all may be the kernel's"]
+    assert lines[1:] == ["the reference has another code, which may also be the cause"]
 
 
 def test_a_canary_that_fails_is_named_and_leaves_no_verdict(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
-    (era,) = (run.run_id for run in verb.planned_runs(FakeBackend()) if run.scenario == "era")
+    (era,) = (run.run_id for run in verb.checks(FakeBackend()) if run.scenario == "era")
     failing = FakeBackend(kernel=NEWER, faults={era: "report_failure"})
-    assert told(failing) == (False, ["canaries: 2 of 3 behave like the reference; these do not: era"])
+    assert told(failing) == (False, ["kernel check: 2 of 3 behave like the reference; these do not: era"])
     assert "`./just kernel-check`" in str(doubt(NEWER, failing.pins(), root))
-    with pytest.raises(RigError, match="canaries that failed make no reference: era"):
+    with pytest.raises(RigError, match="no reference was made, because checks failed: era"):
         renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
 
 
 def test_every_start_runs_all_canaries_anew(root: Path) -> None:
     renew(FakeBackend(kernel=PINNED))
-    before = {path.name: path.stat().st_mtime_ns for path in (root / "results/canary/raw").iterdir()}
+    before = {path.name: path.stat().st_mtime_ns for path in (root / "results/kernel-check/raw").iterdir()}
     told(FakeBackend(kernel=PINNED))
-    after = {path.name: path.stat().st_mtime_ns for path in (root / "results/canary/raw").iterdir()}
+    after = {path.name: path.stat().st_mtime_ns for path in (root / "results/kernel-check/raw").iterdir()}
     assert before.keys() == after.keys()
     assert all(before[name] != after[name] for name in before)
 

@@ -118,10 +118,10 @@ def test_show_has_settings_declared_and_achieved_metrics_and_files(root: Path) -
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert (facts["study"], facts["status"], facts["repetition"]) == ("tiny", "ok", 1)
-    declared = {one["interface"]: one["declared"]["rate_bps"] for one in facts["interfaces"]}
-    achieved = {one["interface"]: one["achieved"]["rate_bps"] for one in facts["interfaces"]}
-    assert declared == achieved
-    assert facts["flows"][0]["achieved"]["goodput_bps"] / 1e6 == pytest.approx(facts["metrics"]["goodput"])
+    rates = [(one["declared"], one["achieved"]) for one in facts["settings"] if one["name"] == "rate_bps"]
+    assert rates and all(declared == achieved for declared, achieved in rates)
+    (goodput,) = (one["achieved"] for one in facts["settings"] if one["name"] == "goodput_bps")
+    assert goodput / 1e6 == pytest.approx(facts["metrics"]["goodput"])
     assert {"spec.json", "run.json", "sockets.csv"} <= {file["name"] for file in facts["files"]}
     printed = call("show", short).output
     for text in (

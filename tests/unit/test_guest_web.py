@@ -125,7 +125,7 @@ def crowd_of(*sessions: list[tuple[float, int]]) -> dict[str, Any]:
 
     now_s = time.monotonic()
     crowd = Crowd(StubCurl(), "10.0.0.1:8001", [unending(session) for session in sessions], now_s + 0.05)
-    return crowd.run(now_s).told()
+    return crowd.run(now_s).to_dict()
 
 
 def test_replies_are_counted_with_their_bytes_and_mean_time() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import rules of the package hold, and docs/architecture.md says what they are."""
+"""The import rules of the package hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from import_table import PAGE, PARTS, allowed, table, with_table
+from import_table import PARTS, allowed
 
 SOURCE = Path(__file__).parents[2] / "src"
 MAIN = {"__init__", "__main__"}
@@ -70,12 +70,6 @@ def test_what_travels_and_the_leaves_need_only_what_is_there(part: str) -> None:
     paths = [path for path in MODULES if package_of(path) == part]
     foreign = {name.split(".")[0] for path in paths for name in imports(path)}
     assert foreign - set(sys.stdlib_module_names) <= PARTS[part].foreign | {"longfat"}
-
-
-def test_the_page_on_the_architecture_has_the_table_that_is_enforced() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert table() in page
-    assert page == with_table(page), "python tests/import_table.py writes it"
 
 
 def test_only_the_command_ends_the_process() -> None:

@@ -11,7 +11,7 @@ import pytest
 from fabricated_results import write_results, write_study
 
 from longfat.dataset.load import load_dataset
-from longfat.evidence.valid import build_valid
+from longfat.evidence.required_values import build_valid
 from longfat.metrics import METRICS
 from longfat.metrics.data import OutOfBounds
 from longfat.studies import StudyFolder

@@ -58,31 +58,17 @@ def hops(topology: Topology, start: str, address: str) -> int:
     return walked
 
 
-def test_interfaces_are_numbered_by_node_in_the_order_of_the_links() -> None:
-    ports = lay_out(delay_spec()).all_ports()
+def test_interfaces_have_names_subnets_and_their_own_egress_in_the_order_of_the_links() -> None:
+    topology = lay_out(delay_spec())
+    ports = topology.all_ports()
     assert [port.name for port in ports] == ["client1-eth0", "delay-eth0", "delay-eth1", "server-eth0"]
     assert [port.peer for port in ports] == ["delay", "client1", "server", "delay"]
-
-
-def test_each_link_is_a_subnet_of_its_own() -> None:
-    ports = lay_out(delay_spec()).all_ports()
-    assert [(port.address, port.peer_address) for port in ports] == [
-        ("10.0.0.1", "10.0.0.2"),
-        ("10.0.0.2", "10.0.0.1"),
-        ("10.0.1.1", "10.0.1.2"),
-        ("10.0.1.2", "10.0.1.1"),
-    ]
-
-
-def test_a_flow_is_sent_to_the_first_interface_of_its_receiver() -> None:
-    assert lay_out(delay_spec()).address("server") == "10.0.1.2"
-
-
-def test_both_ends_of_a_link_have_its_mtu_and_their_own_egress() -> None:
-    client, towards_client, towards_server, server = lay_out(delay_spec()).all_ports()
-    assert {port.mtu_bytes for port in (client, towards_client, towards_server, server)} == {9000}
-    assert (client.egress.rate_bps, towards_client.egress.rate_bps) == (1_000_000_000, None)
-    assert (towards_server.egress.delay_us, server.egress.delay_us) == (15_000, 0)
+    assert [port.address for port in ports] == ["10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.1.2"]
+    assert [port.peer_address for port in ports] == ["10.0.0.2", "10.0.0.1", "10.0.1.2", "10.0.1.1"]
+    assert {port.mtu_bytes for port in ports} == {9000}
+    assert [port.egress.rate_bps for port in ports] == [1_000_000_000, None, None, 1_000_000_000]
+    assert [port.egress.delay_us for port in ports] == [0, 15_000, 15_000, 0]
+    assert topology.address("server") == "10.0.1.2"
 
 
 def test_hosts_reach_the_far_link_through_the_router_and_the_router_needs_no_route() -> None:
@@ -119,13 +105,10 @@ def test_the_way_between_two_nodes_is_the_ports_that_packets_leave_by() -> None:
     assert base_rtt_us(spec, spec.flows[0]) == 30_000
 
 
-def test_a_frame_is_counted_with_ethernets_header_and_framing() -> None:
-    assert [port.frame_bytes for port in ports(delay_spec())] == [9000 + 14 + 24] * 4
-    assert frame_bytes(1500, Egress(framing_bytes=0)) == 1514
-
-
-def test_timestamps_take_twelve_bytes_of_a_segment() -> None:
+def test_lengths_include_ethernet_framing_headers_and_timestamps() -> None:
     spec = delay_spec()
+    assert [port.frame_bytes for port in ports(spec)] == [9000 + 14 + 24] * 4
+    assert frame_bytes(1500, Egress(framing_bytes=0)) == 1514
     assert mss_bytes(spec, spec.flows[0]) == 9000 - 40 - 12
 
 

@@ -74,13 +74,13 @@ def test_a_study_that_is_there_is_not_written_over(root: Path) -> None:
 def test_a_name_that_is_none_makes_nothing(root: Path, name: str) -> None:
     status, output = call("new", name)
     assert status == 2
-    assert "is not a name of a study" in output
+    assert "is not a valid name of a study" in output
     assert list(root.iterdir()) == []
 
 
 def followed_tutorial(root: Path) -> tuple[list[str], str]:
     """Do what the tutorial says; the files that it adds to, and what `check` prints at the end."""
-    page = (DOCS / "study-tutorial.md").read_text(encoding="utf-8")
+    page = (DOCS / "own-study.md").read_text(encoding="utf-8")
     call("new", "buffers")
     folder = root / "experiments" / "buffers"
     added, printed = [], ""

@@ -14,6 +14,7 @@ from tiny_kernels import NAME, tiny_kernels
 from longfat.backends.protocol import needed
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
+from longfat.cli.run import named_kernels
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
@@ -22,7 +23,6 @@ from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.settings import settings
 from longfat.runspec import RunSpec
-from longfat.verbs.run import named_kernels
 
 MANIFEST = """\
 format: 2

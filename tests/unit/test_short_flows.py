@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from longfat.backends import own_files
+from longfat.cli.run import files_of
 from longfat.errors import RigError, SettledError, StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import incast, requests, short_flows, video
@@ -30,7 +31,6 @@ from longfat.runspec import RunSpec
 from longfat.studies import StudyFolder
 from longfat.traffic import misses, section_of
 from longfat.traffic.short_flows import mean_of, points_of
-from longfat.verbs.run import files_of
 
 MANIFEST = """\
 format: 2

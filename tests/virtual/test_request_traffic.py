@@ -69,9 +69,9 @@ def test_the_run_is_valid_and_its_tables_have_every_response(folder: Path) -> No
     spec = spec_of(FIXED, HEAVY)
     parsed = parse_run(folder, "id", spec)
     assert misses(Evidence(spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us)) == ()
-    counted = parsed.observed["requests"].to_pylist()
+    counted = parsed.tables["requests"].to_pylist()
     assert [row["requests"] for row in counted] == ["fixed", "heavy"]
-    assert parsed.observed["responses"].num_rows == sum(row["responses"] for row in counted)
+    assert parsed.tables["responses"].num_rows == sum(row["responses"] for row in counted)
 
 
 def test_a_response_takes_the_connection_s_round_trip_and_its_own(folder: Path) -> None:

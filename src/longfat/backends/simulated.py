@@ -42,7 +42,7 @@ def write_raw(
     sockets: Iterable[str],
     queues: Iterable[str],
 ) -> None:
-    """Write the raw files of docs/formats.md. ``sockets`` and ``queues`` are the rows of these tables.
+    """Write the raw files of docs/data.md. ``sockets`` and ``queues`` are the rows of these tables.
 
     ``received`` has for each flow its bytes and the microsecond of the last byte.
     """

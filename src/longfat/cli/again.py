@@ -43,7 +43,7 @@ from longfat.runspec import CapturePoint, RunSpec
 
 NOT_COMPARED = "run.json"  # the time of the run and its duration
 VIEWER = "wireshark"
-SHARE = "1%"  # of a study's evidence, at least 20 runs
+SHARE = "1%"  # share of a study's evidence, at least 20 runs
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def kernel(
 
 def image(
     console: Console,
-    verify: Annotated[bool, typer.Option(help="compare every byte, including those of the composed roots")] = False,
+    verify: Annotated[bool, typer.Option(help="compare every byte, also in the composed roots")] = False,
 ) -> None:
     """Build the userland image."""
     built = build_image(verify=verify, say=console.print)

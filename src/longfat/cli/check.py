@@ -22,7 +22,7 @@ from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.studies import StudyFolder
 
-FORMAT = 2  # of the files that the schemas describe
+FORMAT = 2  # format of the files that the schemas describe
 File = Literal["study", "claims", "figures"]
 
 

@@ -30,7 +30,7 @@ from longfat.cli.rows import add_results, baseline_for, merge_folders, write_fin
 from longfat.cli.study import find_study
 from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of
-from longfat.evidence.valid import build_valid
+from longfat.evidence.required_values import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.reference import write_reference

@@ -23,9 +23,9 @@ from longfat.cli.study import find_study, job_count, kernel_settings
 from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, Baseline, Combination, read_baselines
 from longfat.evidence.collect import require_repeatable
-from longfat.evidence.ground import Ground
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.valid import build_valid
+from longfat.evidence.required_values import build_valid
+from longfat.evidence.stored_dataset import Ground
 from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
@@ -70,7 +70,7 @@ def seconds_of(budget: str | None) -> float | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h)", budget)
     if match is None:
-        raise StudyError(f"{budget!r} is no length of time; write 90s, 45min or 2h", where="--budget")
+        raise StudyError(f"{budget!r} is not a length of time; write 90s, 45min or 2h", where="--budget")
     return float(match[1]) * {"s": 1, "min": 60, "h": 3600}[match[2]]
 
 

@@ -17,10 +17,9 @@ from longfat.cli.study import find_study, job_count
 from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, Combination, read_baselines
 from longfat.evidence.collect import require_repeatable
-from longfat.evidence.conditions import conditions
-from longfat.evidence.ground import Ground
-from longfat.evidence.regions import HOLDS, At, first_values, regions, where_all_hold
-from longfat.evidence.wanted import selections_of_claim
+from longfat.evidence.required_values import selections_of_claim
+from longfat.evidence.sensitivity import HOLDS, At, conditions, first_values, regions, where_all_hold
+from longfat.evidence.stored_dataset import Ground
 from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
@@ -123,7 +122,7 @@ def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
 
 
 def _chosen(given: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of these ids. Raises StudyError if there are none or one is unknown."""
+    """Return the claims of these ids. Raises StudyError without ids, or for an unknown one."""
     if not given:
         raise StudyError("no claims are named", where="--claims", hint="give those that are to identify the value")
     own = {claim.id: claim for claim in claims}

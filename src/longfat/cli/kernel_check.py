@@ -57,9 +57,9 @@ def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:
     if all(digests.values()):
         for kernel in kernels.values():
             keep(verdict, reference, {**pins, "kernel": kernel})
-    say(out, f"kernel regression check: {verdict}")
+    say(out, f"kernel check: {verdict}")
     if verdict.differing and (others := reference.other_causes(pins)):
-        say(out, f"the reference also has another {' and another '.join(others)}, which may be the cause instead")
+        say(out, f"the reference has another {' and another '.join(others)}, which may also be the cause")
     out.result(**asdict(verdict))
     return not verdict.differing
 
@@ -78,7 +78,7 @@ def renew_reference(backend: Backend, jobs: int | None, console: Console) -> Non
             raise RigError(f"a reference is made with kernels of the pinned release, and {name} is {release}")
     digests = measure(backend, jobs, console)
     if failed := [name for name, digest in digests.items() if not digest]:
-        raise RigError(f"no reference is made of failed runs: {', '.join(failed)}")
+        raise RigError(f"no reference was made, because checks failed: {', '.join(failed)}")
     version = sources[pins["kernel"]].version
     others = {name: value for name, value in pins.items() if name != "kernel"}
     write_reference(path, Reference(version, {**others, **kernels}, digests))
@@ -97,8 +97,8 @@ def combinations(backend: Backend) -> tuple[Combination, ...]:
     return tuple(dict.fromkeys(Combination.of({**pins, "kernel": digest}) for digest in kernels_of(backend).values()))
 
 
-def planned_runs(backend: Backend) -> tuple[PlannedRun, ...]:
-    """Return the runs of the check, each once, with the backend's pins and the kernel of its stack."""
+def checks(backend: Backend) -> tuple[PlannedRun, ...]:
+    """Return every run of the study once, with the backend's pins and the kernel of its stack."""
     folder = find_study(STUDY)
     pins, kernels = backend.pins(), backend.capabilities().kernels
     modern = resolve(folder, Choices("paper"), pins, kernels).runs
@@ -109,10 +109,10 @@ def planned_runs(backend: Backend) -> tuple[PlannedRun, ...]:
 def measure(backend: Backend, jobs: int | None, console: Console) -> Digests:
     """Execute every run of the check; return the digest of its measurements by its name, "" for a failed run.
 
-    Their raw results stay in ``results/canary``.
+    Their raw results stay in ``results/kernel-check``.
     """
-    runs = planned_runs(backend)
-    with open_results(repository_root() / "results" / "canary") as results:
+    runs = checks(backend)
+    with open_results(repository_root() / "results" / "kernel-check") as results:
         shutil.rmtree(results.raw)
         results.raw.mkdir()
         with listen(results, console) as events:

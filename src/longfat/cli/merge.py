@@ -1,23 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``merge``: records from elsewhere in one results folder."""
+"""``merge``: the records of several results folders in one, under one lock."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longfat.cli.console import Output
+from longfat.cli.console import WARNING, Output, say
 from longfat.cli.outcome import expect
-from longfat.verbs import merge as records
+from longfat.errors import Problem, RigError, StudyError
+from longfat.execute.results import full_disk, no_room, open_results
+from longfat.files import write_once
+from longfat.plan.lockfile import LOCK, read_lock, require_same
+from longfat.record.merge import merge_records
+from longfat.relations.firsts import FIRST
+from longfat.seals import check_seal, seal, seal_of
 
 
 def merge(
     out: Output,
-    results: Annotated[Path, typer.Argument(help="results folder to join the records in; made if missing")],
-    folders: Annotated[list[str], typer.Argument(help="results folders, or folders of records")],
+    results: Annotated[Path, typer.Argument(help="results folder that takes the records; created if missing")],
+    folders: Annotated[list[Path], typer.Argument(help="results folders, or folders of records")],
 ) -> bool:
-    """Join the records of other results folders in one, and check each record."""
-    whole = records.merge(results, folders, out, as_json=out.as_json)
-    return expect(whole, "some records are damaged and were not joined; their runs count as missing")
+    """Merge the records of other results folders into one, and verify each record.
+
+    All locks must be equal, and so must be the measurements of two records of one run; otherwise nothing is copied.
+    """
+    raws = _raw_folders(results, folders)
+    lock = _one_lock([results, *folders])
+    with open_results(results) as target:
+        try:
+            joined = merge_records(target.raw, raws)
+            if lock is not None and write_once(target.lock, lock.read_bytes()):
+                seal(target.path, "lock", [target.lock])
+            _keep_first(target.path, folders)
+        except OSError as error:
+            if no_room(error):
+                raise full_disk(target.path, error) from error
+            raise RigError(f"the records cannot be merged: {error.strerror}", where=str(error.filename)) from error
+        for text in joined.damaged:
+            say(out, f"damaged: {text}", WARNING)
+        text = f"{joined.copied} records copied, {joined.kept} kept"
+        if target.lock.exists():
+            planned = {run.run_id for run in read_lock(target.lock).runs}
+            text += f"; {len(planned & joined.ok)} of {len(planned)} runs of the lock are recorded as ok"
+        say(out, text)
+    out.result(results=str(results), copied=joined.copied, kept=joined.kept, damaged=list(joined.damaged))
+    return expect(not joined.damaged, "some records are damaged and were not merged; their runs count as missing")
+
+
+def _raw_folders(target: Path, folders: Sequence[Path]) -> list[Path]:
+    """Return the folders of the records. Raises StudyError with all folders that are missing or the target."""
+    problems = []
+    for folder in folders:
+        if not folder.is_dir():
+            problems.append(Problem(str(folder), None, "", "no such folder", "name results folders"))
+        elif folder.resolve() in (target.resolve(), (target / "raw").resolve()):
+            problems.append(Problem(str(folder), None, "", "it is the target itself"))
+    if problems:
+        raise StudyError("the records cannot be merged", problems=tuple(problems))
+    return [folder / "raw" if (folder / "raw").is_dir() else folder for folder in folders]
+
+
+def _one_lock(folders: Sequence[Path]) -> Path | None:
+    """Return the first lock. Raises StudyError if another differs, RecordError if one was changed."""
+    locks = [folder / LOCK for folder in folders if (folder / LOCK).exists()]
+    for lock in locks:
+        if seal_of(lock.parent, "lock").exists():
+            check_seal(lock.parent, "lock")
+        require_same(_text(locks[0]), str(locks[0]), _text(lock), str(lock))
+    return locks[0] if locks else None
+
+
+def _text(lock: Path) -> str:
+    return lock.read_text(encoding="ascii", errors="replace")
+
+
+def _keep_first(target: Path, folders: Sequence[Path]) -> None:
+    """Copy the oldest record of the claims (docs/data.md), unless the target has one."""
+    firsts = [folder / FIRST for folder in folders if (folder / FIRST).exists()]
+    if firsts:
+        write_once(target / FIRST, min(firsts, key=_time_of).read_bytes())
+
+
+def _time_of(first: Path) -> str:
+    """Return the time at which the claims were kept, in UTC."""
+    try:
+        return str(json.loads(first.read_bytes())["time"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RigError(f"the first claims of these results cannot be read: {error!r}", where=str(first)) from error

@@ -68,7 +68,7 @@ Stack = Annotated[
     str | None, typer.Option(help="stack profile instead of the study's own", autocompletion=_completed(lambda: STACKS))
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-Backend = Annotated[
+BackendName = Annotated[
     str,
     typer.Option("--backend", help=f"one of {', '.join(backend_names())}", autocompletion=_completed(backend_names)),
 ]
@@ -85,7 +85,11 @@ Results = Annotated[Path | None, typer.Option(help="results folder (default: res
 InResults = Annotated[Path | None, typer.Option("--results", help="results folder of the run (default: all)")]
 On = Annotated[
     str | None,
-    typer.Option("--on", help="lab (with a backend of real hosts) or cluster that executes the runs: docs/machines.md"),
+    typer.Option(
+        "--on",
+        help="where runs are executed: a lab (with a backend of real hosts), slurm, ssh:HOST,..., "
+        "kubernetes:image=IMAGE or tls://HOST:PORT: docs/machines.md",
+    ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
 Opened = Annotated[bool, typer.Option("--open", help="open the page or the files in a viewer")]

@@ -19,7 +19,6 @@ from longfat.cli.options import Json
 from longfat.errors import LongfatError, RigError
 
 RUNS_NOT_VALID = 4
-UNFINISHED = 75  # EX_TEMPFAIL of sysexits(3): a later attempt may succeed
 INTERRUPTED = 130  # as shells report a program that SIGINT ended
 CLOSED_PIPE = 141  # as shells report a program that SIGPIPE ended
 

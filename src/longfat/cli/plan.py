@@ -15,8 +15,9 @@ from rich.table import Table
 
 from longfat.backends.registry import DEFAULT_BACKEND, require_backend, traits_of
 from longfat.cli.console import Output, say
-from longfat.cli.options import Backend, Jobs, Only, Profile, Results, Seed, Stack, Study
+from longfat.cli.options import BackendName, Jobs, Only, Profile, Results, Seed, Stack, Study
 from longfat.cli.pace import Pace, pace_here
+from longfat.cli.run import results_path
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.manifest.profiles import thinned
@@ -26,7 +27,6 @@ from longfat.plan import Plan, PlannedRun
 from longfat.plan.settings import Setting, settings
 from longfat.plan.settings import expanded as expand
 from longfat.traffic import SECTIONS
-from longfat.verbs.run import results_path
 
 WIDTH = 100  # columns: a wider table is harder to read
 
@@ -38,7 +38,7 @@ def plan(
     profile: Profile = "quick",
     stack: Stack = None,
     seed: Seed = None,
-    backend: Backend = DEFAULT_BACKEND,
+    backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
     results: Results = None,
     expanded: Annotated[

@@ -3,7 +3,7 @@
 
 The module of a command is imported when the command is called. It may import anything: ``--help`` needs none of them.
 Exit status: 0 success, 1 a defect of the program, 2 a wrong study or command line, 3 a fault of the machine or of a
-tool, 4 runs that failed, are invalid or differ from the evidence, 75 time is up before the end, 130 interrupted.
+tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
 
 NAME = "longfat"
+LATER_S = 0.01  # until a lost interrupt is repeated
 COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
 
 COMMANDS = {
@@ -38,7 +40,7 @@ COMMANDS = {
         "report": "rebuild dataset, verdicts, figures and report",
         "evaluate": "test an algorithm against RFC 9743 (BCP 133)",
         "package": "pack results for an archive, as an RO-Crate",
-        "merge": "join records in one results folder",
+        "merge": "merge records from elsewhere into one folder",
     },
     "One run": {
         "show": "print settings declared and achieved, and metrics",
@@ -182,6 +184,7 @@ def completion(
 
 def main() -> None:
     """Run the command line; the only function that ends the process."""
+    sys.unraisablehook = _repeat_interrupt
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
             signal.signal(number, _interrupt)
@@ -200,7 +203,18 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat a signal as Ctrl-C, once: a second one must not disturb the clean end."""
-    for other in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, lambda number, frame: None)
+    """Treat SIGTERM and a closed terminal as Ctrl-C, once: a second one must not disturb the clean end."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt in a callback after fork(2) or at an object's end, where Python only reports it."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    later = threading.Timer(LATER_S, os.kill, (os.getpid(), signal.SIGINT))
+    later.daemon = True
+    later.start()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import tempfile
@@ -31,6 +32,18 @@ from longfat.record.verify import read_record
 from longfat.runspec import RunSpec
 
 _QUEUE = {"kind": "queue_kind", "limit_packets": "limit_packets", "limit_bytes": "limit_bytes"}
+_WORDS = {"ok": "valid: every gate passed", "missing": "not run"}
+_COLOURS = {"ok": "green", "missing": None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A setting of an interface, a flow or nodes, as declared and as achieved; None if unknown."""
+
+    part: str
+    name: str
+    declared: Any
+    achieved: Any
 
 
 def show(out: Output, run: RunName, results: InResults = None) -> bool:
@@ -43,9 +56,10 @@ def show(out: Output, run: RunName, results: InResults = None) -> bool:
 
 def facts_of(found: Found) -> dict[str, Any]:
     """Return the facts of a run as plain data, in base units. Raises RecordError on a damaged record."""
-    spec = found.spec
+    spec, folder, row = found.spec, found.folder, found.row
+    run_id = row.run_id if row is not None and folder is None else spec.run_id
     facts: dict[str, Any] = {
-        "run": spec.run_id,
+        "run": run_id,
         "study": found.study,
         "experiment": found.experiment,
         "scenario": found.scenario,
@@ -55,21 +69,21 @@ def facts_of(found: Found) -> dict[str, Any]:
         "profile": found.profile,
         "seed": spec.seed,
         "pins": dict(spec.pins),
-        "again": f"./just again {spec.run_id[:8]}",
+        "again": f"./just again {run_id[:8]}",
+        "folder": None,
+        "status": "missing",
+        "reason": None,
+        "metrics": {},
+        "files": [],
     }
-    achieved: Mapping[str, Any] = {}
-    facts |= {"folder": None, "status": "missing", "reason": None, "metrics": {}, "files": []}
-    if found.folder is not None:
-        achieved = _json(found.folder / "achieved.json")
-        facts |= _recorded(found, found.folder)
-    elif found.row is not None:
-        facts |= {"status": "invalid" if found.row.reason else "ok", "reason": found.row.reason}
-        facts |= {"run": found.row.run_id, "again": f"./just again {found.row.run_id[:8]}"}
-        facts |= {"wall_seconds": found.row.seconds, "metrics": dict(found.row.values)}
-    facts["interfaces"] = list(_interfaces(spec, achieved))
-    facts["flows"] = list(_flows(spec, achieved, found.folder))
-    facts["sysctls"] = list(_sysctls(spec, achieved))
-    return facts
+    if folder is not None:
+        facts |= _recorded(found, folder)
+    elif row is not None:
+        facts |= {"status": "invalid" if row.reason else "ok", "reason": row.reason}
+        facts |= {"wall_seconds": row.seconds, "metrics": dict(row.values)}
+    achieved = _json(folder / "achieved.json") if folder else {}
+    settings = (*_interfaces(spec, achieved), *_flows(spec, achieved, folder), *_sysctls(spec, achieved))
+    return facts | {"settings": [dataclasses.asdict(one) for one in settings]}
 
 
 def _recorded(found: Found, folder: Path) -> dict[str, Any]:
@@ -121,19 +135,12 @@ def _metrics(dataset: Dataset, run: Run) -> dict[str, float]:
     return {name: value for name, value in values.items() if not isinstance(value, str) and math.isfinite(value)}
 
 
-def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
     back = {item["interface"]: item for item in achieved.get("interfaces", ())}
     for port in lay_out(spec).all_ports():
-        found = back.get(port.name)
-        declared = _declared(port)
-        yield {
-            "interface": port.name,
-            "to": port.peer,
-            "declared": declared,
-            "achieved": {key: found.get(key) for key in declared} if found else None,
-            "drops": found and found.get("drops"),
-            "sent_bytes": found and found.get("sent_bytes"),
-        }
+        found, name = back.get(port.name, {}), f"{port.name} to {port.peer}"
+        yield from (Setting(name, key, value, found.get(key)) for key, value in _declared(port).items())
+        yield from (Setting(name, key, None, found[key]) for key in ("drops", "sent_bytes") if key in found)
 
 
 def _declared(port: Port) -> dict[str, Any]:
@@ -144,11 +151,15 @@ def _declared(port: Port) -> dict[str, Any]:
     return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
 
 
-def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
+def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[Setting]:
     sockets = {item["flow"]: item for item in achieved.get("flows", ())}
     receiving = achieved.get("receive_buffers", {})
     reports = {item["flow"]: item for item in (_json(folder / "flows.json", []) if folder else [])}
     for flow in spec.flows:
+        name = f"{flow.name}: {flow.sender} to {flow.receiver}"
+        socket = sockets.get(flow.name, {})
+        found = socket | _windows(socket.get("send_buffer_bytes"), receiving.get(flow.name))
+        found |= reports.get(flow.name, {})
         declared = {
             "cca": flow.cca,
             "cca_parameters": spec.cca_parameters(flow),
@@ -158,18 +169,9 @@ def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> I
             "start_us": flow.start_us,
             "duration_us": flow.duration_us,
         }
-        yield {
-            "flow": flow.name,
-            "from": flow.sender,
-            "to": flow.receiver,
-            "declared": declared,
-            "achieved": {
-                **sockets.get(flow.name, {}),
-                **_windows(sockets.get(flow.name, {}).get("send_buffer_bytes"), receiving.get(flow.name)),
-                **reports.get(flow.name, {}),
-            }
-            or None,
-        }
+        yield from (Setting(name, key, value, found.get(key)) for key, value in declared.items())
+        measured = ("goodput_bps", "bytes_received", "base_rtt_us")
+        yield from (Setting(name, key, None, found[key]) for key in measured if key in found)
 
 
 def _windows(send_bytes: int | None, receive_bytes: int | None) -> dict[str, int]:
@@ -178,12 +180,16 @@ def _windows(send_bytes: int | None, receive_bytes: int | None) -> dict[str, int
     return {key: size // 2 for key, size in found.items() if size}
 
 
-def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
+    """Yield each value of each sysctl, with all nodes that have it."""
     back = achieved.get("nodes", {})
+    nodes: dict[tuple[str, str, str | None], list[str]] = {}
     for node in spec.nodes:
-        told = back.get(node.name, {}).get("sysctls", {})
+        found = back.get(node.name, {}).get("sysctls", {})
         for name, value in sorted(node.sysctls.items()):
-            yield {"node": node.name, "sysctl": name, "declared": value, "achieved": told.get(name)}
+            nodes.setdefault((name, value, found.get(name)), []).append(node.name)
+    for (name, declared, achieved_value), of in nodes.items():
+        yield Setting(", ".join(of), name, declared, achieved_value)
 
 
 def _json(path: Path, default: Any = None) -> Any:
@@ -195,29 +201,24 @@ def _json(path: Path, default: Any = None) -> Any:
 
 
 def _print(facts: Mapping[str, Any], console: Console) -> None:
-    head = f"{facts['study']}: {facts['scenario']}, repetition {facts['repetition']}"
     say(console, f"run {facts['run']}")
+    head = f"{facts['study']}: {facts['scenario']}, repetition {facts['repetition']}"
     say(console, f"  {head}; stack {facts['stack']}, profile {facts['profile']}, seed {facts['seed']}")
-    pins = (f"{name} {value[:12]}" for name, value in sorted(facts["pins"].items()))
+    pins = ", ".join(f"{name} {value[:12]}" for name, value in sorted(facts["pins"].items()))
     release = facts.get("kernel_release")
-    say(console, f"  {', '.join(pins)}" + (f" ({release})" if release else ""))
-    took = f", took {facts['wall_seconds']:.1f} s" if facts.get("wall_seconds") is not None else ""
-    started = f", started {facts['started_utc']}" if facts.get("started_utc") else ""
-    verdict = {"ok": "valid: every gate passed", "missing": "not run"}.get(facts["status"], facts["status"])
-    reason = f": {facts['reason']}" if facts["reason"] else ""
-    say(console, f"  {verdict}{reason}{took}{started}", {"ok": "green", "missing": None}.get(facts["status"], "red"))
-    both = ("setting", "declared", "achieved")
-    _print_table(console, "interfaces", _interface_rows(facts["interfaces"]), "interface", *both)
-    _print_table(console, "flows", _flow_rows(facts["flows"]), "flow", *both)
-    _print_table(console, "sysctls", _sysctl_rows(facts["sysctls"]), "nodes", *both)
+    say(console, f"  {pins}" + (f" ({release})" if release else ""))
+    status = facts["status"]
+    parts = [_WORDS.get(status, status) + (f": {facts['reason']}" if facts["reason"] else "")]
+    parts += [f"took {facts['wall_seconds']:.1f} s"] if facts.get("wall_seconds") is not None else []
+    parts += [f"started {facts['started_utc']}"] if facts.get("started_utc") else []
+    say(console, f"  {', '.join(parts)}", _COLOURS.get(status, "red"))
+    _print_table(console, "settings", _setting_rows(facts["settings"]), "of", "setting", "declared", "achieved")
     _print_table(console, "metrics", _metric_rows(facts["metrics"]), "metric", "value")
     if facts["folder"]:
-        folder = Path(facts["folder"])
-        total = sum(file["bytes"] for file in facts["files"])
-        say_place(console, f"{len(facts['files'])} files, {_size(total)}", folder)
+        say_place(console, f"{len(facts['files'])} files", Path(facts["folder"]))
         for file in facts["files"]:
-            say(console, f"  {file['name']}  {_size(file['bytes'])}")
-    elif facts["status"] != "missing":
+            say(console, f"  {file['name']}  {_plain(file['bytes'])} B")
+    elif status != "missing":
         say(console, "its raw files are not here; the evidence has the values that claims need")
     say(console, f"repeat it: {facts['again']}")
 
@@ -232,43 +233,24 @@ def _print_table(console: Console, title: str, rows: Iterable[tuple[str, ...]], 
         console.print(table)
 
 
-def _interface_rows(interfaces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    for one in interfaces:
-        name = f"{one['interface']} to {one['to']}"
-        for key, value in one["declared"].items():
-            if value or (one["achieved"] or {}).get(key):
-                yield name, key, _plain(value), _plain((one["achieved"] or {}).get(key))
-                name = ""
-        if one["drops"] is not None:
-            yield name, "drops", "", _plain(one["drops"])
-
-
-def _flow_rows(flows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    for one in flows:
-        name, achieved = f"{one['flow']}: {one['from']} to {one['to']}", dict(one["achieved"] or {})
-        for key, value in one["declared"].items():
-            if value or achieved.get(key):
-                yield name, key, _plain(value), _plain(achieved.get(key))
-                name = ""
-        for key in ("goodput_bps", "bytes_received", "base_rtt_us"):
-            if key in achieved:
-                yield name, key, "", _plain(achieved[key])
-
-
-def _sysctl_rows(sysctls: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each value of each sysctl, with its nodes."""
-    nodes: dict[tuple[str, str, str], list[str]] = {}
-    for one in sysctls:
-        nodes.setdefault((one["sysctl"], _plain(one["declared"]), _plain(one["achieved"])), []).append(one["node"])
-    for (name, declared, achieved), of in nodes.items():
-        yield ", ".join(of), name, declared, achieved
+def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of settings that are not zero; each part is named once."""
+    before = ""
+    for one in settings:
+        if one["declared"] or one["achieved"]:
+            yield (
+                "" if one["part"] == before else one["part"],
+                one["name"],
+                *map(_plain, (one["declared"], one["achieved"])),
+            )
+            before = one["part"]
 
 
 def _metric_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, value in metrics.items():
         one = METRICS.get(name.partition("@")[0])  # names in the evidence have the definition, too
-        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-        yield name, f"{shown} {one.unit if one else ''}".rstrip()
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        yield name, f"{text} {one.unit if one else ''}".rstrip()
 
 
 def _plain(value: Any) -> str:
@@ -277,11 +259,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
     return f"{value:,}".replace(",", " ") if isinstance(value, int) else str(value)
-
-
-def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000  # type: ignore[assignment]
-    return f"{count:.3g} GB"

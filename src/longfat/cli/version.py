@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this is: the version, the commit, and the kernel and image in the cache folder. Builds nothing."""
+"""The version of the program: commit, and kernels and image in the cache folder. Builds nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_THERE = "not built yet"
 
 
 def version_lines() -> list[str]:
-    """Four lines: version, commit, kernels, image."""
+    """Return four lines: version, commit, kernels, image."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cache = cache_folder()
     kernels = [f"{name} {_kernel(name, cache / 'kernels')}" for name in KERNELS]
@@ -37,7 +37,7 @@ def version_lines() -> list[str]:
 
 
 def _kernel(name: str, folder: Path) -> str:
-    """Release and digest of a guest's kernel that was built of what this checkout says of it."""
+    """Return release and digest of a guest's kernel that was built from this checkout's recipe."""
     recipe, target = Recipe(name), TARGETS["um"]
     for path in sorted(folder.glob("*/kernel.json")):
         facts = _facts(path)
@@ -47,7 +47,7 @@ def _kernel(name: str, folder: Path) -> str:
 
 
 def _facts(path: Path) -> dict[str, str]:
-    """What a build says of itself; nothing where it is damaged or not there."""
+    """Return the facts of a build; nothing if it is damaged or absent."""
     try:
         facts: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -56,7 +56,7 @@ def _facts(path: Path) -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit of the checkout, and whether something in it differs; ``unknown`` where git does not know it."""
+    """Return the commit of the checkout, with ``-dirty`` after an edit; ``unknown`` without git."""
     try:
         told = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on machines that somebody else shares out: one protocol, a module for each kind of cluster, no scheduler."""
+"""Runs on other machines, by Dask: its workers are started there for one command, and end with it."""

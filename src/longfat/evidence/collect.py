@@ -16,9 +16,9 @@ from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.errors import RecordError, StudyError
 from longfat.evidence.baselines import Combination
 from longfat.evidence.planned import Planned
+from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
-from longfat.evidence.wanted import wanted
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
@@ -85,7 +85,7 @@ class _Reader:
         self.assuming = {name: value for name, value in folder.given.items() if default[name] != value}
         self.left_out: Counter[str] = Counter()
         self.selections: dict[tuple[str, str], dict[ValueKey, Selection]] = {}
-        for selection in wanted(study, folder.claims, folder.figures):
+        for selection in required_selections(study, folder.claims, folder.figures):
             key = key_for(selection)
             for run in selection.chosen(dataset):
                 self.selections.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)

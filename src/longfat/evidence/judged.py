@@ -13,9 +13,9 @@ from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.evidence.baselines import Baseline
-from longfat.evidence.ground import EvidenceDataset, Ground, Values, fault_of, ground_of
 from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
+from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Values, fault_of, ground_of
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim

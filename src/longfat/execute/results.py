@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results folder of a study: its layout, and the right of one process at a time to write to it."""
+"""The results folder of a study: its layout, and the lock that one process at a time holds on it."""
 
 from __future__ import annotations
 
@@ -12,57 +12,50 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.errors import RigError
-from longfat.execute.leases import require_ended
 from longfat.locks import held
 
-# Below this many free bytes a crashed run is put down to the full disk, not to the laboratory.
+# With fewer free bytes, a crash is attributed to the full disk, not to the run.
 FULL_DISK_BYTES = 16 << 20
-HOLDER = ".in-use"  # says who holds the folder
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # some clusters' file systems have none
+HOLDER = ".in-use"  # names the process that holds the folder
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder that this process holds; ``open_results`` gives it.
-
-    ``sharer`` is the name of this process among those that share it; they hold runs by leases.
-    """
+    """A results folder that this process holds; ``open_results`` returns it."""
 
     path: Path
-    sharer: str | None = None
 
     @property
     def raw(self) -> Path:
-        """Where the run folders are."""
+        """Folder of the run folders."""
         return self.path / "raw"
 
     @property
     def lock(self) -> Path:
-        """The resolved plan."""
+        """File of the resolved plan."""
         return self.path / "lock.json"
 
     @property
     def events(self) -> Path:
-        """The event stream, one JSON object a line; of a process that shares the folder, a file of its own."""
-        return self.path / (f"events.{self.sharer}.jsonl" if self.sharer else "events.jsonl")
+        """File of the event stream, one JSON object a line."""
+        return self.path / "events.jsonl"
 
     def free_bytes(self) -> int:
-        """Free bytes of the file system for this user."""
+        """Return the free bytes of the file system for this user."""
         return shutil.disk_usage(self.path).free
 
 
 @contextmanager
-def open_results(path: Path, sharer: str | None = None) -> Iterator[Results]:
-    """Create the folder if need be and hold it until the block ends, whatever happens to the process.
+def open_results(path: Path) -> Iterator[Results]:
+    """Create the folder if it is missing, and hold it until the block or the process ends.
 
-    Alone, or with others that name themselves as a ``sharer``, which may be on other machines. Raises RigError when it
-    cannot be written to or is in use otherwise.
+    Raises RigError if it cannot be written to or another process holds it.
     """
     with ExitStack() as own:
         try:
             (path / "raw").mkdir(parents=True, exist_ok=True)
-            _hold(own, path / HOLDER, sharer)
+            _hold(own, path / HOLDER)
         except BlockingIOError as error:
             holder = (path / HOLDER).read_text(encoding="utf-8").strip() or "an unknown process"
             raise RigError(
@@ -72,33 +65,26 @@ def open_results(path: Path, sharer: str | None = None) -> Iterator[Results]:
             ) from error
         except OSError as error:
             raise _unwritable(path, error) from error
-        if sharer is None:
-            require_ended(path)
-        yield Results(path, sharer)
+        yield Results(path)
 
 
-def _hold(own: ExitStack, file: Path, sharer: str | None) -> None:
+def _hold(own: ExitStack, file: Path) -> None:
     """Hold the file until ``own`` is closed. Raises OSError."""
-    try:
-        holder = own.enter_context(held(file, wait=False, shared=sharer is not None))
-    except OSError as error:
-        if sharer is None or error.errno not in _NO_LOCKS:
-            raise
-        return  # leases do without locks, and whoever wants the folder alone looks at them
+    holder = own.enter_context(held(file, wait=False))
     try:
         os.truncate(holder, 0)
-        os.write(holder, (f"process {os.getpid()}" if sharer is None else "shards of a study").encode())
+        os.write(holder, f"process {os.getpid()}".encode())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from error
 
 
 def no_room(error: OSError) -> bool:
-    """Whether the file system is full, which makes it pointless to continue."""
+    """Return whether the file system is full, so that no further run can be recorded."""
     return error.errno in _NO_ROOM
 
 
 def full_disk(path: Path, error: OSError) -> RigError:
-    """The error for a study that stops because its results, or files of the guests, can no longer be written."""
+    """Return the error of a study that stops because its results, or files of the guests, cannot be written."""
     file = Path(os.fsdecode(error.filename)) if error.filename else path
     what = "the results" if file.is_relative_to(path) else "files of a run"
     return RigError(
@@ -112,5 +98,5 @@ def _unwritable(path: Path, error: OSError) -> RigError:
     return RigError(
         f"the results folder cannot be written to: {error.strerror}",
         where=os.fsdecode(error.filename or path),
-        hint="remove what stands there, or give another folder with --results",
+        hint="remove the file of that name, or name another folder with --results",
     )

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longfat.errors import RecordError, StudyError
-from longfat.files import write_once, write_whole
+from longfat.files import write_whole
 from longfat.plain import canonical_json
 from longfat.plan.model import Plan
-from longfat.seals import seal, seal_of
+from longfat.seals import seal
 
 LOCK = "lock.json"
 
@@ -29,20 +29,6 @@ def write_lock(plan: Plan, path: Path) -> None:
         seal(path.parent, "lock", [path])
 
 
-def share_lock(plan: Plan, path: Path) -> None:
-    """Write the plan unless there is a lock, which must be the same to the byte: others execute parts of it.
-
-    Raises StudyError when it differs, with the keys that do, or cannot be written.
-    """
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not write_once(path, plan.to_json()):
-            there = path.read_text(encoding="ascii", errors="replace")
-            require_same(plan.to_json(), "this command's plan", there, str(path))
-        if not seal_of(path.parent, "lock").exists():
-            seal(path.parent, "lock", [path])
-
-
 def require_same(text: str, place: str, other: str, other_place: str) -> None:
     """Raise StudyError with the keys in which two locks differ, unless they are the same to the byte."""
     if text == other:
@@ -55,7 +41,7 @@ def require_same(text: str, place: str, other: str, other_place: str) -> None:
     raise StudyError(
         f"the lock differs from {place} in {', '.join(names)}",
         where=other_place,
-        hint="all shards need one version of Longfat, of its kernel and image, one study and one set of options",
+        hint="one version of Longfat, kernel and image, one study and one set of options give the same lock",
     )
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
 
-Owns the names of run folders and their three files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know a
-laboratory's files, and never touches a committed folder. A process killed at any moment leaves a partial folder, which
-nobody reads as a result, or a complete one.
+Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know the files
+of a backend, nor change a committed folder. A process killed at any moment leaves a partial folder, which is never read
+as a result, or a complete one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RunStatus = Literal["ok", "failed"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The content of ``run.json``; the only facts with wall-clock time in them, and the name of the ``node``."""
+    """Content of ``run.json``, the only file of a record with wall-clock time and the name of the ``node``."""
 
     run_id: str
     status: RunStatus
@@ -48,9 +48,9 @@ def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
 
 
 class Bundle:
-    """The partial folder of a run, to be committed or discarded; leaving the ``with`` block discards it.
+    """The partial folder of a run, to be committed or discarded; the end of the ``with`` block discards it.
 
-    ``folder`` is where the laboratory's files go. Opening creates ``raw`` if need be, and ``spec.json``.
+    ``folder`` takes the backend's files. Opening creates ``raw`` if it is missing, and ``spec.json``.
     """
 
     def __init__(self, raw: Path, name: str, spec: RunSpec) -> None:
@@ -73,35 +73,37 @@ class Bundle:
         """Remove the partial folder; does nothing after a commit."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def finish(self, facts: RunFacts) -> None:
-        """Write ``run.json`` and ``SHA256SUMS``: the folder is a record, and has yet to be committed somewhere."""
-        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
-        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
-        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
-
     def commit(self, facts: RunFacts) -> Path:
         """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.
 
-        Raises RecordError when a folder of that name is there already; it stays as it was.
+        Raises RecordError if a folder of that name exists already; it is not changed.
         """
-        self.finish(facts)
-        for path in (*sorted(self.folder.rglob("*")), self.folder):
-            flush(path)
-        try:
-            # rename(2) replaces an empty folder only, and a committed one is never empty.
-            self.folder.rename(self.final)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                raise
-            raise RecordError(
-                "the run is recorded already and a record is never overwritten", where=str(self.final)
-            ) from error
-        flush(self.final.parent)
+        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
+        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
+        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
+        commit_folder(self.folder, self.final)
         return self.final
 
 
+def commit_folder(draft: Path, final: Path) -> None:
+    """Flush a complete record to disk and give it its final name.
+
+    Raises RecordError if a folder of that name exists already.
+    """
+    for path in (*sorted(draft.rglob("*")), draft):
+        flush(path)
+    try:
+        # rename(2) replaces an empty folder only, and a committed one is never empty.
+        draft.rename(final)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise
+        raise RecordError("the run is recorded already and a record is never overwritten", where=str(final)) from error
+    flush(final.parent)
+
+
 def checksums(folder: Path) -> str:
-    """The text of ``SHA256SUMS``: a line ``<sha256>  <path>`` for every other file, sorted by path."""
+    """Return the text of ``SHA256SUMS``: a line ``<sha256>  <path>`` for every other file, sorted by path."""
     lines = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -112,7 +114,7 @@ def checksums(folder: Path) -> str:
 
 
 def flush(path: Path) -> None:
-    """Have the kernel write a file or folder to the disk (fsync(2))."""
+    """Flush a file or folder to the disk (fsync(2))."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins the records of several raw folders in one: each is checked where it is, copied, and checked again.
+"""Merges the records of several raw folders into one: each is verified, copied, and verified again.
 
-Owns which of two records of one run is taken. Must not change the folders that records come from.
+Owns the choice between two records of one run. Must not change the source folders.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.errors import RecordError
-from longfat.record.bundle import PARTIAL_PREFIX, flush
+from longfat.record.bundle import PARTIAL_PREFIX, commit_folder
 from longfat.record.measured import measured_digest
 from longfat.record.verify import SUPERSEDED, Record, find_records, read_record, remove_leftovers, set_aside
 
@@ -22,9 +22,9 @@ SHOWN = 20  # conflicts that an error names
 
 @dataclass(frozen=True)
 class Joined:
-    """How many records were copied, and how many runs were there already; what is there now.
+    """Numbers of records copied, and of runs that the target had already.
 
-    ``ok`` has the run_ids of all valid records that are ok, ``damaged`` the damaged records, with the reason.
+    ``ok`` has the run_ids of all valid records that are ok, ``damaged`` the damaged records with the reason.
     """
 
     copied: int
@@ -34,10 +34,10 @@ class Joined:
 
 
 def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
-    """Copy to ``target`` the records of ``sources`` whose runs have none there, or a failed one in place of an ok one.
+    """Copy to ``target`` the records of runs that it lacks, and ok records of runs that failed there.
 
-    Two ok records of one run have to be the same observation; the first is kept. Raises RecordError before anything is
-    copied, with both places of each two that are not, and OSError. What was copied stays, whatever interrupts.
+    Two ok records of one run must be the same observation; the first is kept. Raises RecordError before anything is
+    copied, with both places of each such pair that differs, and OSError. Copied records stay after an interrupt.
     """
     remove_leftovers(target)
     damaged: list[str] = []
@@ -76,7 +76,7 @@ def _records(raws: Iterable[Path], damaged: list[str]) -> Iterable[Record]:
 
 
 def _require_plain(folder: Path) -> None:
-    """Raise RecordError on what would lead out of the folder, or is not read to its end."""
+    """Raise RecordError for links, which may lead out of the folder, and for devices and pipes."""
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise RecordError(f"{path.name} is neither a file nor a folder", where=str(folder))
@@ -93,11 +93,8 @@ def _copy(record: Record, target: Path, superseded: Record | None) -> None:
         shutil.copytree(record.folder, draft)
         if read_record(draft).run_id != record.run_id:
             raise RecordError("the record changed while it was copied", where=str(record.folder))
-        for path in (*sorted(draft.rglob("*")), draft):
-            flush(path)
         if superseded is not None:
             set_aside(superseded.folder, SUPERSEDED)
-        draft.rename(target / record.folder.name)
-        flush(target)
+        commit_folder(draft, target / record.folder.name)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

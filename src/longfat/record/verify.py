@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads run folders back, and believes only those whose every checksum holds.
+"""Reads run folders back and verifies every checksum.
 
-Owns the definition of a valid record and the place of the others. Must not delete anything except the partial folders
+Owns the definition of a valid record and the place of damaged ones. Must not delete anything except the partial folders
 of processes that have ended.
 """
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import shutil
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +25,9 @@ SUPERSEDED = ".superseded"
 
 @dataclass(frozen=True)
 class Record:
-    """A committed run whose checksums hold. ``reason`` states why a ``failed`` one failed.
+    """A committed run whose checksums are right. ``reason`` states why a ``failed`` one failed.
 
-    ``node`` is where it was executed, ``wall_seconds`` how long it took.
+    ``node`` is the machine that executed it, ``wall_seconds`` its duration.
     """
 
     folder: Path
@@ -44,7 +42,7 @@ class Record:
 def read_record(folder: Path) -> Record:
     """Verify a committed run folder and read its ``run.json``.
 
-    Raises RecordError when a file is missing, altered or not listed, or differs from docs/formats.md.
+    Raises RecordError if a file is missing, altered or not listed, or differs from docs/data.md.
     """
     where = str(folder)
     try:
@@ -60,48 +58,42 @@ def read_record(folder: Path) -> Record:
             raise RecordError(f"run.json says {run['run_id']!r}, spec.json is {identity!r}", where=where)
         if run["status"] not in ("ok", "failed"):
             raise RecordError(f"run.json has status {run['status']!r}, not ok or failed", where=where)
-        place, seconds = run.get("node", ""), float(run["wall_seconds"])  # records were without a node once
+        place, seconds = run.get("node", ""), float(run["wall_seconds"])  # early records have no node
         return Record(folder, identity, run["status"], run["reason"], run["attempt"], place, seconds)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` of a committed run folder says: that one file is verified, and none of those beside it.
+    """Return the content of ``run.json`` of a committed run folder; no other file is verified.
 
-    Raises RecordError when it was altered or is not listed.
+    Raises RecordError if it was altered or is not listed.
     """
     path = folder / "run.json"
     try:
         content, declared = path.read_bytes(), (folder / SUMS).read_text(encoding="utf-8")
         line = f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
         if line not in declared.splitlines(keepends=True):
-            raise RecordError(f"it has not the digest that {SUMS} has for it", where=str(path))
+            raise RecordError(f"its digest differs from {SUMS}", where=str(path))
         facts: dict[str, Any] = json.loads(content)
         return facts
     except (OSError, ValueError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=str(path)) from error
 
 
-def find_records(raw: Path, events: EventSink = discard, of: Collection[str] | None = None) -> dict[str, Record]:
-    """All valid records under ``raw`` by run_id, or those ``of`` these runs; of two with one run_id an ``ok`` one.
+def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
+    """Return all valid records under ``raw`` by run_id; of two with one run_id an ``ok`` one.
 
     A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing.
     """
-    endings = None if of is None else {run_id[:8] for run_id in of}
     records: dict[str, Record] = {}
     if not raw.is_dir():
         return records
-    for folder in sorted(path for path in raw.iterdir() if path.name[0] != "."):
-        if (endings is not None and folder.name.rpartition(".")[2] not in endings) or not folder.is_dir():
-            continue
+    for folder in sorted(path for path in raw.iterdir() if path.name[0] != "." and path.is_dir()):
         try:
             record = read_record(folder)
         except RecordError as error:
-            try:
-                place = set_aside(folder, DAMAGED)
-            except FileNotFoundError:
-                continue  # whoever shares the folder has set it aside meanwhile
+            place = set_aside(folder, DAMAGED)
             message = f"damaged record set aside as {place}: {error.message}"
             events(Event(Kind.RECORD_SET_ASIDE, message, Level.WARNING, {"folder": folder.name}))
             continue
@@ -112,7 +104,7 @@ def find_records(raw: Path, events: EventSink = discard, of: Collection[str] | N
 
 
 def set_aside(folder: Path, place: str) -> Path:
-    """Move a run folder to ``raw/<place>/<name>.<n>``, with the first free number from 1; report its place."""
+    """Move a run folder to ``raw/<place>/<name>.<n>``, with the first free number from 1; return its new path."""
     target = folder.parent / place
     target.mkdir(exist_ok=True)
     number = 1
@@ -126,19 +118,9 @@ def remove_leftovers(raw: Path, events: EventSink = discard) -> None:
     for folder in sorted(raw.glob(f"{PARTIAL_PREFIX}*")):
         process = folder.name.rpartition("-")[2]
         if process.isdigit() and not is_running(int(process)):
-            _remove(folder, events)
-
-
-def remove_partials(raw: Path, name: str, events: EventSink = discard) -> None:
-    """Remove all partial folders of a run, whichever machine's process made them; only who holds its lease may."""
-    for folder in sorted(raw.glob(f"{glob.escape(f'{PARTIAL_PREFIX}{name}')}-*")):
-        _remove(folder, events)
-
-
-def _remove(folder: Path, events: EventSink) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    message = f"removed what an interrupted run left: {folder.name}"
-    events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
+            shutil.rmtree(folder, ignore_errors=True)
+            message = f"removed what an interrupted run left: {folder.name}"
+            events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
 
 
 def _difference(declared: str, found: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the claims of a claims.yaml and checks them against the study in the same folder, all problems at once."""
+"""Reader of claims.yaml, which checks the claims against the study in the same folder and reports all problems."""
 
 from __future__ import annotations
 

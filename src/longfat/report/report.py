@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
-from longfat.evidence.conditions import Condition
 from longfat.evidence.judged import Evidenced, Judged
+from longfat.evidence.sensitivity import Condition
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
 from longfat.manifest.models import Header

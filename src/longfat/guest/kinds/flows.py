@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from longfat.guest import app_rate, sockets, traffic
-from longfat.guest.buffers import read_buffers
 from longfat.guest.ccas import parameter_names
+from longfat.guest.files import write_json
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
 if TYPE_CHECKING:  # reports are written where there is no Mininet, too
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 LOOK_US = 1000  # before its end a flow has all its sockets
 REPORT_S = 0.5  # how long after a connection iperf2 may write of it
@@ -29,7 +28,7 @@ REPORT_S = 0.5  # how long after a connection iperf2 may write of it
 class Traffic:
     """All flows of a run whose sender or receiver is here."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self.ports = traffic.ports(stage.spec)
         self._block = traffic.block_bytes(stage.spec)
@@ -104,18 +103,18 @@ class Traffic:
         port = self.ports[flow.name]
         if self._stage.here(flow.sender):
             with self._stage.network.inside(flow.sender):
-                sending = [one.send for one in read_buffers() if one.destination_port == port]
+                sending = [one.send for one in sockets.read_buffers() if one.destination_port == port]
             self._send_buffers[flow.name] = min(sending, default=None)
         if self._stage.here(flow.receiver):
             with self._stage.network.inside(flow.receiver):
-                receiving = [one.receive for one in read_buffers() if one.source_port == port]
+                receiving = [one.receive for one in sockets.read_buffers() if one.source_port == port]
             self._receive_buffers[flow.name] = min(receiving, default=None)
 
     def _note_under_way(self, flow: Flow) -> None:
         """Keep what the flow's open connections have received, by the sender's port: the rest comes too late."""
         with self._stage.network.inside(flow.receiver), sockets.open_probe() as channel:
             found = [info for info in sockets.read_sockets(channel) if info.source_port == self.ports[flow.name]]
-        received = {str(info.destination_port): info.bytes_received for info in found}
+        received = {str(info.destination_port): info.info["bytes_received"] for info in found}
         write_json(self._stage.folder / "iperf" / f"{flow.name}.end.json", received)
 
     def _output(self, flow: Flow, end: str) -> IO[bytes]:

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from longfat.guest.files import write_json
 from longfat.guest.kinds import requests
-from longfat.guest.reports import write_json
 from longfat.runspec import Incast, RunSpec
 
 FIRST_PORT = 7601  # entry k of the RunSpec's incast is served at FIRST_PORT + k

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from longfat.runspec import KINDS, RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 def _named(name: str) -> ModuleType:
@@ -53,7 +53,7 @@ class Traffic(Protocol):
         """Members of achieved.json: what was read back of the traffic."""
 
 
-def traffic_of(stage: Stage) -> tuple[Traffic, ...]:
+def traffic_of(stage: RunContext) -> tuple[Traffic, ...]:
     """One object for each kind that the run has, in the order in which they are called."""
     return tuple(module.Traffic(stage) for module in _modules_of(stage.spec))
 

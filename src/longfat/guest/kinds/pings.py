@@ -13,13 +13,13 @@ from longfat.network import longest_rtt_us
 from longfat.runspec import RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 class Traffic:
     """The pings of a run."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self.ports: dict[str, int] = {}
         self._programs: list[subprocess.Popen[bytes]] = []

@@ -19,14 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longfat.guest import program, program_files, wiretap
+from longfat.guest import program, wiretap
+from longfat.guest.files import copy_file, write_json
 from longfat.guest.processes import started
-from longfat.guest.reports import write_json
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Program, RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 FILES = "files"  # folder beside that of the raw files, with the files of all programs by their SHA-256
 MODULE = "longfat.guest.kinds.programs"
@@ -43,7 +43,7 @@ COLUMNS = "t_us,programs,received_packets,received_bytes,payload_bytes"
 class Traffic:
     """All programs of a run."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self.ports = {one.name: one.port for one in stage.spec.programs}
         self._taps: dict[str, wiretap.Wiretap] = {}
@@ -99,7 +99,7 @@ class Traffic:
     def _kept(self, one: Program, name: str) -> dict[str, Any]:
         """Copy a file that the programs have left; return its entry of achieved.json."""
         target = self._stage.folder / "programs" / one.name / name
-        reason = program_files.copy_file(self._folder(one) / name, target, one.most_kept_bytes)
+        reason = copy_file(self._folder(one) / name, target, one.most_kept_bytes)
         return {"programs": one.name, "file": name, "reason": reason}
 
     def _told(self, one: Program) -> dict[str, Any]:

@@ -26,14 +26,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from longfat.guest import program
+from longfat.guest.files import write_json
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 FIRST_PORT = 7001  # entry k of the RunSpec's requests is served at FIRST_PORT + k
 SPARE_FILES = 256  # open files of a program besides its connections
@@ -60,7 +60,7 @@ class Traffic:
     first_port = FIRST_PORT
     served: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self.stage = stage
         self.entries = getattr(stage.spec, self.kind)
         self.ports = {one.name: self.first_port + k for k, one in enumerate(self.entries)}

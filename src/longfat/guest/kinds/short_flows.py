@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from longfat.guest.files import write_json
 from longfat.guest.kinds import requests
-from longfat.guest.reports import write_json
 from longfat.network import least_time_us
 from longfat.runspec import RunSpec, ShortFlows
 

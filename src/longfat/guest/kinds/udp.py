@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
+from longfat.guest.files import write_json
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
 from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 ARRIVAL_S = 0.2  # when nothing has come for so long, or a round-trip time if that is longer, nothing is on its way
@@ -27,7 +27,7 @@ ARRIVAL_S = 0.2  # when nothing has come for so long, or a round-trip time if th
 class Traffic:
     """All UDP traffic of a run."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self._ports = {one.name: udp.FIRST_PORT + k for k, one in enumerate(stage.spec.udp)}
         self._receivers: dict[str, socket.socket] = {}

@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from longfat.guest.files import write_json
 from longfat.guest.kinds import requests
-from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FIRST_PORT = 7501  # entry k of the RunSpec's video is served at FIRST_PORT + k

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
+from longfat.guest.files import write_json
 from longfat.guest.processes import finish, started
-from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec, Web
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 class Traffic:
     """The web traffic of one run: its programs, and the congestion controls that its servers' sockets showed."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self._web = stage.spec.web
         self.ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/formats.md.
+"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/data.md.
 
 Loses nothing: two parts with the same entry are an error.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from longfat.errors import RigError
+from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import write_reports
-from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sensitivity of claims to unknowns: outcomes along the values of a setting that the paper does not state.
+
+Owns the values to try, and the conditions by the committed evidence alone. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+
+from longfat.evidence.baselines import Baseline
+from longfat.evidence.judged import evidence_of
+from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
+from longfat.manifest.formulas import Amount, amount_of
+from longfat.manifest.unknowns import Unknown
+from longfat.relations.claims import Claim
+from longfat.relations.evaluate import Evidence
+from longfat.relations.judge import Verdict
+from longfat.runspec import Scalar
+from longfat.studies import StudyFolder
+
+FIRST = 5  # values over the whole range
+WIDE = 4  # ratio of the ends from which a range is divided by ratios
+DIGITS = 3  # significant digits of an intermediate value
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+_WORDS = {"reproduced": HOLDS, "agrees": HOLDS, "not_reproduced": FAILS}
+_TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
+
+
+@dataclass(frozen=True)
+class At:
+    """The verdicts on claims, by id, at one value of an unknown."""
+
+    value: Scalar
+    words: Mapping[str, str]
+
+    def outcome(self, claim: str) -> str:
+        """Return whether the claim holds here, fails, or is open."""
+        return _WORDS.get(self.words.get(claim, ""), OPEN)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Neighbouring values with the same outcome of a claim."""
+
+    outcome: str
+    first: Scalar
+    last: Scalar
+
+    def __str__(self) -> str:
+        span = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+        return f"{self.outcome} at {span}"
+
+
+def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region, ...]:
+    """Return a claim's outcomes along the tried values, in order."""
+    ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
+    grouped = ((outcome, list(own)) for outcome, own in groupby(ordered, key=lambda at: at.outcome(claim)))
+    return tuple(Region(outcome, own[0].value, own[-1].value) for outcome, own in grouped)
+
+
+def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> tuple[Scalar, ...]:
+    """Return the tried values at which all claims hold, in order."""
+    values = [at.value for at in tried if all(at.outcome(claim) == HOLDS for claim in claims)]
+    return tuple(sorted(values, key=lambda value: _order(unknown, value)))
+
+
+def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
+    """Return the default, then values that divide the range evenly (a wide range by ratios), or all discrete values."""
+    if unknown.between is None:
+        return tuple(dict.fromkeys((unknown.default, *(unknown.among or ()))))
+    low, high = (_number(unknown, value) for value in unknown.between)
+    wide = low > 0 and high / low >= WIDE
+    steps = [Fraction(step, FIRST - 1) for step in range(FIRST)]
+    values = [low * (high / low) ** float(step) if wide else low + (high - low) * float(step) for step in steps]
+    ends = (unknown.between[0], *(_given(unknown, value) for value in values[1:-1]), unknown.between[1])
+    return tuple(dict.fromkeys((unknown.default, *ends)))
+
+
+def _order(unknown: Unknown, value: Scalar) -> float:
+    return _number(unknown, value) if unknown.between is not None else (unknown.among or ()).index(value)
+
+
+def _number(unknown: Unknown, value: Scalar) -> float:
+    """Return a value in the default's unit."""
+    return float(_amount(value).value / _unit(unknown).value)
+
+
+def _given(unknown: Unknown, number: float) -> Scalar:
+    """Format a number as a manifest value: whole if the range's ends are, else with three digits."""
+    rounded = float(f"{number:.{DIGITS}g}")
+    ends = [_number(unknown, value) for value in unknown.between or ()]
+    whole = all(end.is_integer() for end in ends) and (abs(number) >= 10 or not isinstance(unknown.default, str))
+    value: int | float = round(number) if whole else rounded
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
+    return f"{value}{match[2]}{match[3]}" if match else value
+
+
+def _unit(unknown: Unknown) -> Amount:
+    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
+    return _amount(f"1 {match[3]}") if match else Amount(Fraction(1))
+
+
+def _amount(value: Scalar) -> Amount:
+    amount = amount_of(value)
+    assert amount is not None, "a range has numbers and quantities alone"
+    return amount
+
+
+def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unknown) -> tuple[Scalar, ...]:
+    """Return the values of an unknown in the evidence, with all others at their defaults; the default first."""
+    found = [given[name] for given in assumed if set(given) == {name} and unknown.allows(given[name])]
+    return tuple(dict.fromkeys((unknown.default, *sorted(found, key=lambda value: _order(unknown, value)))))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An unknown, its values in the evidence, and the outcomes along them of each claim that depends on it."""
+
+    name: str
+    unknown: Unknown
+    tried: tuple[Scalar, ...]
+    claims: Mapping[str, tuple[Region, ...]]
+
+
+def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[Condition]:
+    """Yield the conditions of a study's unknowns. A claim with equal evidence at every value does not depend on one."""
+    with_evidence = baselines_with_evidence(folder.path)
+    unknowns = folder.header.unknowns if with_evidence else {}
+    rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
+    about = {
+        claim.id: {name for relation in claim.relations for name in relation.experiments(folder.study)}
+        for claim in (folder.claims if unknowns else ())
+    }
+    for name, unknown in folder.header.unknowns.items():
+        values = values_in((row.assuming for of in rows.values() for row in of.values()), name, unknown)
+        varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
+        tried: list[At] = []
+        told: dict[str, list[tuple[Evidence, ...]]] = {}
+        asked = [claim for claim in folder.claims if about[claim.id] & varied] if rows else []
+        needed = {experiment for claim in asked for experiment in about[claim.id]}
+        own = {place: of for place, of in rows.items() if place.experiment in needed}
+        for value in values if len(values) > 1 else ():
+            verdicts = list(_verdicts(folder.assuming({name: value}, needed), baselines, own, asked)) if asked else []
+            tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
+            for verdict in verdicts:
+                told.setdefault(verdict.claim, []).append(verdict.evidence)
+        depends = [
+            claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
+        ]
+        yield Condition(
+            name,
+            unknown,
+            tuple(at.value for at in tried),
+            {claim: regions(claim, tried, unknown) for claim in depends},
+        )
+
+
+def _verdicts(
+    folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, asked: Sequence[Claim]
+) -> Iterator[Verdict]:
+    """Yield the verdicts on claims that have runs."""
+    found = evidence_of(folder, baselines, rows=rows)
+    for claim in asked if found else ():
+        if found and (judged := found.judge(claim)).profile:
+            yield judged.verdict

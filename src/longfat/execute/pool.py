@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threads of this process that execute runs, one attempt at a time each.
+
+Owns how they stop: a guest is a child process, so a thread only waits for it, and its end is the end of the attempt.
+Must not know what follows from an outcome: ``study`` decides that.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from longfat.backends.protocol import Backend
+from longfat.execute.attempt import Attempt, Outcome, attempt_run
+from longfat.processes import children, end_children
+
+LOOK_S = 0.1  # interval at which a stop looks for children that a thread has started meanwhile
+
+
+class Pool(Protocol):
+    """A place that executes attempts, at most ``slots`` at the same time."""
+
+    @property
+    def slots(self) -> int:
+        """Number of attempts that may be submitted and not yet ended."""
+
+    def submit(self, attempt: Attempt) -> Future[Outcome]:
+        """Begin an attempt. The future raises OSError if the record cannot be written."""
+
+    def check(self) -> None:
+        """Raise RigError if the attempts can no longer end."""
+
+
+class Threads:
+    """A pool of ``slots`` threads on this machine, as a context.
+
+    If the block ends with an error, attempts that have not ended are stopped: their child processes are killed, and
+    nothing is recorded of them. A single slot is the calling thread itself, where an interrupt reaches the backend.
+    """
+
+    def __init__(self, backend: Backend, raw: Path, slots: int) -> None:
+        self.slots = slots
+        self._work = backend, raw
+        self._threads = ThreadPoolExecutor(slots)
+        self._stop = threading.Event()
+        self._running: set[Future[Outcome]] = set()
+        self._others = children()  # not of this pool
+
+    def submit(self, attempt: Attempt) -> Future[Outcome]:
+        """Begin an attempt; with a single slot, return after its end."""
+        if self.slots == 1:
+            ended: Future[Outcome] = Future()
+            ended.set_result(self._attempt(attempt))
+            return ended
+        future = self._threads.submit(self._attempt, attempt)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        return future
+
+    def check(self) -> None:
+        """Threads of this process always end their attempts."""
+
+    def _attempt(self, attempt: Attempt) -> Outcome:
+        backend, raw = self._work
+        return attempt_run(backend, attempt, raw, self._stop)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        while self._running:
+            with suppress(KeyboardInterrupt):  # a second one cannot hurry the kernel
+                end_children(self._others)
+                wait(tuple(self._running), LOOK_S)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small study for tests of ``--on``: its repository, its dataset by one machine, and nodes that can be faulty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from longfat.cli import app
+from longfat.dataset.build import build_dataset, dataset_digests
+
+ROOT = Path(__file__).parents[1]
+RUNS = 12
+STUDY = """
+format: 2
+study: tiny
+title: One flow with six windows
+stack: modern
+seed: 1
+algorithms:
+  reno: {cca: reno}
+hosts: {mtu: 1500 B, txqueuelen: 100}
+experiments:
+  - id: delay
+    topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
+    flows:
+      - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
+    sweep:
+      product: {window: [64 KiB, 128 KiB, 256 KiB, 512 KiB, 1 MiB, 2 MiB]}
+    repetitions: 2
+"""
+# Registers the backend ``fake`` in each process, with the duration and the fault that the node's variables name.
+SITE = """
+import os
+from dataclasses import dataclass
+import fake_backend as fake
+
+class Runs(dict):
+    def get(self, run_id, default=None):
+        return os.environ.get("NODE_FAULT", default)
+
+@dataclass(frozen=True)
+class Backend(fake.FakeBackend):
+    def pins(self):
+        return super().pins() | ({"code": os.environ["NODE_CODE"]} if "NODE_CODE" in os.environ else {})
+
+seconds = float(os.environ.get("NODE_SECONDS", "0.4"))
+fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=seconds, faults=Runs())
+"""
+
+
+def write_repository(root: Path) -> Path:
+    """Write the study and the module that makes its backend; return ``root``."""
+    (root / "experiments/tiny").mkdir(parents=True)
+    (root / "experiments/tiny/study.yaml").write_text(STUDY)
+    (root / "site").mkdir()
+    (root / "site/sitecustomize.py").write_text(SITE)
+    return root
+
+
+def on_nodes(root: Path) -> dict[str, str]:
+    """Return the variables of a command, and of workers, that use the repository."""
+    path = f"{root}/site:{ROOT}/tests/fake:{ROOT}/src"
+    return {"LONGFAT_ROOT": str(root), "PYTHONPATH": path, "COLUMNS": "200"}
+
+
+def alone(root: Path) -> dict[str, str]:
+    """Execute the study on this machine; return the digests of its tables."""
+    line = ["run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / "alone")]
+    assert CliRunner().invoke(app, line, env={"LONGFAT_ROOT": str(root)}).exit_code == 0
+    return dataset_of(root / "alone")
+
+
+def recorded(results: Path) -> int:
+    """Return the number of runs recorded."""
+    return len(list(results.glob("raw/delay*")))
+
+
+def dataset_of(results: Path) -> dict[str, str]:
+    """Build the dataset of the runs, all valid; return the digests of its tables."""
+    counts = build_dataset(results)
+    assert (counts.ok, counts.failed, counts.invalid, counts.missing) == (RUNS, 0, 0, 0)
+    return dataset_digests(results)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threads of a study end its guests, listen nowhere, and leave other child processes alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import plan_of
+from fake_backend import FakeBackend
+from slow_study import start_study, workers_of
+
+from longfat.execute.attempt import Attempt
+from longfat.execute.pool import Threads
+from longfat.processes import children
+from longfat.record.verify import find_records
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A study that goes on, with its results folder."""
+    process, results = start_study(tmp_path)
+    yield process, results
+    process.kill()
+    process.wait()
+
+
+def gone(pids: list[str]) -> bool:
+    deadline = time.monotonic() + 20
+    while any(Path("/proc", pid, "exe").exists() for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_study_listens_nowhere(study: tuple[subprocess.Popen[bytes], Path]) -> None:
+    handles = (os.readlink(handle) for handle in Path("/proc", str(study[0].pid), "fd").iterdir())
+    assert [handle for handle in handles if handle.startswith("socket:")] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_guests_end_with_the_command_and_nothing_stays(
+    study: tuple[subprocess.Popen[bytes], Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    process, results = study
+    guests = workers_of(process.pid)
+    process.send_signal(number)
+    process.wait(20)
+    assert process.returncode != 0 and gone(guests)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "study.py"]
+    if number is signal.SIGINT:
+        assert not list((results / "raw").glob(".*"))
+        assert 2 <= len(find_records(results / "raw")) < 8
+
+
+def test_an_error_ends_the_guests_of_the_pool_and_no_other_child(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    attempts = [Attempt(f"a.r0{n}.x", run.spec, 1, last=True) for n, run in enumerate(plan_of(2))]
+    with pytest.raises(ZeroDivisionError), Threads(FakeBackend(wall_seconds=60), tmp_path, 2) as pool:
+        futures = [pool.submit(attempt) for attempt in attempts]
+        while len(children()) < 3:
+            time.sleep(0.02)
+        raise ZeroDivisionError
+    assert [future.result(0).settled for future in futures] == [False, False]
+    assert children() == {other.pid} and list(tmp_path.iterdir()) == []
+    other.kill()
+    other.wait()
+
+
+def test_a_single_slot_is_the_calling_thread(tmp_path: Path) -> None:
+    with Threads(FakeBackend(), tmp_path, 1) as pool:
+        assert pool.submit(Attempt("a.r01.x", plan_of(1)[0].spec, 1, last=True)).done()
