@@ -110,7 +110,7 @@ def _socket_folder() -> Path:
 
 
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package, without settings of IPython or matplotlib."""
+    """Return the caller's environment with the folders to read and this package, without other settings."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {

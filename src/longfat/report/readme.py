@@ -99,7 +99,7 @@ def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def _heads(text: str) -> str:
-    """The text in bold letters."""
+    """Return the text in bold letters."""
     return " ".join(_HEAD.findall(" ".join(text.split())))
 
 
