@@ -17,6 +17,7 @@ from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
+from longfat.report.comparison import MODERN
 from longfat.report.section import BEGIN, END, between, cause_experiments, experiment_words, overview, renewed
 from longfat.studies import StudyFolder
 
