@@ -27,7 +27,7 @@ from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import selections
 
-RUN_DIGITS = 8  # of a run's id in a cell
+RUN_DIGITS = 8  # digits of a run's id in a cell
 Word = Literal["no worse", "worse", "open", "not measured"]
 WORDS: Mapping[str, Word] = {
     "reproduced": "no worse",

@@ -46,7 +46,7 @@ _REPOSITORY = {
     "LICENSES": "licence of the kernel patches",
 }
 _DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (Workflow Run RO-Crate)")
-_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # of a zip file
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
 
 
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> None:

@@ -32,7 +32,7 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "claim": (pl.String, "", "id of the claim in claims.yaml"),
     "artifact": (pl.String, "", "figure or table of the paper"),
     "kind": (pl.String, "", "measured, calibrated, law, construction, arithmetic or inconsistent"),
-    "verdict": (pl.String, "", "reproduced, agrees, not_reproduced, inconclusive, not_measured or not_testable"),
+    "verdict": (pl.String, "", "verdict on the claim, such as `reproduced`"),
     "statement": (pl.String, "", "statement of the claim"),
     "paper": (pl.String, "", "value that the paper states"),
     "where": (pl.String, "", "place of the statement in the paper"),

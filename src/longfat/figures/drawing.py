@@ -47,7 +47,7 @@ class Drawing:
         return f"Drawing({self.artifact!r}, {len(self.data.rows)} rows)"
 
     def _repr_png_(self) -> bytes:
-        """Return a PNG for a notebook, four times smaller than the saved picture by 110 dots per inch and 64 colours."""
+        """Return a PNG for a notebook, a quarter of the size of the saved one by 110 dots per inch and 64 colours."""
         stream = io.BytesIO()
         picture = Image.open(io.BytesIO(image(self.figure, "png", dpi=110))).convert("RGB")
         picture.quantize(COLOURS).save(stream, "png", optimize=True)

@@ -21,7 +21,7 @@ from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
 RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line
-RUN_ID_DIGITS = 16  # of a run_id in a CSV file
+RUN_ID_DIGITS = 16  # digits of a run_id in a CSV file
 TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width that fits, else the last

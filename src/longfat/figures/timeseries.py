@@ -54,8 +54,8 @@ class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
     Outstanding data and throughput come from captures, RTTs from pings, all other quantities from the samples of the
-    sending sockets. For a flow with several connections, the window is that of the first connection, and the
-    acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
+    sending sockets. For a flow with several connections, the window belongs to the first connection, and
+    the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
     """
 
     artifact: f.Name = Field(alias="timeseries")

@@ -29,8 +29,8 @@ from longfat.runspec import RunSpec, SentOverTcp
 from longfat.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
-_BOX = (1.6, 0.82)  # of a host, in inches; all lengths below are inches too
-_BOX_LETTERS = 28  # of its small text in one line
+_BOX = (1.6, 0.82)  # width and height of a host in inches, like all lengths below
+_BOX_LETTERS = 28  # letters of its small text in one line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
 _GAP, _LETTER = 0.8, 0.055  # between columns: the smallest gap, and for each letter of the text in it

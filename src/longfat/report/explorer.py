@@ -20,7 +20,7 @@ from longfat.report.numbers import shown
 from longfat.report.samples import series_of
 from longfat.report.settings import drawn_lines, host_lines, network_lines
 
-DIGITS = 12  # of a run's id
+DIGITS = 12  # digits of a run's id
 
 
 def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:

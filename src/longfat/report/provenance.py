@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provenance of the results of a report: runs, kernel, commit, machine and limits in a few lines, and all digests.
 
-The only times in it are those of the records, so equal results give equal lines.
+All times in it come from the records, so equal results give equal lines.
 """
 
 from __future__ import annotations

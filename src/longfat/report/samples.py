@@ -47,7 +47,7 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
 MEAN_US = 200_000  # the acknowledged rate is a mean over this time
 MOST = 400_000  # samples; of more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
-_STATE_DIGITS = 5  # of the largest value of a series of cca_state
+_STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
 
 def series_of(dataset: Dataset, runs: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
