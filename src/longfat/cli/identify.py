@@ -21,11 +21,11 @@ from longfat.evidence.collect import require_repeatable
 from longfat.evidence.required_values import selections_of_claim
 from longfat.evidence.sensitivity import HOLDS, At, conditions, first_values, regions, where_all_hold
 from longfat.evidence.stored_dataset import Ground
-from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict, decide
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown as unknown_name
 from longfat.studies import StudyFolder
 
 Named = TypeVar("Named")
