@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -104,6 +105,8 @@ def _slurm(need: Need) -> Iterator[SpecCluster]:
     """Start a job for each run at a time, and a new one for each that ends too early."""
     if shutil.which("sbatch") is None:
         raise RigError("sbatch is missing: this machine does not belong to a Slurm cluster", where="--on")
+    if re.search(r"[^\w./@+,=-]", str(need.folder), re.ASCII):
+        raise RigError("Dask's script for Slurm takes only plain letters and digits in a path", where=str(need.folder))
     from dask_jobqueue.slurm import SLURMCluster  # reads its configuration when it is imported
 
     minutes = math.ceil(need.limit_s / 60)
