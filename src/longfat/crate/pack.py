@@ -46,7 +46,7 @@ _REPOSITORY = {
     "LICENSES": "licence of the kernel patches",
 }
 _DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (Workflow Run RO-Crate)")
-_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # of a zip file
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
 
 
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> None:
@@ -81,7 +81,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
 
 
 def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Part]:
-    """The files and folders that exist before the package."""
+    """Yield the files and folders that exist before the package."""
     yield Part("study", "manifest, claims, figures, README and evidence of the study", folder.path)
     for root, place, names in ((results, "results/", _RESULTS), (repository, "", _REPOSITORY)):
         for name, what in names.items():
@@ -90,7 +90,7 @@ def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Par
 
 
 def _software(repository: Path, scratch: Path) -> Iterator[Part]:
-    """The files of the commit as an archive of equal bytes each time; nothing outside of a git repository."""
+    """Yield an archive of the files of the commit, of equal bytes each time; nothing outside of a git repository."""
     try:
         source = git(repository, "archive", "--format=tar", "--prefix=longfat/", "HEAD")
         commit = git(repository, "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes")

@@ -43,11 +43,11 @@ class Drawing:
     data: FigureData
 
     def __repr__(self) -> str:
-        """Name and size: a notebook keeps this text with the picture."""
+        """Return name and size: a notebook keeps this text with the picture."""
         return f"Drawing({self.artifact!r}, {len(self.data.rows)} rows)"
 
     def _repr_png_(self) -> bytes:
-        """A PNG for a notebook: 110 dots per inch and 64 colours make it four times smaller than the saved picture."""
+        """Return a PNG for a notebook, a quarter of the size of the saved one by 110 dots per inch and 64 colours."""
         stream = io.BytesIO()
         picture = Image.open(io.BytesIO(image(self.figure, "png", dpi=110))).convert("RGB")
         picture.quantize(COLOURS).save(stream, "png", optimize=True)

@@ -18,7 +18,6 @@ from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.manifest.names import shown
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
@@ -27,6 +26,7 @@ from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_firs
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers, printed_numbers
+from longfat.schema.names import shown
 
 VERDICTS = "verdicts.json"
 INSTEAD = "instead: "  # prefix of comparisons of a known deviation

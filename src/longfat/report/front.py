@@ -127,7 +127,7 @@ def _fill(card: Card, header: Header, study: StudyFolder, verdicts: list[Verdict
 
 
 def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[Path]) -> str:
-    """The address of the plot with the most claims; "" without a plot. The text of a table would be too small."""
+    """Return the address of the plot with the most claims; "" without a plot. The text of tables would be too small."""
     artifacts = Counter(name for one in verdicts for name in (one.artifact, *one.also) if name)
     for name, _ in artifacts.most_common():
         for folder in folders if name not in study.catalogue.tables else ():

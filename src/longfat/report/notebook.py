@@ -68,13 +68,13 @@ class _Execution:
         provisioner = self._client.km and self._client.km.provisioner
         if process := getattr(provisioner, "process", None):
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+                os.killpg(process.pid, signal.SIGKILL)  # it leads its own session
 
 
 def run_notebook(notebook: Path, results: Path, study: Path) -> Path:
     """Execute a notebook and write the executed copy to ``results/notebook.ipynb``.
 
-    Raises StudyError if the file is no notebook, RigError if a cell fails.
+    Raises StudyError if the file is not a notebook, RigError if a cell fails.
     """
     try:
         document = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
@@ -110,7 +110,7 @@ def _socket_folder() -> Path:
 
 
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package, without settings of IPython or matplotlib."""
+    """Return the caller's environment with the folders to read and this package, without other settings."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {

@@ -121,7 +121,7 @@ def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
 
 
 def _nearness(reference: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """The order of references: equal inputs first, then the same profile and stack, then the number of equal inputs."""
+    """Return the sort key of a reference: equal inputs, the same profile and stack, the number of equal inputs."""
     equal = sum(reference["key"][name] == found["key"][name] for name in KEYS)
     settings = (reference.get("profile"), reference.get("stack")) == (found["profile"], found["stack"])
     return equal == len(KEYS), settings, equal
