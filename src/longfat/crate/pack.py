@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from longfat.checksums import verify_checksums
 from longfat.crate.appendix import appendix
 from longfat.crate.metadata import SOFTWARE, About, Part, write_crate
 from longfat.dataset.load import load_dataset
@@ -24,7 +25,6 @@ from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.relations.judge import read_origin, read_verdicts
 from longfat.scratch import scratch_in
-from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 from longfat.tools import git
 
@@ -36,7 +36,7 @@ _RESULTS = {
     "notebook.ipynb": "the executed notebook",
     "dataset": "tables of all measurements, described by datapackage.json (Frictionless)",
     "figures": "every figure as SVG and PNG, with its data as CSV",
-    "seals": "checksums of the files of each step",
+    "checksums": "checksums of the files of each step",
 }
 _NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset", "figures")
 _REPOSITORY = {
@@ -61,7 +61,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
         hint = f"`longfat reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
     check_figures(results, folder.path)
-    check_seal(results, "report", folder.path)
+    verify_checksums(results, "report", folder.path)
     planned = len({run.run_id for run in plan.runs})
     valid = len({run.run_id for run in dataset.runs if run.status == "ok"})
     date = datetime.fromisoformat(read_origin(results).first_time).replace(tzinfo=UTC)

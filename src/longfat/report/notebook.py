@@ -22,7 +22,7 @@ from traitlets.config import Config
 
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.errors import RigError, StudyError
-from longfat.figures.drawing import seal_figures
+from longfat.figures.drawing import write_figure_checksums
 from longfat.files import write_whole
 from longfat.scratch import scratch_in
 from longfat.studies import StudyFolder
@@ -99,7 +99,7 @@ def run_notebook(notebook: Path, results: Path, study: Path) -> Path:
             raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
     target = results / EXECUTED
     write_whole(target, nbformat.writes(document) + "\n")  # type: ignore[no-untyped-call]
-    seal_figures(results, StudyFolder(study).drawn_by, target)
+    write_figure_checksums(results, StudyFolder(study).drawn_by, target)
     return target
 
 
