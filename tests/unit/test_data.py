@@ -131,7 +131,7 @@ def test_every_column_of_a_frame_has_a_meaning_and_a_factor_has_its_unit(study: 
 
 @pytest.mark.parametrize(
     ("table", "experiment", "message"),
-    [("socket", None, "unknown table 'socket'"), ("flows", "dely", "'dely'.*"), ("verdicts", "delay", "of claims")],
+    [("socket", None, "unknown table 'socket'"), ("flows", "dely", "'dely'.*"), ("verdicts", "delay", "delay")],
 )
 def test_an_unknown_name_is_refused(study: OpenedStudy, table: str, experiment: str | None, message: str) -> None:
     with pytest.raises(StudyError, match=message):
