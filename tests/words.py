@@ -16,19 +16,23 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs/glossary.md"
 
-CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md")
+CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md", "images/*.md", "kernels/*.md")
 CHECKED_PACKAGES: tuple[str, ...] = (
     "backends",
+    "builds",
     "cache",
+    "catalog",
     "cli",
     "errors",
     "evidence",
     "files",
     "identity",
+    "kernel_check",
     "links",
     "network",
     "plain",
     "runspec",
+    "shell",
     "testbed",
     "tools",
     "units",

@@ -74,7 +74,7 @@ class Cca:
         return {**self.parameters, **STACK_PARAMETERS}
 
     def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
-        """Return the sysctls of all parameters, also of those at their default: no run depends on an earlier one.
+        """Return the sysctls of all parameters, also at their default: no run depends on an earlier one.
 
         ``given`` holds values in the manifest's wording, checked against the ranges.
         """
