@@ -48,7 +48,7 @@ class Recipe:
         return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
     def command_line(self) -> tuple[str, ...]:
-        """Return the words that this kernel needs on the guest's command line, in addition to the words for every kernel."""
+        """Return the kernel's own words on the guest's command line."""
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:

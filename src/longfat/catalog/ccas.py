@@ -70,7 +70,7 @@ class Cca:
 
     @property
     def allowed(self) -> Mapping[str, Parameter]:
-        """All parameters that a manifest may give, by name: the algorithm's own, then those of the stack."""
+        """All parameters that a manifest may give, by name: first the algorithm's own, then the stack's."""
         return {**self.parameters, **STACK_PARAMETERS}
 
     def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
