@@ -129,7 +129,7 @@ def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: 
 
 
 def comes_true(what: Callable[[], bool]) -> bool:
-    """Whether something happens within 20 seconds."""
+    """Return whether ``what`` becomes true within 20 seconds."""
     end = time.monotonic() + 20
     while not what():
         if time.monotonic() > end:
