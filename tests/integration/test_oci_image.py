@@ -65,6 +65,8 @@ def docker() -> Iterator[Docker]:
 @pytest.fixture(scope="module")
 def archive(docker: Docker) -> Path:
     """The archive, built now from the user's own cache folder."""
+    if not shutil.which("buildah"):
+        dockerd.refuse("missing: buildah (images/packages-oci.txt)")
     return build(Console())
 
 
