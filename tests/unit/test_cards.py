@@ -22,7 +22,6 @@ from longfat.guest.wire import Wire
 from longfat.manifest.load import load_study
 from longfat.network import lay_out, route
 from longfat.plan import build_plan
-from longfat.plan.settings import settings
 from longfat.runspec import Card, Egress, RunSpec
 from longfat.traffic import misses
 
@@ -139,19 +138,14 @@ def test_interrupts_alone_drop_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "said"),
-    [
-        ("{input_queue: 300}", "is for packets that wait for a busy host, and there is no packet_time"),
-        ("{packet_time: 11 ms}", "'11 ms' is out of range; allowed: 0 us to 10 ms"),
-        ("{interrupt_moderation: 5}", "5 has no unit"),
-        ("{packet_time: 5 us, input_queue: 0}", "allowed: 1 or more"),
-    ],
+    "hosts",
+    ["{input_queue: 300}", "{packet_time: 11 ms}", "{interrupt_moderation: 5}", "{packet_time: 5 us, input_queue: 0}"],
 )
-def test_what_cannot_be_is_refused_where_it_stands(tmp_path: Path, hosts: str, said: str) -> None:
+def test_faulty_keys_are_refused_with_their_place(tmp_path: Path, hosts: str) -> None:
     with pytest.raises(StudyError) as caught:
         study(tmp_path, PLAIN, hosts)
     (found,) = caught.value.problems
-    assert said in found.message and ".hosts." in found.key
+    assert ".hosts." in found.key
 
 
 def test_more_hosts_than_there_are_links_for_are_refused(tmp_path: Path) -> None:
@@ -179,12 +173,3 @@ experiments:
 def test_backends_without_it_leave_it_out_or_refuse_it(tmp_path: Path, backend: str) -> None:
     assert Feature.CARDS in needed(planned(tmp_path))
     assert Feature.CARDS not in traits_of(backend).can
-
-
-def test_the_settings_of_a_study_say_what_hosts_do(tmp_path: Path) -> None:
-    for hosts, listed in ((BOTH, {"100 us", "8 us", "300"}), ("{interrupt_moderation: 100 us}", {"100 us"})):
-        given = study(tmp_path, PLAIN, hosts)
-        (point,) = given.experiments[0].points
-        found = settings(point.experiment, given)
-        keys = ("interrupt_moderation", "packet_time", "input_queue")
-        assert {found[f"hosts.{key}"].text for key in keys if f"hosts.{key}" in found} == listed

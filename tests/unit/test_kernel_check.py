@@ -14,7 +14,6 @@ from fake_backend import FakeBackend
 from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
-from longfat.catalog.qdiscs import QDISCS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.cli import kernel_check as verb
 from longfat.cli.console import Output
@@ -22,6 +21,7 @@ from longfat.errors import RigError
 from longfat.identity import KernelSource
 from longfat.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
 from longfat.plan.estimate import run_seconds
+from longfat.queues import KINDS
 from longfat.runspec import RunSpec
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
     every = list(specs.values())
     queues = [end.egress.queue for spec in every for link in spec.links for end in (link.a, link.b)]
     # A plain queue by bytes draws nothing, a step is CoDel's, and the default kernel has no DualPI2.
-    assert {queue.kind for queue in queues} == {*QDISCS} - {"bfifo", "step", "dualpi2"}
+    assert {queue.kind for queue in queues} == {*KINDS} - {"bfifo", "step", "dualpi2"}
     assert {queue.marks for queue in queues if queue.kind == "red"} == {False, True}
     assert any(end.egress.impairment for spec in every for link in spec.links for end in (link.a, link.b))
     assert {link.mtu_bytes for spec in every for link in spec.links} == {1500, 9000}

@@ -18,11 +18,11 @@ from longfat.cli.run import named_kernels
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
-from longfat.manifest.own import own_file
 from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.settings import settings
 from longfat.runspec import RunSpec
+from longfat.traffic.own import own_file
 
 MANIFEST = """\
 format: 2
@@ -176,7 +176,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
             "6.12, patche]",
             "unknown kernel 'patche'; allowed: linux-6.12, linux-6.12-hz100, linux-7.3, patched",
         ),
-        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel that there is"),
+        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel of the project"),
     ],
 )
 def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str, new: str, message: str) -> None:
@@ -202,7 +202,7 @@ def test_a_c_file_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
     (folder / "tcp_mine.c").rename(folder.parent / "elsewhere.c")
     (folder / "tcp_mine.c").symlink_to("../elsewhere.c")
     found = refused(folder, "one.patch", "one.patch")
-    assert [line for line in found if "'tcp_mine.c' is a link that leads out of the study's folder" in line], found
+    assert [line for line in found if "'tcp_mine.c' is a link out of the study's folder" in line], found
 
 
 def test_two_files_of_one_name_cannot_be_in_one_run(folder: Path) -> None:

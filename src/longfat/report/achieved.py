@@ -54,7 +54,7 @@ def _by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, _Rows]:
 
 
 def _settings(rows: _Rows) -> str:
-    """Rate, queue, delay and MTU, as read back from the kernel."""
+    """Return rate, queue, delay and MTU, as read back from the kernel."""
     return _joined(
         _span(rows, "rate_bps", 1e-6, "Mbit/s"),
         _texts(row["queue_kind"] for row in rows if row["queue_kind"]),
@@ -66,7 +66,7 @@ def _settings(rows: _Rows) -> str:
 
 
 def _traffic(rows: _Rows) -> str:
-    """The rate of an interface while it was busy, and its drops."""
+    """Return the rate of an interface while it was busy, and its drops."""
     busy = [{"bps": 8e9 * row["sent_bytes"] / row["busy_ns"]} for row in rows if row["busy_ns"]]
     deliberate = (
         _span(rows, "deliberate_drops", 1, "deliberate") if any(row["deliberate_drops"] for row in rows) else ""
@@ -79,13 +79,13 @@ def _joined(*parts: str) -> str:
 
 
 def _texts(given: Iterable[str]) -> str:
-    """The distinct texts; the first and the last of more than three."""
+    """Return the distinct texts; the first and the last of more than three."""
     texts = sorted(set(given), key=lambda text: (len(text), text))
     return ", ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
 
 
 def _span(rows: _Rows, key: str, factor: float, unit: str) -> str:
-    """The smallest and the largest value; "" without values."""
+    """Return the smallest and the largest value; "" without values."""
     values = [row[key] * factor for row in rows if row[key] is not None]
     if not values:
         return ""

@@ -20,7 +20,7 @@ from longfat.report.numbers import shown
 from longfat.report.samples import series_of
 from longfat.report.settings import drawn_lines, host_lines, network_lines
 
-DIGITS = 12  # of a run's id
+DIGITS = 12  # digits of a run's id
 
 
 def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
@@ -45,7 +45,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
-    """Settings and read-back of each distinct run, as numbers of lines of ``texts``."""
+    """Return settings and read-back of each distinct run, as numbers of lines of ``texts``."""
     found = {}
     for run in plan.runs:
         if run.run_id in found:
@@ -63,7 +63,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The entries of the lock, with the number of the run of each: two entries may share a run."""
+    """Return the entries of the lock, with the number of the run of each: two entries may share a run."""
     outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
     place = {run_id: number for number, run_id in enumerate(ids)}
     return [
@@ -81,7 +81,7 @@ def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str,
 
 
 def _colours(dataset: Dataset) -> dict[str, str]:
-    """The colour of each congestion control in the figures."""
+    """Return the colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
 

@@ -1,52 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field types of the manifest: quantities with bounds, names, scalars, sysctls.
+"""Types of keys: quantities with bounds, names, scalars.
 
-Owns the checks that need only the value itself and the names that surround it. It must not read
-files or look at other fields.
+Owns the checks that need only the value and the names around it. Must not read files or look at other keys.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
+    Tag,
     ValidationInfo,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
-from longfat.catalog.kernels import KERNELS
-from longfat.catalog.offloads import OFFLOADS
-from longfat.catalog.qdiscs import QDISCS
-from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
-from longfat.catalog.sysctls import MACHINE_SYSCTLS
-from longfat.catalog.web import WEB_MODELS
 from longfat.errors import StudyError
-from longfat.manifest.names import shown, unknown
+from longfat.schema.names import shown, unknown
 from longfat.units import Duration, Quantity, Rate, Ratio, Size
 
 REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+WAITING = "waiting"
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 
 
 def fault(message: str, hint: str | None = None) -> PydanticCustomError:
-    """A pydantic error that carries our own message and hint."""
+    """Return a pydantic error with a message and a hint."""
     return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint})
 
 
 @dataclass(frozen=True)
 class Within:
-    """Annotation of a quantity field: the bounds, both included, as the text a user would write."""
+    """Annotation of a quantity: its bounds, both included, as a user writes them."""
 
     least: str
     most: str | None = None
@@ -88,8 +85,8 @@ class Within:
 
 
 @dataclass(frozen=True, eq=False)
-class _Check:
-    """A check of a text, and the equivalent keys of JSON Schema."""
+class Check:
+    """Annotation of a text: a check, and the equivalent keys of JSON Schema."""
 
     function: Callable[[str], str]
     keys: Mapping[str, Any]
@@ -101,27 +98,31 @@ class _Check:
         return {**handler(schema), **self.keys}
 
 
-def matching(pattern: re.Pattern[str], what: str) -> _Check:
+def matching(pattern: re.Pattern[str], what: str) -> Check:
+    """Return the annotation of a text that matches ``pattern``; ``what`` describes it in messages."""
+
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
             raise fault(f"{shown(given)} is not {what}")
         return given
 
-    # JSON Schema's expressions know no flags; a text needs one character that is not a space.
-    return _Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
+    # JSON Schema's patterns have no flags; a text needs one character that is not a space.
+    return Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
 
 
-def _among(what: str, allowed: Any) -> _Check:
+def among(what: str, allowed: Collection[str]) -> Check:
+    """Return the annotation of a text among the ``allowed`` ones; ``what`` names them in messages."""
+
     def check(given: str) -> str:
         if given not in allowed:
             raise fault(*unknown(what, given, allowed))
         return given
 
-    return _Check(check, {"enum": [*allowed]})
+    return Check(check, {"enum": [*allowed]})
 
 
-def _surrounding(what: str, known: Iterable[str] | None = None) -> AfterValidator:
-    """A name that must be among those of ``what`` in the validation context, or of ``known`` when that knows none."""
+def surrounding(what: str, known: Collection[str] | None = None) -> AfterValidator:
+    """Return the annotation of a name that the validation context lists as ``what``, or else ``known`` does."""
 
     def check(given: str, info: ValidationInfo) -> str:
         allowed = (info.context or {}).get(what, known)
@@ -132,32 +133,24 @@ def _surrounding(what: str, known: Iterable[str] | None = None) -> AfterValidato
     return AfterValidator(check)
 
 
+def by_kind(kinds: Mapping[str, type[BaseModel]], *, default: str | None = None) -> Any:
+    """Return the type of a mapping whose key ``kind`` selects the model; without the key, the ``default`` kind.
+
+    A model of the kind ``WAITING`` takes a mapping whose kind is a reference.
+    """
+
+    def tag(given: Any) -> str:
+        kind = given.get("kind", default) if isinstance(given, dict) else getattr(given, "kind", None)
+        waits = WAITING in kinds and isinstance(kind, str) and REFERENCE.fullmatch(kind)
+        return f"<{WAITING if waits else kind}>"
+
+    tagged = (Annotated[model, Tag(f"<{kind}>")] for kind, model in kinds.items())
+    return Annotated[reduce(or_, tagged), Discriminator(tag)]
+
+
 def _scalar(given: object) -> object:
     if not isinstance(given, bool | int | float | str):
         raise fault(f"{shown(given)} is not a single value; a factor takes numbers, texts, true or false")
-    return given
-
-
-def _sysctl_value(given: object) -> str:
-    if isinstance(given, bool) or not isinstance(given, int | str):
-        raise fault(f"{shown(given)} is not a sysctl value; write a whole number or a text")
-    return str(given)
-
-
-def _sysctl_name(given: str) -> str:
-    if not _SYSCTL.fullmatch(given):
-        raise fault(f"{shown(given)} is not a network sysctl; allowed: names of the form net.*")
-    if given in PARAMETER_SYSCTLS or given == "net.ipv4.tcp_congestion_control":
-        raise fault(f"{shown(given)} is set by the algorithm of a flow", "give it under algorithms")
-    for role, settings in (("sender", SENDER_SETTINGS), ("receiver", RECEIVER_SETTINGS)):
-        if given in {setting.sysctl for setting in settings}:
-            raise fault(f"{shown(given)} is set by the testbed on every {role} and cannot be changed")
-    return given
-
-
-def _host_sysctl_name(given: str) -> str:
-    if given in MACHINE_SYSCTLS:
-        raise fault(f"{shown(given)} is one value for all hosts of a run", "give it under `sysctls` of all hosts")
     return given
 
 
@@ -190,23 +183,23 @@ LinkRate = Annotated[Rate, Within("1 bit/s", "1 Tbit/s")]
 # Half of the maximum of setsockopt(SO_RCVBUF): the kernel doubles the given value, in an int.
 Window = Annotated[Size, Within("1 B", "1073741823 B")]
 Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
-# Of less than its header iperf2 makes a whole block of 1 MiB.
+# iperf2 turns less than its header into a whole block of 1 MiB.
 Transfer = Annotated[Size, Within("100 B", "1024 GiB")]
 # RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
-# Above nothing, and RED's probability is kept as a share of 2^32.
+# More than 0; the kernel keeps RED's probability as a fraction of 2^32.
 Share = Annotated[Ratio, Within("1 ppm", "100 %")]
 Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-MOST_ALIKE = 2000  # entries that one stands for: as many ports lie between those of flows and of other traffic
-Alike = Annotated[int, Field(strict=True, ge=1, le=MOST_ALIKE)]
+MOST_FLOWS = 2000  # flows of one entry: so many ports lie between those of flows and of other traffic
+FlowCount = Annotated[int, Field(strict=True, ge=1, le=MOST_FLOWS)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
 Percent = Annotated[
     float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 100})
 ]
-# A number or a word: which of them an algorithm's parameter takes is in the catalogue.
+# A number or a word: the catalogue says which of them a parameter takes.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
 Name = Annotated[str, matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]
@@ -217,16 +210,6 @@ FactorName = Annotated[str, matching(_FACTOR, "a factor name; allowed: a letter,
 Text = Annotated[str, matching(re.compile(r"(?s).*\S.*"), "a text; it is empty")]
 FactorValue = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
 
-CcaName = Annotated[str, _among("congestion control", CCAS)]
-BaseKernelName = Annotated[str, _among("kernel", KERNELS)]
-KernelName = Annotated[str, _surrounding("kernel", KERNELS)]
-StackName = Annotated[str, _among("stack", STACKS)]
-OffloadName = Annotated[str, _among("offload", OFFLOADS)]
-QdiscName = Annotated[str, _among("queue kind", QDISCS)]
-WebModelName = Annotated[str, _among("web model", WEB_MODELS)]
-SysctlName = Annotated[str, _Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
-HostSysctlName = Annotated[SysctlName, AfterValidator(_host_sysctl_name)]
-SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
-NodeName = Annotated[str, _surrounding("node")]
-TrafficName = Annotated[str, _surrounding("traffic")]
-AlgorithmName = Annotated[str, _surrounding("algorithm")]
+NodeName = Annotated[str, surrounding("node")]
+TrafficName = Annotated[str, surrounding("traffic")]
+AlgorithmName = Annotated[str, surrounding("algorithm")]

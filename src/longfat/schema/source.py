@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of a YAML file into plain data that remembers the line of every key.
+"""Reading of a YAML file into plain data with the line of every key.
 
 Owns the subset of YAML that a manifest may use: mappings, lists and scalars of YAML 1.2's core schema, no anchors and
-aliases, no merge keys, no tags. It must not know the meaning of the keys.
+aliases, no merge keys, no tags. Must not know the meaning of the keys.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest.names import Finding, Path, key_text
+from longfat.schema.names import Finding, Path, key_text
 
-MAX_BYTES = 1_000_000  # a manifest is written by hand; more is a mistaken file name
+MAX_BYTES = 1_000_000  # manifests are written by hand; a larger file is the wrong file
 
 
 @dataclass
@@ -32,14 +32,14 @@ class Source:
     findings: list[Finding] = field(default_factory=list)
 
     def line(self, path: Path) -> int | None:
-        """The line of a path, or of the nearest place above it that exists."""
+        """Return the line of a path, or of the nearest existing place above it."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return None
 
     def problem(self, finding: Finding) -> Problem:
-        """The finding with file and line."""
+        """Return the finding with file and line."""
         return Problem(self.file, self.line(finding.path), key_text(finding.path), finding.message, finding.hint)
 
 
@@ -59,7 +59,7 @@ def read_source(path: FilePath) -> Source:
 
 
 def _text(path: FilePath) -> str:
-    """The file's text. Raises StudyError when there is none."""
+    """Return the file's text. Raises StudyError if it cannot be read."""
     hint = "name the study.yaml of a folder under experiments/"
     try:
         with path.open("rb") as file:
@@ -88,7 +88,7 @@ _TAG = "tags are not part of the format; write the value alone"
 
 
 class _Reader:
-    """Makes plain data of the events of libyaml's parser: a tenth of the time of nodes made in Python."""
+    """Converter of the events of libyaml's parser to plain data, ten times as fast as nodes in Python."""
 
     def __init__(self, text: str, source: Source) -> None:
         self._parser = yaml.CSafeLoader(text)
@@ -108,7 +108,7 @@ class _Reader:
         return self._parser.get_event()
 
     def _value(self, event: Any, path: Path) -> Any:
-        """The plain data that begins with ``event``; its line is noted, without overwriting that of its key."""
+        """Return the plain data that begins with ``event``; its line is noted unless its key has one."""
         if event.anchor is not None:
             raise _refused(_ANCHOR, event)
         if event.tag is not None:
@@ -124,7 +124,7 @@ class _Reader:
         return self._mapping(path)
 
     def _mapping(self, path: Path) -> dict[str, Any]:
-        """The mapping whose start was read; a key given twice is a finding, and its first value counts."""
+        """Return the mapping whose start was read. A key given twice is a finding; its first value counts."""
         result: dict[str, Any] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
@@ -133,7 +133,7 @@ class _Reader:
             if key in result:
                 message = f"given twice, on lines {known.lines[place]} and {line}; each key is allowed once"
                 known.findings.append(Finding(place, message))
-                self._source = Source(known.file)  # its content does not count
+                self._source = Source(known.file)  # ignore its content
             self._value(event, place)
             value = self._value(self._next(), place)
             self._source = known
@@ -143,7 +143,7 @@ class _Reader:
 
 @cache
 def _scalar(text: str) -> Any:
-    """The value of a scalar without quotes."""
+    """Return the value of a scalar without quotes."""
     return next((make(text) for pattern, make in _SCALARS if pattern.fullmatch(text)), text)
 
 

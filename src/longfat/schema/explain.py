@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wording of pydantic's errors: given value, allowed values, nearest match.
-
-Owns the translation of validation errors into findings. It must not validate anything itself.
-"""
+"""The wording of pydantic's errors: given value, allowed values, nearest match. Must not validate anything itself."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -13,9 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from longfat.manifest.models import TOPOLOGIES
-from longfat.manifest.names import Finding, Path, nearest, shown, unknown
-from longfat.manifest.schema import ManifestSchema
+from longfat.schema.fields import WAITING
+from longfat.schema.json_schema import JsonSchema
+from longfat.schema.names import Finding, Path, nearest, shown, unknown
 
 _SHAPES = {
     "model_type": "a mapping of keys to values",
@@ -29,12 +27,12 @@ _SHAPES = {
 
 
 def explain(error: ValidationError, data: object, model: type[BaseModel]) -> list[Finding]:
-    """Findings for everything that ``error`` reports about ``data``, as validated against ``model``."""
+    """Return a finding for each error of ``data`` validated against ``model``."""
     return [_finding(detail, data, model) for detail in error.errors() if not _follows(detail)]
 
 
 def _follows(detail: ErrorDetails) -> bool:
-    """Whether an error only follows from others: a list counts as short when its items are wrong."""
+    """Return whether an error only follows from others: pydantic calls a list with wrong items too short."""
     return detail["type"] == "too_short" and bool(detail["input"])
 
 
@@ -45,8 +43,8 @@ def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Find
         return Finding(path, context["message"], context["hint"])
     if kind == "extra_forbidden":
         return _unknown_key(path, data, model)
-    if kind == "topology":
-        return _topology(path, given)
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _kind(path, given, str(context.get("expected_tags", "")))
     if kind == "missing":
         return Finding(path, "is required here but missing")
     if kind in _SHAPES:
@@ -68,21 +66,23 @@ def _unknown_key(path: Path, data: object, model: type[BaseModel]) -> Finding:
     return Finding(path, *unknown("key", path[-1], allowed))
 
 
-def _topology(path: Path, given: object) -> Finding:
+def _kind(path: Path, given: object, tags: str) -> Finding:
+    """Return the finding of a mapping of unknown kind (``fields.by_kind``); ``tags`` lists the known kinds."""
+    allowed = [tag for tag in re.findall(r"<([^<>]+)>", tags) if tag != WAITING]
     if not isinstance(given, dict):
         return Finding(path, f"{shown(given)} is not {_SHAPES['dict_type']}")
     if "kind" not in given:
-        return Finding((*path, "kind"), f"is required here but missing; allowed: {', '.join(TOPOLOGIES)}")
-    return Finding((*path, "kind"), *unknown("topology", given["kind"], TOPOLOGIES))
+        return Finding((*path, "kind"), f"is required here but missing; allowed: {', '.join(allowed)}")
+    return Finding((*path, "kind"), *unknown("kind", given["kind"], allowed))
 
 
 @cache
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema(schema_generator=ManifestSchema)
+    return model.model_json_schema(schema_generator=JsonSchema)
 
 
 def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: Path) -> list[str]:
-    """The keys that the JSON Schema allows at a path, choosing among topologies by the kind in the data."""
+    """Return the keys that the JSON Schema allows at a path; the ``kind`` in the data selects among alternatives."""
     for option in _options(node, schema):
         properties = option.get("properties", {})
         kind = properties.get("kind", {}).get("const")
@@ -98,7 +98,7 @@ def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: P
 
 
 def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
-    """The schema one step down: an item of a list, a named key, or a key of a free mapping."""
+    """Return the schema one step down: an item of a list, a named key, or a key of a free mapping."""
     if isinstance(part, int):
         inner = option.get("items")
     else:
@@ -107,7 +107,7 @@ def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | No
 
 
 def _options(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The node itself, or all its alternatives."""
+    """Yield the node itself, or all its alternatives."""
     if "$ref" in node:
         yield from _options(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
         return

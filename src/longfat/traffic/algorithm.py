@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control as a manifest has it: named in `algorithms`, or spelt out where it is used."""
+"""A congestion control in a manifest: named in `algorithms`, or defined where it is used."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from longfat.catalog.ccas import CCAS, Cca, Value, plain
 from longfat.catalog.kernels import Piece
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import nearest, shown, unknown
-from longfat.manifest.own import OwnAlgorithm, own_algorithm
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import nearest, shown, unknown
+from longfat.traffic.own import OwnAlgorithm, own_algorithm
 
 
 class Algorithm(Closed):
@@ -32,34 +32,34 @@ class Algorithm(Closed):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, f.ParameterValue]
 
-    named: f.CcaName | None = Field(
+    named: Annotated[str, f.among("congestion control", CCAS)] | None = Field(
         default=None, alias="cca", description="the kernel's name of the congestion control; this or `source`"
     )
     source: f.Text | None = Field(
         default=None,
-        description="a C file of the study's folder, `tcp_NAME.c`, whose congestion control NAME becomes part of the "
+        description="a C file in the study's folder, `tcp_NAME.c`, whose congestion control NAME becomes part of the "
         "kernel ([own-algorithm.md](own-algorithm.md))",
     )
     _own: OwnAlgorithm | None = PrivateAttr(default=None)
 
     @property
     def definition(self) -> Cca:
-        """What the catalogue says of it, or its own C file."""
+        """Its entry in the catalogue, or its description in its C file."""
         return self._own.cca if self._own else CCAS[self.named or ""]
 
     @property
     def cca(self) -> str:
-        """The kernel's name of it."""
+        """Its name in the kernel."""
         return self.definition.name
 
     @property
     def file(self) -> Piece | None:
-        """The C file that the study brings, if it is the study's own."""
+        """Its C file, if it belongs to the study."""
         return self._own.file if self._own else None
 
     @property
     def given(self) -> dict[str, Value]:
-        """All its keys of a manifest."""
+        """All its keys as a manifest has them."""
         return {**({"source": self.source} if self.source else {"cca": self.cca}), **self.parameters}
 
     @property
@@ -83,7 +83,7 @@ class Algorithm(Closed):
         return self
 
     def _faults(self, info: ValidationInfo) -> Iterator[tuple[str, PydanticCustomError]]:
-        """What is wrong between the keys, and with the C file."""
+        """Yield faults among the keys, and of the C file."""
         if (self.named is None) == (self.source is None):
             missing = "is required here but missing" if self.named is None else "and `source` exclude each other"
             yield "cca", f.fault(missing, "give `cca`, a congestion control of the kernel, or `source`, a C file")
@@ -100,7 +100,7 @@ class Algorithm(Closed):
 
 
 def _parameter_fault(cca: Cca, name: str, value: Value) -> PydanticCustomError | None:
-    """What is wrong with a parameter of a congestion control, or None."""
+    """Return the fault of a parameter of a congestion control, or None."""
     parameters = cca.allowed
     if name not in parameters:
         return f.fault(*unknown(f"parameter of {cca.name}", name, parameters))
@@ -125,4 +125,4 @@ AlgorithmUsed = Annotated[
     Annotated[f.AlgorithmName, Tag("<name>")] | Annotated[Algorithm, Tag("<inline>")],
     Discriminator(lambda given: "<inline>" if isinstance(given, dict) else "<name>"),
 ]
-"""Of an entry of traffic: the name that `algorithms` has, or an algorithm of its own."""
+"""The algorithm of an entry of traffic: a name in `algorithms`, or a definition."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a study that become part of a kernel: C files with a congestion control each, and patches.
+"""Files of a study that become part of a kernel: C files with a congestion control each, and patches.
 
-Owns what a C file has to look like, as far as that is needed before it is compiled: its name, and the table of its
-parameters, which is that of the kernel's ``DEFINE_TCP_CC_PARAMS`` (kernels/patches/0009).
+Owns the form of a C file before it is compiled: its name, and the table of its parameters for the kernel's
+``DEFINE_TCP_CC_PARAMS`` (kernels/patches/0009).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.catalog.kernels import Piece
-from longfat.manifest.fields import fault
-from longfat.manifest.files import within
-from longfat.manifest.names import shown
+from longfat.schema.fields import fault
+from longfat.schema.files import within
+from longfat.schema.names import shown
 
-MAX_BYTES = 4_000_000  # a patch series in one file has some 100 kB
+MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
 UNITS = {"_ppm": 1_000_000, "_ppb": 1_000_000_000, "_milli": 1_000}
-"""Endings of a parameter's name in the kernel, which say of what it counts parts; a manifest leaves them out."""
+"""Endings of a parameter's name in the kernel and the parts that they count; a manifest omits them."""
 
 _FILE = re.compile(r"tcp_([a-z][a-z0-9_]{0,14})\.c")  # TCP_CA_NAME_MAX is 16, its end included
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -37,16 +37,16 @@ _NUMBERS = {"TCP_CC_PPM": 1_000_000}
 
 @dataclass(frozen=True)
 class OwnAlgorithm:
-    """A congestion control that a study brings: what a catalogue would say of it, and its C file."""
+    """A congestion control of a study: its entry as in the catalogue, and its C file."""
 
     cca: Cca
     file: Piece
 
 
 def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
-    """The congestion control in the C file ``name`` of a study's folder.
+    """Read the congestion control in the C file ``name`` of a study's folder.
 
-    Raises a fault of the manifest that says what the file lacks.
+    Raises a fault of the manifest for a wrong file.
     """
     given = _FILE.fullmatch(PurePosixPath(name).name)
     if not given:
@@ -55,21 +55,21 @@ def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
             "call it tcp_NAME.c, where NAME is that of the algorithm: a letter, then up to 14 of a-z, 0-9 and '_'",
         )
     if given[1] in CCAS:
-        message = f"{shown(given[1])} is a congestion control that the kernel has"
-        raise fault(message, "give the file, and the algorithm that it registers, a name of its own")
+        message = f"{shown(given[1])} is a congestion control of the kernel"
+        raise fault(message, "give the file, and the algorithm that it registers, another name")
     file = own_file(folder, name)
     facts = file.path.stat()
     return OwnAlgorithm(_described(given[1], name, str(file.path), facts.st_mtime_ns, facts.st_size), file)
 
 
 def own_file(folder: Path, name: str) -> Piece:
-    """The file ``name`` of a study's folder. Raises a fault of the manifest when there is none that can be used."""
+    """Return the file ``name`` of a study's folder. Raises a fault of the manifest if it cannot be used."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts:
         raise fault(f"{shown(name)} is not a file of the study's folder", "copy it there, and give its name there")
     path = folder / name
     if not within(folder, path):
-        raise fault(f"{shown(name)} is a link that leads out of the study's folder", "copy the file there")
+        raise fault(f"{shown(name)} is a link out of the study's folder", "copy the file there")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -81,7 +81,7 @@ def own_file(folder: Path, name: str) -> Piece:
 
 @lru_cache(maxsize=64)
 def _described(cca: str, name: str, path: str, _changed: int, _size: int) -> Cca:
-    """What the C file says of itself; it is read once, and again when it has changed. Raises a fault."""
+    """Return the entry that the C file describes; a changed file is read again. Raises a fault."""
     try:
         raw = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -112,13 +112,13 @@ def _parameters(cca: str, name: str, text: str) -> Iterator[Parameter]:
 
 
 def _unit(sysctl: str) -> tuple[str, int]:
-    """A parameter's name in a manifest, and how much of the sysctl is 1 there."""
+    """Return a parameter's name in a manifest, and the sysctl value that is 1 there."""
     key = sysctl.rpartition(".")[2]
     return next(((key.removesuffix(end), per) for end, per in UNITS.items() if key.endswith(end)), (key, 1))
 
 
 def _whole(text: str, where: str) -> int:
-    """The value of a C expression of whole numbers and TCP_CC_PPM, without parentheses."""
+    """Evaluate a C expression of whole numbers and TCP_CC_PPM, without parentheses."""
     if not _EXPRESSION.fullmatch(text):
         hint = "write whole numbers and TCP_CC_PPM, with + - * / between them"
         raise fault(f"{where}: {shown(text.strip())} is not a whole number", hint)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checking of a YAML file beside study.yaml: one list of named entries, with all problems at once.
-
-Must not know what the entries are: the caller's model and check do.
-"""
+"""Checks of a YAML file next to study.yaml: one list of named entries, with all problems at once."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from longfat.errors import StudyError
-from longfat.manifest.explain import explain
-from longfat.manifest.names import Finding
-from longfat.manifest.source import Source
+from longfat.schema.explain import explain
+from longfat.schema.names import Finding
+from longfat.schema.source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -28,7 +25,7 @@ def document_of(
     check: Callable[[Model], Iterable[Finding]],
     context: Mapping[str, str] | None = None,
 ) -> Model:
-    """The model of a YAML file whose ``section`` is a list of entries named by ``key``.
+    """Return the model of a YAML file whose ``section`` is a list of entries named by ``key``.
 
     ``check`` yields further findings; ``context`` is for the model's validators.
 
@@ -57,7 +54,7 @@ def _refused(source: Source, findings: list[Finding]) -> StudyError:
 
 
 def _repeated(entries: object, section: str, key: str) -> Iterator[Finding]:
-    """Entries with the name of an earlier one."""
+    """Yield entries with the name of an earlier one."""
     seen: set[str] = set()
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         name = entry.get(key) if isinstance(entry, dict) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings and the wording for unknown names. Must not know the meaning of any name."""
+"""Findings, and messages for unknown names. Must not know the meaning of any name."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 
-_SHOWN = 60  # characters of a value that a message repeats
+_SHOWN = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault at a place of the document, before file and line are known."""
+    """One fault at a place of the document, without file and line."""
 
     path: Path
     message: str
     hint: str | None = None
 
     def below(self, *prefix: str | int) -> Finding:
-        """The same finding with its path seen from further up."""
+        """Return the finding with a prefix before its path."""
         return Finding((*prefix, *self.path), self.message, self.hint)
 
 
 def nearest(given: object, allowed: Iterable[str]) -> str | None:
-    """A question that names the nearest allowed name, or None when none is near."""
+    """Return a question with the nearest allowed name, or None if no name is near."""
     names = list(allowed)
     prefix, number = _numbered(str(given).lower())
-    alike = [name for name in names if _numbered(name.lower())[0] == prefix and _numbered(name)[1] >= 0]
-    # Where there are many numbers, another one is not a likely slip of the finger: fig-99 is not meant as fig-39.
-    unlikely = alike if number >= 0 and len(alike) > 2 else ()
+    numbered = [name for name in names if _numbered(name.lower())[0] == prefix and _numbered(name)[1] >= 0]
+    # Among many numbers another one is not a likely typing error: fig-99 does not mean fig-39.
+    unlikely = numbered if number >= 0 and len(numbered) > 2 else ()
     by_lower = {name.lower(): name for name in names if name not in unlikely}
     near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=0.5)
     return f"did you mean {by_lower[near[0]]!r}?" if near else None
 
 
 def unknown(what: str, given: object, allowed: Iterable[str]) -> tuple[str, str | None]:
-    """Message and hint for a name that is not among the ``allowed`` ones."""
+    """Return message and hint for a name that is not among the ``allowed`` ones."""
     names = list(dict.fromkeys(str(name) for name in allowed))
     listing = ", ".join(_ranges(names)) if names else "none"
     return f"unknown {what} {shown(given)}; allowed: {listing}", nearest(given, names)
 
 
 def _ranges(names: Iterable[str]) -> Iterator[str]:
-    """The names in their order; those that are alike but for a last number stand together, three or more as a range."""
+    """Yield the names in order; three or more that differ only in consecutive final numbers become a range."""
     groups: dict[str, list[int]] = {}
     for name in names:
         prefix, number = _numbered(name)
@@ -66,19 +66,19 @@ def _ranges(names: Iterable[str]) -> Iterator[str]:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """A name without its last number, and that; -1 where it ends with none, or with one that is written in full."""
+    """Split a name into prefix and final number; the number is -1 if it has none, or one with leading zeros."""
     match = re.fullmatch(r"(.*\D)(0|[1-9]\d{0,5})", name)
     return (match[1], int(match[2])) if match else (name, -1)
 
 
 def shown(given: object) -> str:
-    """A value as the manifest words it, cut when it is long."""
+    """Format a value as a manifest has it; a long one is cut."""
     words = {None: "null", True: "true", False: "false"}
     text = words[given] if given is None or isinstance(given, bool) else repr(given)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def key_text(path: Path) -> str:
-    """A path as a reader writes it: ``experiments[0].flows[1].window``."""
+    """Format a path as readers write it: ``experiments[0].flows[1].window``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

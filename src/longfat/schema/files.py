@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a study that its manifest names: they lie beside it. Owns where they are, not what they say."""
+"""Files next to study.yaml that the manifest names. Owns where they are, not their content."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
-from longfat.manifest.fields import fault, matching
-from longfat.manifest.names import shown
+from longfat.schema.fields import fault, matching
+from longfat.schema.names import shown
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A file beside the manifest."""
+    """A file next to the manifest."""
 
     path: Path
 
@@ -35,20 +35,22 @@ class StudyFile:
 
 
 def within(folder: Path, path: Path) -> bool:
-    """Whether a file is in the folder itself, and not a link to any other file of the user's."""
+    """Return whether a file is in the folder itself, and not a link to another file of the user."""
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _beside(given: Any, info: ValidationInfo) -> StudyFile:
-    """The file of a name, which has to exist where the manifest's folder is known (context ``folder``)."""
+def _next_to_manifest(given: Any, info: ValidationInfo) -> StudyFile:
+    """Return the named file; it must exist if the context has the manifest's ``folder``."""
     if not isinstance(given, str) or not _NAME.fullmatch(given):
-        raise fault(f"{shown(given)} is not the name of a file", "it is beside study.yaml; name it without a folder")
+        raise fault(
+            f"{shown(given)} is not the name of a file", "it must be next to study.yaml; name it without a folder"
+        )
     folder = (info.context or {}).get("folder")
     file = StudyFile(Path(folder or ".") / given)
     if folder is not None and not file.path.is_file():
-        raise fault(f"there is no file {given!r} beside study.yaml")
+        raise fault(f"no file {given!r} next to study.yaml")
     if folder is not None and not within(Path(folder), file.path):
-        raise fault(f"{given!r} is a link that leads out of the study's folder", "copy the file there")
+        raise fault(f"{given!r} is a link out of the study's folder", "copy the file there")
     return file
 
 
@@ -56,7 +58,7 @@ FileName = Annotated[str, matching(_NAME, "the name of a file, without a folder"
 
 OwnFile = Annotated[
     Any,
-    AfterValidator(_beside),
+    AfterValidator(_next_to_manifest),
     WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"}),
-    Field(description="a file beside study.yaml"),
+    Field(description="a file next to study.yaml"),
 ]
