@@ -16,12 +16,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs/glossary.md"
 
-CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md")
+CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md", "images/*.md", "kernels/*.md")
 CHECKED_PACKAGES: tuple[str, ...] = (
     "backends",
     "bench",
+    "builds",
     "cache",
     "card",
+    "catalog",
     "cli",
     "crate",
     "data",
@@ -30,11 +32,13 @@ CHECKED_PACKAGES: tuple[str, ...] = (
     "figures",
     "files",
     "identity",
+    "kernel_check",
     "links",
     "network",
     "plain",
     "report",
     "runspec",
+    "shell",
     "testbed",
     "tools",
     "units",
