@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -70,6 +71,17 @@ def alone(root: Path) -> dict[str, str]:
     line = ["run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / "alone")]
     assert CliRunner().invoke(app, line, env={"LONGFAT_ROOT": str(root)}).exit_code == 0
     return dataset_of(root / "alone")
+
+
+def workers(mark: str) -> list[int]:
+    """Return the processes of Dask workers whose command line contains ``mark``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if "distributed.cli.dask_worker" in words and mark in " ".join(words):
+                found.append(int(path.parent.name))
+    return found
 
 
 def recorded(results: Path) -> int:

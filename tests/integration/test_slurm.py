@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from remote_study import alone, dataset_of, on_nodes, recorded, write_repository
+from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_repository
 from slurm import NODES, Slurm, slurm
 
 from longfat.dataset.build import dataset_digests
@@ -93,6 +93,7 @@ def study(cluster: Slurm, repository: Path, tmp_path: Path) -> Iterator[Study]:
             cluster.start(node)
     cluster("scancel", "--me")
     cluster.wait(cluster.is_idle)
+    cluster.wait(lambda: not workers(str(tmp_path)))  # Slurm without cgroups loses sight of them
 
 
 def ports(pid: int) -> set[int]:

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from remote_study import alone, dataset_of, on_nodes, recorded, write_repository
+from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_repository
 from slurm import PACKAGES, refuse
 
 from longfat.builds.packages import missing_packages
@@ -100,23 +100,12 @@ def on(hosts: Path, *names: str) -> str:
     return "ssh:" + ",".join(f"{name}:{hosts}/{name}/checkout" for name in names)
 
 
-def workers(host: str) -> list[int]:
-    """Return the processes of the worker on a host."""
-    ended = f"--name\0{host}\0".encode()
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if b"dask_worker" in (line := path.read_bytes()) and line.endswith(ended) and b"-m\0" in line:
-                found.append(int(path.parent.name))
-    return found
-
-
 def test_hosts_that_share_nothing_give_the_dataset_of_one_machine(hosts: Path, repository: Path) -> None:
     said, _ = (command := start(repository, hosts, "both", on(hosts, *HOSTS))).communicate(timeout=120)
     assert command.returncode == 0 and "[12/12]" in said, said
     assert {record.node for record in find_records(repository / "both/raw").values()} == {*HOSTS}
     assert dataset_of(repository / "both") == alone(repository)
-    assert not [worker for host in HOSTS for worker in workers(host)]
+    assert not [worker for host in HOSTS for worker in workers(f" --name {host}")]
 
 
 def test_a_host_that_is_lost_is_named_and_the_others_do_its_runs(hosts: Path, repository: Path) -> None:
@@ -124,7 +113,7 @@ def test_a_host_that_is_lost_is_named_and_the_others_do_its_runs(hosts: Path, re
     while recorded(repository / "one") < 2:
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
-    for process in workers("beta"):
+    for process in workers(" --name beta"):
         os.kill(process, signal.SIGKILL)
     said, _ = command.communicate(timeout=120)
     assert command.returncode == 0, said
