@@ -149,9 +149,11 @@ def plan_of_the_manifest(folder: Path) -> Plan:
 
 def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> None:
     plan = plan_of_the_manifest(tmp_path)
-    given = {"topology": "slide-11", "title": "the network", "paper": "-", "experiment": "users"}
-    figure, sources = Figure(), SimpleNamespace(plan=plan, study=load_study(tmp_path / "study.yaml"))
-    TopologyFigure.model_validate(given).draw(figure, FigureData((), ()), cast(Sources, sources))
+    asked = {"topology": "slide-11", "title": "the network", "paper": "-"}
+    figure = Figure()
+    sources = cast(Sources, SimpleNamespace(plan=plan, study=load_study(tmp_path / "study.yaml")))
+    drawn = TopologyFigure.model_validate(asked | {"experiment": "users"})
+    drawn.draw(figure, FigureData((), ()), sources)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "one: client1 to server, 100 web users, standard" in texts
     assert "two: client2 to server, 50 web users, standard" in texts
