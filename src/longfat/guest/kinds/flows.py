@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.ccas import parameter_names
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
+from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import finish, started
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec

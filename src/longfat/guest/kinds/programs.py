@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program, wiretap
-from longfat.guest.files import copy_file, write_json
-from longfat.guest.kinds.reports import report_of
+from longfat.guest.files import copy_file, report_of, write_json
 from longfat.guest.processes import started
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Program, RunSpec

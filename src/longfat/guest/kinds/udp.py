@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
+from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import finish, started
 from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
+from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import finish, started
 from longfat.runspec import RunSpec, Web
 
