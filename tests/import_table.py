@@ -32,7 +32,6 @@ def _leaf(owns: str, *may: str) -> Part:
 
 PARTS: dict[str, Part] = {
     "cli": Part("the command line, a module for each command", free=True),
-    "verbs": Part("the execution of studies for commands", free=True),
     "shell": _part(
         "a shell in a guest with the network of a run up, whose clock stands still between commands",
         "backends.virtual",
@@ -48,19 +47,11 @@ PARTS: dict[str, Part] = {
     ),
     "queues": _part(
         "kinds of queue, one class each: its keys of a manifest, what the kernel is told, what it has to read back",
-        "manifest.closed",
-        "manifest.fields",
-        "manifest.names",
     ),
     "traffic": _part(
         "kinds of traffic, one module each: its keys of a manifest, its record, words, cost, gates and tables",
         "catalog",
         "queues",
-        "manifest.algorithm",
-        "manifest.closed",
-        "manifest.fields",
-        "manifest.files",
-        "manifest.names",
     ),
     "catalog": _part("the names that a manifest may use: algorithms, stack profiles, queues, offloads, kernels"),
     "plan": _part(
@@ -73,7 +64,7 @@ PARTS: dict[str, Part] = {
     ),
     "execute": _part(
         "the execution of many runs: threads around the guests, retries, progress, a clean stop",
-        "guest.pressure",
+        "guest.counters",
         "backends.protocol",
         "record",
         "plan.model",
@@ -138,7 +129,6 @@ PARTS: dict[str, Part] = {
         "relations",
         "metrics",
         "catalog",
-        "manifest",
         "plan.model",
         "report.page",
     ),
@@ -162,10 +152,10 @@ PARTS: dict[str, Part] = {
         "manifest",
         "plan",
         "record",
-        "canary",
+        "kernel_check",
         "backends.registry",
     ),
-    "canary": _part("the committed digests of the canaries, the comparison, the verdicts kept in the cache folder"),
+    "kernel_check": _part("the kernel regression check's reference and the comparison with it"),
     "backends": _part(
         "the contract, the traits, and where a run happens",
         "guest",
@@ -218,6 +208,12 @@ PARTS: dict[str, Part] = {
     "processes": _leaf("whether a process still runs, and the end of children and of those that killed ones left"),
     "tools": _leaf("the environment of programs that are started: no variable of a user's decides for them; git"),
     "parent": _leaf("processes that end with the process that started them"),
+    "schema": Part(
+        "reading of YAML files by closed models, with line numbers and all problems at once",
+        frozenset({"errors", "units"}),
+        leaf=True,
+        foreign=frozenset({"pydantic", "pydantic_core", "yaml"}),
+    ),
     "units": _leaf("typed quantities and their text", "errors"),
     "identity": _leaf("digests of what code does; the release that a kernel is built of"),
     "events": _leaf("the single stream of events, for the console and the results folder"),

@@ -17,7 +17,22 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs/glossary.md"
 
 CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md")
-CHECKED_PACKAGES: tuple[str, ...] = ()
+CHECKED_PACKAGES: tuple[str, ...] = (
+    "backends",
+    "cache",
+    "cli",
+    "errors",
+    "evidence",
+    "files",
+    "identity",
+    "links",
+    "network",
+    "plain",
+    "runspec",
+    "testbed",
+    "tools",
+    "units",
+)
 """Folders and modules below src/longfat whose English was edited; "" is all of it."""
 
 GENERATED = {"docs/manifest.md"}

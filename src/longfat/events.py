@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one stream of events that feeds the console and ``results/STUDY/events.jsonl``.
+"""The stream of events that feeds the console and ``results/STUDY/events.jsonl``.
 
 Owns the form of an event and its destinations. Must not decide anything: no code reads events back.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Kind(StrEnum):
-    """The kinds of events, a closed set."""
+    """Kinds of events, a closed set."""
 
     STAGE_STARTED = "stage_started"
     JOBS_LIMITED = "jobs_limited"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Level(StrEnum):
-    """How much it matters: look at a warning before you trust the results."""
+    """Importance of an event: look at a warning before you trust the results."""
 
     INFO = "info"
     WARNING = "warning"
@@ -41,7 +41,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened. ``facts`` holds its numbers and names, with unit suffixes."""
+    """One event. ``facts`` holds its numbers and names, with unit suffixes."""
 
     kind: Kind
     message: str
@@ -53,11 +53,11 @@ EventSink = Callable[[Event], None]
 
 
 def discard(event: Event) -> None:
-    """The sink of a caller who does not listen."""
+    """Ignore an event."""
 
 
 def broadcast(*sinks: EventSink) -> EventSink:
-    """One sink that passes each event on to all ``sinks``, in their order."""
+    """Return a sink that passes each event to all ``sinks``, in their order."""
 
     def pass_on(event: Event) -> None:
         for sink in sinks:
@@ -67,9 +67,9 @@ def broadcast(*sinks: EventSink) -> EventSink:
 
 
 def log_to(path: Path) -> EventSink:
-    """A sink that appends each event to ``path`` as one line of JSON with a UTC stamp.
+    """Return a sink that appends each event to ``path`` as one line of JSON with the time in UTC.
 
-    The sink raises OSError when the line cannot be written.
+    The sink raises OSError if the line cannot be written.
     """
 
     def append(event: Event) -> None:

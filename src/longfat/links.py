@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links as a RunSpec has them: what each interface does with the packets it sends. Standard library only, and pure.
+"""Links of a RunSpec, and the egress of each interface. Standard library only, and pure.
 
-Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
+Times are microseconds, sizes bytes, rates bits per second, according to the names of the fields.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ MARKING: Mapping[str, tuple[str, ...]] = {
     "cake": (),
     "dualpi2": (),
 }
-"""Kinds of queue that can mark packets by ECN (RFC 3168, RFC 9331), each with the settings that make it mark; a kind
-without such a setting always marks. CoDel marks above ``ce_threshold`` without ``ecn`` too (include/net/codel_impl.h).
+"""Kinds of queue that can mark packets by ECN (RFC 3168, RFC 9331), with the settings that turn marking on; a kind
+without such a setting always marks. CoDel marks above ``ce_threshold`` even without ``ecn`` (include/net/codel_impl.h).
 """
 
 
 @dataclass(frozen=True)
 class Queue:
-    """The packet queue of an interface: a qdisc kind of ``tc`` with its limit.
+    """The packet queue of an interface: a qdisc with its limit.
 
-    ``limit_bytes`` is for ``bfifo`` and ``red``, ``limit_packets`` for the others, neither for ``cake``, which limits
-    memory; ``parameters`` has more: of ``red`` by their ``tc`` names, of others by those of ``longfat.guest.options``.
+    ``limit_bytes`` is for ``bfifo`` and ``red``, ``limit_packets`` for other kinds, except ``cake``, which limits
+    memory. ``parameters`` has the names of ``tc`` for ``red``, else of ``longfat.guest.options``.
     """
 
     kind: str = "pfifo"
@@ -41,16 +41,16 @@ class Queue:
 
     @property
     def marks(self) -> bool:
-        """Whether the queue marks packets by ECN, according to ``MARKING``."""
+        """Whether the queue marks packets by ECN."""
         switches = MARKING.get(self.kind)
         return switches is not None and (not switches or any(self.parameters.get(name) for name in switches))
 
     @property
     def red_weight_log(self) -> int:
-        """W such that each arrival moves the average of a queue of kind ``red`` by 2^-W of the way, as tc finds it.
+        """Exponent W of the weight 2^-W of each arrival in the average of a queue of kind ``red``, as in tc.
 
-        The least W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)).
-        Raises ValueError where there is none.
+        The smallest W with which a burst of ``burst`` packets leaves the average below ``min`` (tc-red(8)). Raises
+        ValueError without such a W.
         """
         burst, size = int(self.parameters["burst"]), int(self.parameters["avpkt"])
         wanted = burst + 1 - int(self.parameters["min"]) / size
@@ -63,7 +63,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class DeliberateDrop:
-    """Drop exactly one packet that leaves the interface: number ``packet`` of those after ``at_us``, from 1."""
+    """Drop of one packet at egress: number ``packet`` after ``at_us``, from 1."""
 
     at_us: int
     packet: int = 100
@@ -71,7 +71,7 @@ class DeliberateDrop:
 
 @dataclass(frozen=True)
 class Change:
-    """From ``at_us`` on a wire has another rate or delay, or no bit leaves it (``held``); None leaves it as it was."""
+    """Change of a wire at ``at_us``: new rate, new delay, or no bit leaves it (``held``); None keeps a value."""
 
     at_us: int
     rate_bps: int | None = None
@@ -81,7 +81,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Policer:
-    """A token bucket in front of a queue: what finds too few tokens is dropped. It counts frames without framing."""
+    """A token bucket in front of a queue, which drops frames without enough tokens. Framing does not count."""
 
     TICK_NS: ClassVar[int] = 64  # include/net/pkt_sched.h
     MOST_TICKS: ClassVar[int] = 2**32 - 1  # struct tc_police in linux/pkt_cls.h
@@ -91,31 +91,32 @@ class Policer:
 
     @property
     def byte_rate(self) -> int:
-        """The rate in bytes per second, as the kernel takes it."""
+        """Rate in bytes per second, the unit of the kernel."""
         return self.rate_bps // 8
 
     @property
     def burst_ticks(self) -> int:
-        """The time in which the rate fills the bucket, in whole ticks, as the kernel keeps it; the rate is not 0."""
+        """Time in which the rate, which is not 0, fills the bucket, in whole ticks of the kernel."""
         return self.burst_bytes * 10**9 // self.byte_rate // self.TICK_NS
 
     def passes(self, frame_bytes: int) -> bool:
-        """Return whether a full bucket has the tokens of a frame, in whole ticks."""
+        """Return whether a full bucket has enough tokens for a frame."""
         return self.burst_ticks * self.TICK_NS * self.byte_rate >= frame_bytes * 10**9
 
 
 @dataclass(frozen=True)
 class Trace:
-    """How many full packets may leave in each millisecond, over and over, of a file with the digest ``sha256`` (hex).
+    """Full packets that may leave in each millisecond, repeated, from a file with the digest ``sha256`` (hex).
 
-    ``packets`` has a word for milliseconds that are alike: ``3`` for one of three packets, ``0*20`` for twenty without.
+    ``packets`` has a word for equal milliseconds: ``3`` for one with three packets, ``0*20`` for twenty without
+    packets.
     """
 
     sha256: str
     packets: str
 
     def milliseconds(self) -> Iterator[tuple[int, int]]:
-        """Packets of a millisecond, and how many such follow each other."""
+        """Yield the packets of a millisecond, and the number of equal milliseconds in sequence."""
         for word in self.packets.split():
             count, _, times = word.partition("*")
             yield int(count), int(times or 1)
@@ -123,10 +124,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Losses by the chain of Gilbert and Elliott, which is in one of two states; probabilities in millionths.
+    """Losses by the two-state chain of Gilbert and Elliott, with probabilities in millionths.
 
-    ``enter_ppm`` and ``leave_ppm`` are those of a change of state before each packet; ``in_burst_ppm`` and
-    ``between_ppm`` those of its loss in the state of a burst and in the other one.
+    ``enter_ppm`` and ``leave_ppm`` are for a change of state before each packet, ``in_burst_ppm`` and ``between_ppm``
+    for the loss of a packet in either state.
     """
 
     enter_ppm: int
@@ -137,11 +138,11 @@ class Bursts:
 
 @dataclass(frozen=True)
 class Impairment:
-    """What a path does to packets without a queue, drawn from the run's seed and the interface's name.
+    """Random loss and jitter without a queue, drawn from the run's seed and the interface's name.
 
-    Of all packets ``loss_ppm`` millionths are lost, each by itself, or losses come in ``bursts``. A delay is uniform
-    between ``jitter_us`` less and ``jitter_us`` more than that of the interface: packets may overtake each other. Kept
-    ``in_order``, each waits for the one before it instead. ``overtaking_ppm`` millionths have no delay.
+    ``loss_ppm`` millionths of the packets are lost independently, or losses come in ``bursts``. The delay of the
+    interface varies uniformly by ``jitter_us`` in both directions, so that packets may overtake each other, unless they
+    stay ``in_order``. ``overtaking_ppm`` millionths have no delay.
     """
 
     loss_ppm: int = 0
@@ -152,7 +153,7 @@ class Impairment:
 
     @property
     def words(self) -> str:
-        """What it is, for people."""
+        """Description in prose."""
         loss = f"loses {self.loss_ppm / 1e4:g} %" if self.loss_ppm else ""
         bursts = "loses bursts" if self.bursts else ""
         jitter = f"jitter {self.jitter_us / 1000:g} ms" if self.jitter_us else ""
@@ -161,7 +162,7 @@ class Impairment:
         return ", ".join(part for part in (loss, bursts, jitter, order, overtaking) if part)
 
     def settings(self) -> dict[str, int]:
-        """What netem is told: probabilities in parts of 2^32, jitter in nanoseconds (names of guest.options)."""
+        """Return the settings of netem: probabilities in parts of 2^32, jitter in nanoseconds."""
         found = {"loss": _of_32_bits(self.loss_ppm), "jitter": 1000 * self.jitter_us}
         if self.overtaking_ppm:
             found |= {"reorder": _of_32_bits(self.overtaking_ppm)}
@@ -179,11 +180,11 @@ class Impairment:
 
 @dataclass(frozen=True)
 class Card:
-    """What packets meet between the wire and the TCP of the host that an interface leads to.
+    """A network card and the input processing of the host behind an interface.
 
-    An interrupt comes ``moderation_us`` after a packet has arrived, and hands over all that have by then, as ethtool's
-    ``rx-usecs`` has it. Then the host is busy with each for ``packet_us``, one after the other; ``input_packets`` may
-    wait for that, as ``net.core.netdev_max_backlog`` has it, and what comes beside them is dropped.
+    An interrupt comes ``moderation_us`` after the arrival of a packet, and delivers all packets that have arrived
+    (ethtool's ``rx-usecs``). Then the host processes one packet in ``packet_us``; ``input_packets`` may wait
+    (``net.core.netdev_max_backlog``), and further packets are dropped.
     """
 
     moderation_us: int = 0
@@ -192,20 +193,20 @@ class Card:
 
     @property
     def words(self) -> str:
-        """What it is, for people."""
+        """Description in prose."""
         moderation = f"interrupts after {self.moderation_us} us" if self.moderation_us else ""
         packet = f"busy {self.packet_us} us a packet, {self.input_packets} wait" if self.packet_us else ""
         return ", ".join(part for part in (moderation, packet) if part)
 
     def settings(self) -> tuple[dict[str, int], ...]:
-        """What each netem is told, the first that packets come to first: nanoseconds (names of guest.options)."""
+        """Return the settings of each netem in the order of the packets' path, in nanoseconds."""
         moderation = {"latency": 0, "limit": _NEVER_FULL, "slot": 1000 * self.moderation_us}
         packet = {"latency": 0, "limit": self.input_packets, "packet": 1000 * self.packet_us}
         return (*((moderation,) if self.moderation_us else ()), *((packet,) if self.packet_us else ()))
 
 
-_NEVER_FULL = 1_000_000  # packets: more than may arrive before an interrupt
-_IN_NO_TIME = 10**12  # bytes per second: at any rate of its own netem keeps the order
+_NEVER_FULL = 1_000_000  # packets: more than arrive before an interrupt
+_IN_NO_TIME = 10**12  # bytes per second: with any rate netem keeps the order
 
 
 def _of_32_bits(ppm: int) -> int:
@@ -214,18 +215,17 @@ def _of_32_bits(ppm: int) -> int:
 
 @dataclass(frozen=True)
 class Egress:
-    """What an interface does with the packets it sends: queue, then rate, then delay.
+    """Egress of an interface: policer, then queue, then rate, then delay.
 
-    ``framing_bytes`` is added to each packet's length (with its Ethernet header) when the rate is kept:
-    24 for Ethernet's preamble, start delimiter, frame check sequence and inter-packet gap (IEEE 802.3).
-    A ``rate_bps`` of None leaves the interface unshaped; a ``delay_us`` of 0 adds no delay element.
-    Only an unshaped interface may have an ``impairment``, and only one that does not delay either a ``card``. From the
-    start of the measurement until all traffic has ended ``changes``, in the order of their time, take the place of rate
-    and delay, and a ``trace`` that of the rate. Packets meet the ``policer`` before the queue.
+    The rate counts each packet with its Ethernet header and ``framing_bytes``: 24 for preamble, start delimiter, frame
+    check sequence and inter-packet gap (IEEE 802.3). A ``rate_bps`` of None leaves the interface unshaped; a
+    ``delay_us`` of 0 adds no delay element. Only an unshaped interface may have an ``impairment``, and only one without
+    a delay either a ``card``. From the start of the measurement until the end of all traffic, ``changes``, in the order
+    of time, replace rate and delay, and a ``trace`` replaces the rate.
 
-    The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), which a ``trace`` is exempt
-    from, and its cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both. Each frame
-    is delayed by a further time, drawn uniformly from 0 to ``processing_ns``; frames keep their order.
+    The clock of the interface is ``clock_ppb`` parts per billion fast (negative: slow), except for a ``trace``, and its
+    cable delays by a further ``distance_ns``: ``wire_bps`` and ``wire_delay_ns`` include both. Each frame has a further
+    delay, uniform from 0 to ``processing_ns``; frames keep their order.
     """
 
     rate_bps: int | None = None
@@ -244,23 +244,23 @@ class Egress:
 
     @property
     def wire_bps(self) -> int | None:
-        """Rate of the wire in bit/s by the interface's own clock; None where it is unshaped."""
+        """Rate of the wire in bit/s by the interface's clock; None if it is unshaped."""
         return None if self.rate_bps is None else self.by_clock(self.rate_bps)
 
     @property
     def wire_delay_ns(self) -> int:
-        """Delay of the wire in nanoseconds, the distance included."""
+        """Delay of the wire in nanoseconds, including the distance."""
         return 1000 * self.delay_us + self.distance_ns
 
     def by_clock(self, rate_bps: int) -> int:
-        """Return a nominal rate by the interface's own clock, to the nearest bit/s and at least 1 bit/s if not 0."""
+        """Return a nominal rate by the interface's clock, rounded to bit/s, and at least 1 bit/s if it is not 0."""
         deviation = (2 * rate_bps * self.clock_ppb + 10**9) // (2 * 10**9)
         return max(rate_bps + deviation, min(rate_bps, 1))
 
 
 @dataclass(frozen=True)
 class Interface:
-    """One end of a link: the node that holds it and what it does on egress."""
+    """One end of a link: its node and its egress."""
 
     node: str
     egress: Egress = field(default_factory=Egress)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a RunSpec: its interfaces with names and addresses, the routes between nodes, lengths of frames.
+"""The network of a RunSpec: interfaces with names and addresses, routes, steps of wires, lengths of frames.
 
-Pure functions of the RunSpec, standard library only: read on the planning host, on the hosts of a lab and inside the
-guest. Must not know what was measured.
+Pure functions, standard library only: the planning host, the hosts of a lab and the guest read the same module.
 """
 
 from __future__ import annotations
@@ -19,19 +18,18 @@ from longfat.runspec import CapturePoint, Change, Egress, Flow, Ping, RunSpec, S
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
-OFFLOADED_BYTES = 1 << 16  # of the largest segment that TCP hands to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
 SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES = 2304, 4608  # SOCK_MIN_* in include/net/sock.h
-MIDDLE = "delay"  # with a number, the node in the middle of a graph's link that has one
-TRACED_BITS = 8 * (1500 + 14 + 24)  # of a packet of a trace, as a rate counts it: its MTU is 1500, and it is framed
+MIDDLE = "delay"  # with a number: the node in the middle of a link of a graph
+TRACED_BITS = 8 * (1500 + 14 + 24)  # length of a packet in a trace, as a rate counts it, with an MTU of 1500
 
 
 @dataclass(frozen=True)
 class Port:
-    """One interface of a node. ``name`` is ``<node>-eth<k>``, k counting the node's links in the order of the RunSpec.
+    """An interface of a node, named ``<node>-eth<k>`` for the node's k-th link in the RunSpec.
 
-    ``address`` is IPv4, in a subnet that ``link`` (its place in the RunSpec) has for itself. ``peer`` is the node at
-    the other end.
+    ``address`` is IPv4, in the subnet of the link, whose number in the RunSpec is ``link``. ``peer`` is the node at the
+    other end.
     """
 
     node: str
@@ -45,18 +43,18 @@ class Port:
 
     @property
     def subnet(self) -> str:
-        """The subnet of the link."""
+        """Subnet of the link."""
         return f"10.0.{self.link}.0/{PREFIX_BITS}"
 
     @property
     def frame_bytes(self) -> int:
-        """Length of a full packet as the port's rate counts it."""
+        """Length of a full packet, as the port's rate counts it."""
         return frame_bytes(self.mtu_bytes, self.egress)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a wire is from ``at_us`` on: rate in bit/s (0: takes no time), delay, whether no bit leaves it."""
+    """State of a wire from ``at_us`` on: rate in bit/s (0: takes no time), delay, ``held`` if no bit leaves it."""
 
     at_us: int
     rate_bps: int
@@ -66,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Route:
-    """Reach ``subnet`` through the neighbour ``via``."""
+    """A route to ``subnet`` through the neighbour ``via``."""
 
     subnet: str
     via: str
@@ -74,31 +72,31 @@ class Route:
 
 @dataclass(frozen=True)
 class Topology:
-    """Every node's ports and static routes, in RunSpec order."""
+    """Ports and static routes of every node, in the order of the RunSpec."""
 
     ports: dict[str, tuple[Port, ...]]
     routes: dict[str, tuple[Route, ...]]
 
     def address(self, node: str) -> str:
-        """Address of the node's first interface: where its flows are sent to."""
+        """Return the address of the node's first interface, the destination of its flows."""
         return self.ports[node][0].address
 
     def far_end(self, port: Port) -> Port:
-        """The port at the other end of the link."""
+        """Return the port at the other end of the link."""
         return next(other for other in self.ports[port.peer] if other.link == port.link)
 
     def all_ports(self) -> list[Port]:
-        """Every port, grouped by node."""
+        """Return every port, grouped by node."""
         return [port for ports in self.ports.values() for port in ports]
 
 
 def frame_bytes(mtu_bytes: int, egress: Egress) -> int:
-    """Length of a full packet as the rate of ``egress`` counts it: with Ethernet's header and its framing."""
+    """Return the length of a full packet with Ethernet header and framing, as the rate of ``egress`` counts it."""
     return mtu_bytes + ETHERNET_HEADER_BYTES + egress.framing_bytes
 
 
 def mss_bytes(spec: RunSpec, flow: Flow) -> int:
-    """Payload of a full segment of the flow: the smallest MTU of its route, less headers and timestamps."""
+    """Return the payload of a full segment of the flow: the smallest MTU of its route without headers and options."""
     options = TIMESTAMP_OPTION_BYTES if has_timestamps(spec, flow.sender) else 0
     smallest = min(port.mtu_bytes for port in route(spec, flow.sender, flow.receiver))
     return smallest - IP_AND_TCP_HEADER_BYTES - options
@@ -111,12 +109,12 @@ def has_timestamps(spec: RunSpec, host: str) -> bool:
 
 
 def smallest_mtu_bytes(spec: RunSpec) -> int:
-    """The smallest MTU of all links."""
+    """Return the smallest MTU of all links."""
     return min(link.mtu_bytes for link in spec.links)
 
 
 def ports(spec: RunSpec) -> tuple[Port, ...]:
-    """All interfaces in the order of the links, end ``a`` before end ``b``."""
+    """Return all interfaces in the order of the links, end ``a`` before end ``b``."""
     count: dict[str, int] = {}
     found = []
     for number, link in enumerate(spec.links):
@@ -139,12 +137,12 @@ def ports(spec: RunSpec) -> tuple[Port, ...]:
 
 
 def route(spec: RunSpec, start: str, end: str) -> tuple[Port, ...]:
-    """The interfaces left on the way with the fewest links; empty when there is no way."""
+    """Return the egress interfaces on the path with the fewest links; empty without a path."""
     return _ways_from(start, ports(spec)).get(end, ())
 
 
 def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
-    """Return the slowest interface on the way from one host to another: of a router if one is shaped, the first one."""
+    """Return the slowest interface on a path, the first of several, and of a router if a router is shaped."""
     way, routers = route(spec, sender, receiver), {node.name for node in spec.nodes if node.role == "router"}
     shaped = [port for port in way if port.egress.rate_bps]
     chosen = [port for port in shaped if port.node in routers] or shaped or way
@@ -152,9 +150,9 @@ def bottleneck(spec: RunSpec, sender: str, receiver: str) -> Port:
 
 
 def capture_port(spec: RunSpec, one: Sent, place: CapturePoint) -> Port:
-    """Return the interface at which a traffic is captured; it sees both directions.
+    """Return the interface for the capture of a traffic, in both directions.
 
-    What leaves the bottleneck has passed its queue: a packet that the queue drops is in the sender's capture alone.
+    Packets that leave the bottleneck have passed its queue: a dropped packet is only in the sender's capture.
     """
     if place == "bottleneck":
         return bottleneck(spec, one.sender, one.receiver)
@@ -163,10 +161,9 @@ def capture_port(spec: RunSpec, one: Sent, place: CapturePoint) -> Port:
 
 
 def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
-    """Return the socket buffers of a flow's sender and receiver that its windows make; None is auto-tuning.
+    """Return the socket buffers of a flow's sender and receiver; None is auto-tuning.
 
-    The kernel doubles what is asked for, after it has cut it to the limit of the host (socket(7)), and grants a
-    smallest buffer in any case.
+    The kernel limits the requested size to the host's maximum, doubles it (socket(7)), and grants a minimum.
     """
     hosts = {node.name: node.sysctls for node in spec.nodes}
 
@@ -182,13 +179,13 @@ def buffers_bytes(spec: RunSpec, flow: Flow) -> tuple[int | None, int | None]:
 
 
 def base_rtt_us(spec: RunSpec, sent: Flow | Ping) -> int:
-    """Sum the delays from the sender of a flow or ping to its receiver and back, with distances, in microseconds."""
+    """Return the round-trip delay of a flow or ping in microseconds, including distances."""
     there, back = route(spec, sent.sender, sent.receiver), route(spec, sent.receiver, sent.sender)
     return sum(port.egress.wire_delay_ns for port in (*there, *back)) // 1000
 
 
 def longest_rtt_us(spec: RunSpec) -> int:
-    """The longest base RTT of all traffic, in microseconds, whatever changes while the run lasts."""
+    """Return the longest base RTT of all traffic in microseconds, including changes during the run."""
     delay_ns = {
         port.name: max((step.delay_ns for step in steps(port.egress, spec.end_us)), default=port.egress.wire_delay_ns)
         for port in ports(spec)
@@ -199,12 +196,12 @@ def longest_rtt_us(spec: RunSpec) -> int:
 
 
 def impairment_seed(spec: RunSpec, port: Port) -> int:
-    """Return the seed, 64 bits, of the losses and delays of the packets that leave an interface."""
+    """Return the seed (64 bits) of random loss and jitter at an interface."""
     return _seed(f"{spec.seed} impairment {port.name}")
 
 
 def processing_seed(spec: RunSpec, port: Port) -> int:
-    """Return the seed, 64 bits, of the processing times of the packets that leave an interface."""
+    """Return the seed (64 bits) of the processing times at an interface."""
     return _seed(f"{spec.seed} processing {port.name}")
 
 
@@ -213,12 +210,12 @@ def _seed(name: str) -> int:
 
 
 def steps(egress: Egress, end_us: int) -> tuple[Step, ...]:
-    """Return what the wire of an interface is, and when, from 0 to before ``end_us``; empty if it never changes."""
+    """Return the steps of an interface's wire from 0 to before ``end_us``; empty if it never changes."""
     return tuple(takewhile(lambda step: step.at_us < end_us, each_step(egress)))
 
 
 def each_step(egress: Egress) -> Iterator[Step]:
-    """Yield what the wire of an interface is, and when, from 0 on: without an end for one that follows a trace."""
+    """Yield the steps of an interface's wire from 0 on, endlessly for a trace."""
     if not egress.changes and not egress.trace:
         return
     traced: Iterable[_Event] = _traced(egress.trace) if egress.trace else ()
@@ -243,7 +240,7 @@ def each_step(egress: Egress) -> Iterator[Step]:
 
 
 _Event = tuple[int, int | None, Change | None]
-"""A time in microseconds, the rate in bit/s that a trace has from then on, a change."""
+"""A time in microseconds, the new rate of a trace in bit/s, a change."""
 
 
 def _time_of(event: _Event) -> int:
@@ -251,7 +248,7 @@ def _time_of(event: _Event) -> int:
 
 
 def _traced(trace: Trace) -> Iterator[_Event]:
-    """Yield when the rate of a trace changes: once for one that is always the same, else without an end."""
+    """Yield the changes of a trace's rate: one for a constant trace, else endlessly."""
     at_us, words = 0, tuple(trace.milliseconds())
     while at_us == 0 or len({count for count, _ in words}) > 1:
         for count, times in words:
@@ -260,7 +257,7 @@ def _traced(trace: Trace) -> Iterator[_Event]:
 
 
 def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> int:
-    """Bits that could leave a wire of these steps in a time, cut to whole ones."""
+    """Return the bits that can leave a wire in a time, rounded down."""
     ends = [*(step.at_us for step in found[1:]), until_us]
     spans = (
         (max(0, min(end, until_us) - max(step.at_us, since_us)), step) for step, end in zip(found, ends, strict=True)
@@ -269,53 +266,21 @@ def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> in
 
 
 def course(egress: Egress, end_us: int) -> tuple[Step, ...]:
-    """Return the steps of a wire, one for a wire that never changes."""
+    """Return the steps of a wire, one for a constant wire."""
     return steps(egress, end_us) or (Step(0, egress.wire_bps or 0, egress.wire_delay_ns),)
 
 
-def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
-    """Return a lower bound of the time in which a new TCP connection delivers so many bytes that its receiver asks for.
-
-    Connection and request take a round trip each, at the least delay that each interface ever has. Then the slowest
-    link passes every frame once, at the highest rate that it ever has; with segmentation offload headers come once for
-    each 64 KiB.
-    """
-    there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
-    round_trip_us = sum(_least_delay_ns(port.egress, spec.end_us) for port in (*there, *back)) // 1000
-    rates = [(max(step.rate_bps for step in course(port.egress, spec.end_us)), port) for port in there]
-    shaped = [(rate_bps, port) for rate_bps, port in rates if rate_bps]
-    if not shaped:
-        return 2 * round_trip_us
-    rate_bps, slowest = min(shaped, key=lambda item: item[0])
-    ends = [node for node in spec.nodes if node.name in (one.sender, one.receiver)]
-    stamped = all(node.sysctls.get("net.ipv4.tcp_timestamps") != "0" for node in ends)
-    headers_bytes = IP_AND_TCP_HEADER_BYTES + (TIMESTAMP_OPTION_BYTES if stamped else 0)
-    offloaded = any({"tso", "gso"} & set(node.offloads) for node in ends if node.name == one.sender)
-    segment_bytes = OFFLOADED_BYTES if offloaded else min(port.mtu_bytes for port in there) - headers_bytes
-    on_wire = size_bytes + -(-size_bytes // segment_bytes) * (headers_bytes + frame_bytes(0, slowest.egress))
-    return 2 * round_trip_us + 8_000_000 * on_wire // rate_bps
-
-
-def _least_delay_ns(egress: Egress, end_us: int) -> int:
-    """The least delay that any packet may have at an interface."""
-    drawn = egress.impairment
-    if drawn and drawn.overtaking_ppm:
-        return 0
-    least = min(step.delay_ns for step in course(egress, end_us))
-    return max(0, least - 1000 * drawn.jitter_us) if drawn else least
-
-
 def lay_out(spec: RunSpec) -> Topology:
-    """Every node's ports, and its routes to every link by the fewest hops."""
+    """Return every node's ports, and its routes to every link by the fewest hops."""
     every = ports(spec)
     own = {node.name: tuple(port for port in every if port.node == node.name) for node in spec.nodes}
     return Topology(own, {name: _routes_from(name, every, own) for name in own})
 
 
 def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]:
-    """Return the ports left on the way to each node that can be reached, the nearest node first.
+    """Return the egress ports on the path to each reachable node, the nearest node first.
 
-    The search is breadth-first; of ways with as many links the one by the link listed first is taken.
+    The search is breadth-first; of paths with equally many links it takes the one by the first link.
     """
     leaving: dict[str, list[Port]] = {}
     for port in every:
@@ -337,12 +302,12 @@ def _ways_from(start: str, every: Iterable[Port]) -> dict[str, tuple[Port, ...]]
 
 
 def _in_the_middle(node: str) -> bool:
-    """Return whether a node delays in the middle of a graph's link: its two halves count as one link."""
+    """Return whether a node is in the middle of a link of a graph, whose halves count as one link."""
     return node.startswith(MIDDLE) and node != MIDDLE
 
 
 def _routes_from(start: str, every: Iterable[Port], own: dict[str, tuple[Port, ...]]) -> tuple[Route, ...]:
-    """The first hop towards each link that is not attached to ``start``."""
+    """Return the first hop to each link that is not attached to ``start``."""
     known = {port.link for port in own[start]}
     routes = []
     for node, way in _ways_from(start, every).items():

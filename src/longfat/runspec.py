@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RunSpec: everything that can change the outcome of one run, and nothing that cannot.
+"""RunSpec: everything that can change the outcome of one run, and nothing else.
 
-Standard library only: the same module is read on the planning host and inside the guest.
-Lengths of time are microseconds, sizes bytes, rates bits per second, as the field names say.
-Names of studies, scenarios and figures are not part of it: figures that need the same run share it. The experiment is
-in its seed, which all its scenarios have in common (longfat.plan.resolve).
+Standard library only: the planning host and the guest read the same module. Times are microseconds, sizes bytes, rates
+bits per second, according to the names of the fields. A RunSpec has no names of studies, scenarios and figures, so that
+figures share a run. The experiment is in its seed, which is common to its scenarios (longfat.plan.resolve).
 """
 
 from __future__ import annotations
@@ -15,54 +14,20 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from longfat.links import (
-    Bursts,
-    Card,
-    Change,
-    DeliberateDrop,
-    Egress,
-    Impairment,
-    Interface,
-    Link,
-    Policer,
-    Queue,
-    Trace,
-)
-from longfat.plain import LATER, Scalar, build, canonical_json, plain
-
-__all__ = [
-    "KINDS",
-    "Bursts",
-    "Called",
-    "CapturePoint",
-    "Card",
-    "Change",
-    "DeliberateDrop",
-    "Egress",
-    "Flow",
-    "Impairment",
-    "Incast",
-    "Interface",
-    "Link",
-    "Node",
-    "Ping",
-    "Policer",
-    "Probes",
-    "Program",
-    "Queue",
-    "Requests",
-    "Role",
-    "RunSpec",
-    "Scalar",
-    "Sent",
-    "SentOverTcp",
-    "ShortFlows",
-    "Trace",
-    "Udp",
-    "Video",
-    "Web",
-    "canonical_json",
-]
+from longfat.links import Bursts as Bursts
+from longfat.links import Card as Card
+from longfat.links import Change as Change
+from longfat.links import DeliberateDrop as DeliberateDrop
+from longfat.links import Egress as Egress
+from longfat.links import Impairment as Impairment
+from longfat.links import Interface as Interface
+from longfat.links import Link as Link
+from longfat.links import Policer as Policer
+from longfat.links import Queue as Queue
+from longfat.links import Trace as Trace
+from longfat.plain import LATER, build, plain
+from longfat.plain import Scalar as Scalar
+from longfat.plain import canonical_json as canonical_json
 
 Role = Literal["sender", "receiver", "router"]
 CapturePoint = Literal["sender", "bottleneck", "receiver"]
@@ -70,12 +35,11 @@ CapturePoint = Literal["sender", "bottleneck", "receiver"]
 
 @dataclass(frozen=True)
 class Node:
-    """A host or router: its own network namespace, sysctls, offloads and route attributes.
+    """A host or router: a network namespace with sysctls, offloads and route attributes.
 
-    ``offloads`` lists the ethtool feature names that are on (``tso gso gro``); all others are turned off.
-    ``initial_cwnd_segments`` goes into the routes (``ip route ... initcwnd``); None leaves the kernel's own.
-    ``image`` names the container image that the host is made from; None is the project's own userland. ``recovery`` is
-    how a sender recovers from losses (``sack newreno reno``); None leaves it to sysctls, which say the first two.
+    ``offloads`` lists the ethtool features that are on (``tso gso gro``); all others are off. Routes have
+    ``initial_cwnd_segments`` (initcwnd); None is the kernel's default. ``image`` is a container image; None is the
+    project's userland. ``recovery`` is a sender's loss recovery (``sack newreno reno``); None leaves it to the sysctls.
     """
 
     name: str
@@ -88,13 +52,13 @@ class Node:
 
 
 class Called(Protocol):
-    """A kind of traffic, by what it is called."""
+    """A kind of traffic with its name in prose."""
 
     what: ClassVar[str]
 
 
 class Sent(Called, Protocol):
-    """What all traffic but pings has: who sends to whom, and when, in microseconds of the measurement."""
+    """Traffic other than pings: sender, receiver, and time in microseconds of the measurement."""
 
     @property
     def name(self) -> str: ...
@@ -110,7 +74,7 @@ class Sent(Called, Protocol):
 
 @runtime_checkable
 class SentOverTcp(Sent, Protocol):
-    """Traffic that has a congestion control, by the kernel's name of it."""
+    """Traffic with a congestion control, by its kernel name."""
 
     @property
     def cca(self) -> str: ...
@@ -118,13 +82,12 @@ class SentOverTcp(Sent, Protocol):
 
 @dataclass(frozen=True)
 class Flow:
-    """iperf2 traffic from one node to another: ``streams`` parallel TCP connections.
+    """iperf2 traffic between two nodes: ``streams`` parallel TCP connections.
 
-    ``window_bytes`` is what iperf2 is asked for with ``-w`` on both ends (the kernel doubles it);
-    None leaves auto-tuning on. ``send_window_bytes`` takes its place at the sending end. With ``transfer_bytes`` a
-    connection carries so much and another follows it, until the duration is over; each of the streams does so. With
-    ``rate_bps`` the sending application has so much to send, all streams together, and only for ``on_us`` of each
-    ``on_us + off_us`` where these are given; its program is the project's own.
+    ``window_bytes`` is iperf2's ``-w`` at both ends, which the kernel doubles; None is auto-tuning.
+    ``send_window_bytes`` replaces it at the sender. With ``transfer_bytes`` each stream is a series of connections of
+    this size, until the end of the duration. With ``rate_bps`` the project's own program sends at this aggregate rate,
+    and, with ``on_us`` and ``off_us``, only in on times.
     """
 
     what: ClassVar[str] = "flows"
@@ -145,7 +108,7 @@ class Flow:
 
     @property
     def mean_rate_bps(self) -> float | None:
-        """Rate of what its application has to send, on and off times together; None if that is without limit."""
+        """Mean rate of the application over on and off times; None without a limit."""
         if self.rate_bps is None or not self.on_us or not self.off_us:
             return self.rate_bps
         return self.rate_bps * self.on_us / (self.on_us + self.off_us)
@@ -153,10 +116,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Web:
-    """Users at one node that fetch files from an HTTP server at another, which sends: as many TCP connections as users.
+    """Users at one node, each with a TCP connection, who fetch files from an HTTP server, the sender, at another.
 
-    ``cca`` is that of the server's connections; ``model`` says which file is asked for when. The model's OFF times
-    are taken times ``off_ppm`` millionths. ``start_us`` counts from the start of the measurement.
+    ``cca`` is for the server's connections. ``model`` chooses files and times; its OFF times are multiplied by
+    ``off_ppm`` millionths.
     """
 
     what: ClassVar[str] = "web traffic"
@@ -174,9 +137,9 @@ class Web:
 
 @dataclass(frozen=True)
 class Udp:
-    """UDP packets of the links' MTU from one node to another, whose rate is mean + swing * sin(2 pi t / period).
+    """UDP packets of the links' MTU at the rate mean + swing * sin(2 pi t / period), with t from ``start_us``.
 
-    Rates count whole IPv4 packets; ``t`` counts from ``start_us``. Without a swing the rate is constant.
+    Rates count whole IPv4 packets. Without a swing the rate is constant.
     """
 
     what: ClassVar[str] = "UDP traffic"
@@ -193,10 +156,12 @@ class Udp:
 
 @dataclass(frozen=True)
 class Requests:
-    """Users at one node that ask a server at another, which sends: each request is a TCP connection of its own.
+    """Users at one node with requests to a server, the sender, at another: each request is a TCP connection.
 
-    A user sends ``request_bytes``, takes in a response and thinks. Responses are of ``response_bytes`` on average by
-    the law ``sizes``, a Pareto law of the given ``shape``; thinking takes ``think_us`` on average by ``thinking``.
+    A user sends ``request_bytes``, receives a response and thinks. Responses have a mean of ``response_bytes`` and the
+    distribution ``sizes``, with ``shape`` for Pareto; think times have a mean of ``think_us`` and ``thinking``. With
+    ``every_us`` there are no users: requests begin at random times with this mean distance. ``table`` has points
+    (bytes, millionths of smaller or equal responses) of a distribution, with linear interpolation.
     """
 
     what: ClassVar[str] = "requests"
@@ -208,92 +173,27 @@ class Requests:
     cca: str
     duration_us: int
     response_bytes: int
-    sizes: Literal["fixed", "exponential", "pareto"] = "fixed"
+    sizes: Literal["fixed", "exponential", "pareto", "table"] = "fixed"
     shape: float = 1.5
     request_bytes: int = 200
     think_us: int = 0
     thinking: Literal["fixed", "exponential"] = "exponential"
     start_us: int = 0
-
-
-@dataclass(frozen=True)
-class ShortFlows:
-    """Flows of a size of their own each, which begin whether others have ended or not: a TCP connection for each.
-
-    They begin every ``every_us`` on average. Sizes are of ``size_bytes`` on average by the law ``sizes``; ``shape`` is
-    that of a Pareto law, or the deviation of a lognormal law's logarithm; ``table`` has points (bytes, millionths that
-    are no larger) of a distribution, with straight lines between.
-    """
-
-    what: ClassVar[str] = "short flows"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    every_us: int
-    size_bytes: int
-    arrivals: Literal["poisson", "fixed"] = "poisson"
-    sizes: Literal["fixed", "exponential", "pareto", "lognormal", "table"] = "fixed"
-    shape: float = 1.5
-    table: tuple[tuple[int, int], ...] = ()
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Video:
-    """A viewer at one node of a video that a server at another sends segment by segment, over one TCP connection.
-
-    Each segment of ``segment_us`` has a rate of ``ladder_bps``, ascending; ``choice`` takes it by what the buffer
-    holds or by the rate of the segments before. A segment waits until ``buffer_us`` has room for it.
-    """
-
-    what: ClassVar[str] = "video"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    ladder_bps: tuple[int, ...]
-    segment_us: int = 4_000_000
-    buffer_us: int = 30_000_000
-    choice: Literal["buffer", "rate"] = "buffer"
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Incast:
-    """One of the senders that answer a receiver's request at once; those of one ``group`` answer the same one.
-
-    Each sends ``block_bytes`` over a connection that lasts. ``pause_us`` after all blocks it is asked again.
-    """
-
-    what: ClassVar[str] = "incast"
-
-    name: str
-    group: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    block_bytes: int
-    pause_us: int = 0
-    start_us: int = 0
+    every_us: int | None = field(default=None, metadata=LATER)
+    table: tuple[tuple[int, int], ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Programs of the user's: one that sends, at one node, and one that receives, at another.
+    """Programs of the user: a sending program at one node, and a receiving program at another.
 
     ``send`` and ``receive`` are their command lines, with ``{address}`` (the receiver's), ``{port}``, ``{seconds}``,
-    ``{seed}``. ``files`` has the SHA-256 of each file of their folder. ``keep`` names the files that they leave
-    in it for the raw run. What the sender sends to ``port`` is counted.
+    ``{seed}``. ``files`` has the SHA-256 of each file in their folder; ``keep`` names the files in it to keep as raw
+    files. Packets from the sender to ``port`` are counted.
     """
 
     what: ClassVar[str] = "programs"
-    most_kept_bytes: ClassVar[int] = 16 << 20  # of a file to keep
+    most_kept_bytes: ClassVar[int] = 16 << 20  # largest file to keep
 
     name: str
     sender: str
@@ -309,7 +209,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Ping:
-    """Pings from one node to another, as long as the run lasts."""
+    """Pings between two nodes throughout the run."""
 
     what: ClassVar[str] = "ping"
 
@@ -323,22 +223,23 @@ KINDS: dict[str, type[Called]] = {
     "web": Web,
     "udp": Udp,
     "requests": Requests,
-    "short_flows": ShortFlows,
-    "video": Video,
-    "incast": Incast,
     "programs": Program,
     "pings": Ping,
 }
-"""Every kind of traffic: its name and what one of it is. By that name it is a member of RunSpec, a module of
-``longfat.traffic``, where all else about it is, and one of ``longfat.guest.kinds``, which runs it."""
+"""Kinds of traffic by name: a member of RunSpec, a module of ``longfat.traffic`` with everything about the kind, and a
+module of ``longfat.guest.kinds``, which runs it."""
+
+
+REMOVED = ("short_flows", "video", "incast")
+"""Kinds of traffic that earlier locks list, always empty in locks that this version reads."""
 
 
 @dataclass(frozen=True)
 class Probes:
-    """What is observed while the traffic runs: sampling intervals, and the traffic whose headers are captured.
+    """Observations during the traffic: sampling intervals, captures of headers, pings.
 
-    Each traffic of ``capture`` is captured at each place of ``capture_at``. Pings go from the first sender to the first
-    receiver. ``capture_loss_percent`` of a capture's packets, drawn with the run's seed, are removed from it.
+    Each traffic in ``capture`` is captured at each place in ``capture_at``; ``capture_loss_percent`` of its packets,
+    drawn from the run's seed, are removed. Pings go from the first sender to the first receiver.
     """
 
     socket_interval_us: int | None = 100_000
@@ -350,18 +251,17 @@ class Probes:
 
     @property
     def captures(self) -> dict[str, tuple[str, CapturePoint]]:
-        """Every capture by the name of its file: the traffic and the place."""
+        """Traffic and place of each capture, by the name of its file."""
         pairs = ((name, place) for name in self.capture for place in self.capture_at)
         return {name if place == "sender" else f"{name}@{place}": (name, place) for name, place in pairs}
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run, complete. ``pins`` holds the digests of kernel, image and code, and the backend's name.
+    """One complete run. ``pins`` has the digests of kernel, image and code, and the backend's name.
 
-    All that is random in it is drawn from ``seed`` and the name of what it is drawn for; in a guest the kernel's random
-    numbers (hash keys, ports, RED) too, which all of the kernel takes in turn. It lasts ``duration_us``, or
-    as long as its traffic if that is longer.
+    Every random number is drawn from ``seed`` and the name of its use; in a guest also the kernel's random numbers
+    (hash keys, ports, RED). A run lasts ``duration_us``, or until the end of its traffic if that is later.
     """
 
     nodes: tuple[Node, ...]
@@ -375,20 +275,17 @@ class RunSpec:
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
     requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
-    short_flows: tuple[ShortFlows, ...] = field(default=(), metadata=LATER)
-    video: tuple[Video, ...] = field(default=(), metadata=LATER)
-    incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
     duration_us: int | None = field(default=None, metadata=LATER)
 
     @property
     def run_id(self) -> str:
-        """SHA-256 (hex) over the canonical JSON text: the run's identity."""
+        """Identity of the run: SHA-256 (hex) over the canonical JSON text."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @property
     def pings(self) -> tuple[Ping, ...]:
-        """The pings that the probes ask for, from the first sender to the first receiver."""
+        """Pings of the probes, from the first sender to the first receiver."""
         if not self.probes.ping_interval_us:
             return ()
         sender, receiver = (
@@ -398,48 +295,49 @@ class RunSpec:
 
     @property
     def sent(self) -> tuple[Sent, ...]:
-        """All traffic but pings, kind by kind."""
+        """All traffic except pings, by kind."""
         kinds = (member.name for member in dataclasses.fields(self) if member.name in KINDS)
         return tuple(one for kind in kinds for one in getattr(self, kind))
 
     @property
     def traced(self) -> tuple[Flow, ...]:
-        """The flows that are captured at their sender: tcptrace reads these captures."""
+        """Flows with a capture at their sender, which tcptrace reads."""
         return tuple(flow for flow in self.flows if flow.name in self.probes.captures)
 
     @property
     def traffic(self) -> tuple[SentOverTcp, ...]:
-        """All traffic that a congestion control governs, kind by kind."""
+        """All traffic with a congestion control, by kind."""
         return tuple(one for one in self.sent if isinstance(one, SentOverTcp))
 
     @property
     def end_us(self) -> int:
-        """Time in microseconds at which the measurement ends: with the last traffic, or later if the run says so."""
+        """End of the measurement in microseconds."""
         return max((self.duration_us or 0, *(one.start_us + one.duration_us for one in self.sent)))
 
     @property
     def marks(self) -> bool:
-        """Whether some queue of the run marks packets."""
+        """Whether any queue of the run marks packets."""
         return any(end.egress.queue.marks for link in self.links for end in (link.a, link.b))
 
     def cca_parameters(self, flow: Flow) -> dict[str, str]:
-        """Parameters of a flow's algorithm that its sender's sysctls declare, by the kernel's names."""
+        """Return the parameters of a flow's algorithm in its sender's sysctls, by kernel name."""
         prefix = f"net.ipv4.tcp_{flow.cca}."
         (sender,) = (node for node in self.nodes if node.name == flow.sender)
         return {key.removeprefix(prefix): value for key, value in sender.sysctls.items() if key.startswith(prefix)}
 
     def to_json(self) -> str:
-        """Canonical JSON: sorted keys, no spaces, ASCII."""
+        """Return the canonical JSON: sorted keys, no spaces, ASCII."""
         return canonical_json(plain(self))
 
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
-        """Read what ``to_json`` wrote. Raises ValueError or TypeError on a text of another shape."""
+        """Read the text of ``to_json``. Raises ValueError or TypeError on another text."""
         spec: RunSpec = build(cls, json.loads(text))
         return spec
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RunSpec:
-        """Build from the plain dictionaries and lists of a lock. Raises TypeError on another shape."""
-        spec: RunSpec = build(cls, data)
+        """Build from the plain dictionaries and lists of a lock. Raises TypeError on other data."""
+        known = {key: value for key, value in data.items() if key not in REMOVED or value}
+        spec: RunSpec = build(cls, known)
         return spec

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders for a while: gone when their block ends, or at the next one's beginning where a process was killed."""
+"""Temporary folders, removed when their block ends or, if a process was killed, when the next one is made."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pathlib import Path
 from longfat.locks import held
 from longfat.processes import end_orphans
 
-BEING_MADE_S = 60.0  # a folder that is not held yet may be so young
+BEING_MADE_S = 60.0  # a younger folder may not be locked yet
 
 
 @contextmanager
 def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
-    """A new folder in ``parent`` whose name begins with ``prefix``, held until the block ends and removed then.
+    """Yield a new folder in ``parent`` whose name begins with ``prefix``, locked and removed when the block ends.
 
-    Folders of the same prefix that nobody holds any more are removed now. Raises OSError when it cannot be made.
+    Folders of the same prefix that no process holds any more are removed now. Raises OSError if it cannot be made.
     """
     remove_left(parent, prefix)
     made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
     with held(made, folder=True):
-        # Only a folder that is held gets the name that the others look for.
+        # Only a locked folder gets the name that other processes look for.
         folder = made.rename(made.with_name(made.name.removeprefix(".")))
         try:
             yield folder
@@ -36,7 +36,7 @@ def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_left(parent: Path, prefix: str) -> None:
-    """Remove the folders of this user that killed processes left in ``parent``, and what still runs in them."""
+    """Remove the folders of this user that killed processes left in ``parent``, and end the processes in them."""
     for path in [*parent.glob(f"{prefix}*"), *parent.glob(f".{prefix}*")]:
         try:
             facts = path.lstat()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seals: what a step of the chain has made, and of what, so that a file that was changed since is refused by name.
+"""Checksums of the files that each step made and used, so that a file that was changed since is refused by name.
 
-Owns ``seals/STEP.json`` in a results folder (docs/data.md). Each step seals what it made together with the seals of
-the steps before it, and whoever reads a step's files checks its seal. Must not know what the files mean. A seal is no
-signature: who may write to the folder can make it anew, with all that follows from it.
+Owns ``seals/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
+before it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature:
+whoever may write to the folder can make them again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WORDS: Mapping[Step, _Words] = {
 
 
 def seal(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
-    """Seal a step: ``files`` of the results folder that it made or was made of, and of the ``study``'s folder.
+    """Write the checksums of a step: ``files`` of the results folder that it made or used, and of the ``study``.
 
     Files of the study may be missing, and must be then when the seal is checked. Raises RigError when a file cannot be
     read or the seal cannot be written.
@@ -62,12 +62,12 @@ def seal(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path]
 
 
 def seal_of(results: Path, step: Step) -> Path:
-    """The file of a step's seal, itself among the files of the steps that follow."""
+    """Return the file of a step's checksums, itself among the files of the steps that follow."""
     return results / SEALS / f"{step}.json"
 
 
 def check_seal(results: Path, step: Step, study: Path | None = None) -> None:
-    """Raise RecordError, with each file's name, unless all is as it was when the step was sealed.
+    """Raise RecordError with each file's name unless all files are as they were at the end of the step.
 
     Files of the study's folder are compared where it is given.
     """
@@ -90,7 +90,7 @@ def check_seal(results: Path, step: Step, study: Path | None = None) -> None:
 
 
 def _changed(folder: Path, sealed: Mapping[str, str | None]) -> Iterator[str]:
-    """The files, with what became of them."""
+    """Yield changed files and the kind of change."""
     records = [name for name in sealed if name.startswith(RAW)]
     gone = {*records} if not any((folder / name).exists() for name in records) else {*()}
     for name, digest in sealed.items():
@@ -105,7 +105,7 @@ def _changed(folder: Path, sealed: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def _own(data: Mapping[str, object]) -> str:
-    """The digest of the rest of a seal, by which a damaged one is told from damaged files."""
+    """Return the digest of the other checksums, which distinguishes damaged checksums from damaged files."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items that are made once and kept: by one process while others wait, and either complete or absent.
+"""Items that one process makes while others wait, and that are either complete or absent.
 
-Owns the draft next to an item, the lock, and the rename. Must not know what is made, nor its name.
+Owns the draft next to an item, the lock, and the rename. Must not know what an item is.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from longfat.locks import held
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """A path in a separate folder next to the target: the item that the block makes there replaces the target.
+    """Yield a path in a separate folder next to the target; what the block makes there replaces the target.
 
-    That folder also takes other files, and is removed when the block ends, or when the next draft of the target begins
-    if the process was killed: one process makes a target at a time. On an error the target is unchanged. Raises
+    That folder also takes other files. It is removed when the block ends or, if the process was killed, when the next
+    draft of the target begins: one process makes a target at a time. On an error the target is unchanged. Raises
     OSError.
     """
     for left in target.parent.glob(f"{_prefix(target)}*"):
@@ -49,10 +49,10 @@ def keep(
     right: Callable[[Path], bool] = Path.exists,
     lock: Path | None = None,
 ) -> Path:
-    """``target``, made now unless it is there and ``right``; if it is there, nothing is written to its folder.
+    """Return ``target``, made now unless it exists and is ``right``; if it exists, nothing is written to its folder.
 
-    ``make`` is given the path of a ``draft``; every user may read the result. ``what`` and ``size`` are the
-    words for it and its need of disk space. Raises RigError when it cannot be written.
+    ``make`` gets the path of a ``draft``; every user may read the result. ``what`` names the item in messages, and
+    ``size`` the disk space that it needs. Raises RigError if it cannot be written.
     """
     if right(target):
         return target
@@ -66,7 +66,7 @@ def keep(
 
 
 def _remove_but(new: Path) -> None:
-    """Remove what else the draft of ``new`` holds: it need not reach the disk, from where it goes more slowly."""
+    """Remove everything else in the folder of the draft, before it would reach the disk."""
     for path in new.parent.iterdir():
         if path == new:
             continue
@@ -78,7 +78,7 @@ def _remove_but(new: Path) -> None:
 
 @contextmanager
 def _for_everybody() -> Iterator[None]:
-    """Files that are made meanwhile may be read by every user, and written to by this one."""
+    """Let every user read the files that the block makes."""
     before = os.umask(0o022)
     try:
         yield
@@ -88,7 +88,7 @@ def _for_everybody() -> Iterator[None]:
 
 @contextmanager
 def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
-    """Raise RigError in place of an OSError: ``what`` cannot be written to ``target``."""
+    """Raise RigError instead of an OSError: ``what`` cannot be written to ``target``."""
     try:
         yield
     except OSError as error:

@@ -161,7 +161,7 @@ def test_question_5_what_is_to_be_trusted(report: Page) -> None:
     report.get_by_role("link", name="Trust").click()
     trust = report.locator("#trust")
     expect(trust).to_contain_text("15 of 15 valid")
-    expect(trust).to_contain_text("The claims, with their limits, are those that this folder kept")
+    expect(trust).to_contain_text("The claims and their limits")
 
 
 def test_the_explorer_draws_zooms_and_keeps_its_view_in_the_address(report: Page, results: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from longfat.runspec import (
     DeliberateDrop,
     Egress,
     Impairment,
-    Incast,
     Interface,
     Link,
     Ping,
@@ -34,9 +32,7 @@ from longfat.runspec import (
     Requests,
     RunSpec,
     Scalar,
-    ShortFlows,
     Udp,
-    Video,
     Web,
 )
 
@@ -126,13 +122,6 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Requests.what: dataclasses.replace(
             spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
         ),
-        ShortFlows.what: dataclasses.replace(
-            spec, short_flows=(ShortFlows("s", "client1", "server", "reno", 1_000_000, 10_000, 1000),)
-        ),
-        Video.what: dataclasses.replace(spec, video=(Video("v", "client1", "server", "reno", 1_000_000, (10**6,)),)),
-        Incast.what: dataclasses.replace(
-            spec, incast=(Incast("i.1", "i", "client1", "server", "reno", 1_000_000, 1000),)
-        ),
         Program.what: dataclasses.replace(
             spec, programs=(Program("p", "client1", "server", ("true",), ("true",), 1_000_000),)
         ),
@@ -179,11 +168,6 @@ def test_pins_name_the_backend_and_all_that_takes_part(backend: Backend) -> None
     assert set(pins) == {"backend", "kernel", "image", "code"}
     assert pins["backend"] == backend.name
     assert pins == backend.pins()
-
-
-def test_a_backend_survives_the_way_to_a_worker(backend: Backend) -> None:
-    copy = pickle.loads(pickle.dumps(backend))
-    assert copy.pins() == backend.pins()
 
 
 def test_a_backend_can_work_here_and_knows_reno(backend: Backend) -> None:

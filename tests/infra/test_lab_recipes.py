@@ -76,7 +76,7 @@ def inventory(folder: Path) -> dict[str, Any]:
 
 def test_local_machines_come_up_are_mended_and_leave_nothing(labs: Path) -> None:
     refused = call("up", "local", status=2)
-    assert "machine router: router, 1 x tcg, 512 MiB" in refused and "--yes does not ask" in refused
+    assert "machine router: router, 1 x tcg, 512 MiB" in refused and "--yes" in refused
     assert not (labs / "local/machines").exists()
 
     call("up", "local", "--yes")

@@ -11,8 +11,9 @@ from terraform_toolbox import ENVIRONMENTS, INFRA, MODULES
 FIVE = {"main.tf", "variables.tf", "outputs.tf", "versions.tf", "README.md"}
 
 
-def blocks(text: str, kind: str) -> dict[str, str]:
-    """The top-level blocks of one kind, by their last label; terraform fmt puts the closing brace first in its line."""
+def blocks(module: str, kind: str) -> dict[str, str]:
+    """Return the top-level blocks of one kind in a module, by their last label, in the format of terraform fmt."""
+    text = "\n".join(path.read_text() for path in sorted((INFRA / module).glob("*.tf")))
     return dict(re.findall(rf'^{kind} (?:"[^"]+" )*"([^"]+)" {{\n(.*?)^}}', text, flags=re.MULTILINE | re.DOTALL))
 
 
@@ -23,7 +24,7 @@ def test_a_module_has_the_five_files(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_variable_has_type_description_and_validation(module: str) -> None:
-    variables = blocks((INFRA / module / "variables.tf").read_text(), "variable")
+    variables = blocks(module, "variable")
     assert variables
     for name, body in variables.items():
         for wanted in ("description", "type", "validation"):
@@ -32,7 +33,7 @@ def test_every_variable_has_type_description_and_validation(module: str) -> None
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_output_has_a_description(module: str) -> None:
-    outputs = blocks((INFRA / module / "outputs.tf").read_text(), "output")
+    outputs = blocks(module, "output")
     assert outputs
     assert [name for name, body in outputs.items() if "  description = " not in body] == []
 
@@ -44,23 +45,17 @@ def test_no_provider_is_configured_so_that_credentials_come_from_outside(module:
 
 @pytest.mark.parametrize("module", ENVIRONMENTS)
 def test_an_environment_says_in_its_state_what_it_is(module: str) -> None:
-    text = (INFRA / module / "main.tf").read_text()
-    assert blocks(text, "resource")["lab"] == (
+    assert blocks(module, "resource")["lab"] == (
         f'  input = {{ environment = "{module.rpartition("/")[2]}", tags = var.tags }}\n'
     )
-    assert "inventory" in blocks((INFRA / module / "outputs.tf").read_text(), "output")
+    assert {"inventory", "machines"} <= blocks(module, "output").keys()
 
 
-def test_what_two_modules_both_ask_for_they_ask_for_alike() -> None:
-    """Validation of tags and of the prefixes for SSH is repeated, as a module can only check its own variables."""
-    rented = [
-        blocks((INFRA / f"terraform/environments/{name}/variables.tf").read_text(), "variable")
-        for name in ("openstack", "latitude")
-    ]
-    for name in ("tags", "name", "links", "ssh_public_key", "ssh_prefixes"):
-        assert rented[0][name] == rented[1][name]
-    own = blocks((INFRA / "terraform/modules/first_boot/variables.tf").read_text(), "variable")["ssh_prefixes"]
-    assert own.partition("validation")[2] == rented[0]["ssh_prefixes"].partition("validation")[2]
+def test_the_prefixes_for_ssh_are_validated_in_the_same_way_in_both_modules() -> None:
+    """A module can validate only its own variables."""
+    modules = "terraform/environments/latitude", "terraform/modules/first_boot"
+    one, other = (blocks(module, "variable")["ssh_prefixes"].partition("validation")[2] for module in modules)
+    assert one == other
 
 
 def test_no_line_is_longer_than_the_others_may_be() -> None:

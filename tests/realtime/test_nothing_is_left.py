@@ -37,7 +37,7 @@ def spec(backend: Backend) -> RunSpec:
 
 def programs_of_runs() -> list[str]:
     """Command lines of what only a run starts, among all that these tests have started."""
-    names = ("iperf", "mnexec", "tcpdump", "enclosed.py", "bash --norc", "longfat.testbed.agent")
+    names = ("iperf", "mnexec", "tcpdump", "container_init.py", "bash --norc", "longfat.testbed.agent")
     return [line for line in descendants().values() if any(name in line for name in names)]
 
 

@@ -16,7 +16,9 @@ from scarce_backends import on_lab
 
 from longfat.backends.protocol import Backend
 from longfat.errors import RigError
-from longfat.gates import Evidence, base_rtt_holds, rate_and_delay_hold
+from longfat.gates import Evidence
+from longfat.gates.behaviour import base_rtt_holds
+from longfat.gates.settings import rate_and_delay_hold
 from longfat.runspec import Egress, RunSpec
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]

@@ -13,8 +13,6 @@ from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import study
 
-from longfat.backends.protocol import Feature, needed
-from longfat.backends.registry import traits_of
 from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.qdisc import achieved_egress, card_commands
@@ -141,7 +139,6 @@ def test_interrupts_alone_drop_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
-        ("{input_queue: 300}", "is for packets that wait for a busy host, and there is no packet_time"),
         ("{packet_time: 11 ms}", "'11 ms' is out of range; allowed: 0 us to 10 ms"),
         ("{interrupt_moderation: 5}", "5 has no unit"),
         ("{packet_time: 5 us, input_queue: 0}", "allowed: 1 or more"),
@@ -173,12 +170,6 @@ experiments:
         load_study(tmp_path / "study.yaml")
     (found,) = caught.value.problems
     assert "125 hosts, 125 of them with cards, have more than 250 links" in found.message
-
-
-@pytest.mark.parametrize("backend", ["ns2", "ns3", "hosts", "mininet", "containernet"])
-def test_backends_without_it_leave_it_out_or_refuse_it(tmp_path: Path, backend: str) -> None:
-    assert Feature.CARDS in needed(planned(tmp_path))
-    assert Feature.CARDS not in traits_of(backend).can
 
 
 def test_the_settings_of_a_study_say_what_hosts_do(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from fabricated_results import judge_study, write_results, write_study
 from longfat.dataset.build import build_dataset
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
-from longfat.metrics.statistics import exactly
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally, total
 from longfat.relations.firsts import changes, keep_first
@@ -150,12 +149,6 @@ def test_an_agreement_counts_both_errors_and_the_papers_retests() -> None:
     assert Agreement(100, 10).excludes(Limits(120, 130, True))
 
 
-def test_an_order_within_half_of_the_papers_difference_fails_as_no_effect() -> None:
-    found = Limits(0.0, float("inf"), False, alike=5.0).chances(exactly(3.0))
-    assert (found.fails, found.no_effect) == (0, True)
-    assert Limits(0.0, float("inf"), False, alike=5.0).chances(exactly(8.0)).holds == 0
-
-
 def test_holm_lets_a_part_fail_only_at_its_share_of_the_level() -> None:
     assert fallen([0.04]) == {0}
     assert fallen([0.04, 1.0]) == set()
@@ -216,25 +209,17 @@ def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_
     assert list(changes(again, now)) == [f"a, relation: was {FAST} = 900, is {FAST} = 990", "b: removed", "c: added"]
 
 
-def test_words_of_a_claim_may_change_without_a_word_and_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
+def test_words_of_a_claim_may_change_and_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
     known = StudyFolder(study).claims
     keep_first(tmp_path, known, before_runs=True)
     write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900").replace("Something", "Another"))
     assert not list(changes(keep_first(tmp_path, known, False), StudyFolder(study).claims))
-    (tmp_path / "claims-first.json").write_text("{", encoding="ascii")
-    with pytest.raises(RigError, match="the first claims of these results cannot be read"):
-        keep_first(tmp_path, known, False)
-
-
-def test_first_claims_that_were_edited_are_refused(tmp_path: Path) -> None:
-    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
-    known = StudyFolder(study).claims
-    keep_first(tmp_path, known, before_runs=True)
     path = tmp_path / "claims-first.json"
-    path.write_text(path.read_text(encoding="ascii").replace("= 900", "= 990"), encoding="ascii")
-    with pytest.raises(RigError, match="the claims in it do not have the digest in it"):
-        keep_first(tmp_path, known, False)
+    for damaged in (path.read_text(encoding="ascii").replace("= 900", "= 990"), "{"):
+        path.write_text(damaged, encoding="ascii")
+        with pytest.raises(RigError, match=r"claims-first\.json"):
+            keep_first(tmp_path, known, False)
 
 
 def test_first_claims_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

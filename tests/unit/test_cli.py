@@ -148,7 +148,7 @@ def test_the_memory_limits_backends_of_guests_only(
     jobs: int,
 ) -> None:
     monkeypatch.setitem(fake.TRAITS, "fake", dataclasses.replace(fake.TRAITS["fake"], guests=guests))
-    monkeypatch.setattr("longfat.verbs.run.available_bytes", lambda: 3 << 30)
+    monkeypatch.setattr("longfat.cli.run.available_bytes", lambda: 3 << 30)
     result = call("run", "tiny", "--backend", "fake", "--jobs", "4")
     assert result.exit_code == 0, result.output
     assert ("2 runs at a time instead of 4" in result.output) is guests
@@ -187,7 +187,7 @@ def test_a_failed_run_gives_status_4(root: Path, monkeypatch: pytest.MonkeyPatch
     call("run", "tiny", "--backend", "fake", "--results", str(root / "other"))
     first = json.loads((root / "other" / "lock.json").read_text(encoding="ascii"))["runs"][0]
     backend = FakeBackend(faults={first["run_id"]: "crash"})
-    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
+    monkeypatch.setattr("longfat.cli.run.open_backend", lambda name, settings, say: backend)
     result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
     assert result.exit_code == 4
     assert "3 runs executed, 0 kept, 1 failed" in result.output
@@ -200,7 +200,7 @@ def test_a_run_says_when_the_kernel_is_not_of_the_pinned_release_and_what_tells_
 ) -> None:
     monkeypatch.setenv("LONGFAT_CACHE", str(root / "cache"))
     backend = FakeBackend(kernel=KernelSource("6.12.999", False))
-    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
+    monkeypatch.setattr("longfat.cli.run.open_backend", lambda name, settings, say: backend)
     result = call("run", "tiny", "--backend", "fake", "--jobs", "1")
     assert result.exit_code == 0
     assert (
@@ -243,7 +243,7 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
 def test_an_invalid_run_gives_status_4_and_the_report_all_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
     backend = FakeBackend(achieved_rate_factor=0.9)
-    monkeypatch.setattr("longfat.verbs.run.open_backend", lambda name, settings, say: backend)
+    monkeypatch.setattr("longfat.cli.run.open_backend", lambda name, settings, say: backend)
     result = call("reproduce", "_smoke", "--backend", "fake", "--only", "outstanding")
     assert result.exit_code == 4
     assert "0 runs valid, 1 invalid, 0 failed, 0 missing" in result.output
@@ -268,7 +268,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     script = root / "slow.py"
     script.write_text(
         "import fake_backend as fake, longfat.cli as cli, sys\n"
-        "from longfat.verbs import run\n"
+        "from longfat.cli import run\n"
         "run.open_backend = lambda name, settings, say: fake.FakeBackend(wall_seconds=0.5)\n"
         "if __name__ == '__main__':\n"
         "    sys.argv = ['longfat', 'run', 'tiny', '--backend', 'fake', '--jobs', '1']\n"

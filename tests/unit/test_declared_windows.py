@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import StudyError
-from longfat.guest import buffers, sockets
+from longfat.guest import sockets
 from longfat.guest.netlink import attribute
 from longfat.manifest.load import load_study
 from longfat.network import buffers_bytes
@@ -100,8 +100,8 @@ def test_buffers_are_read_of_every_socket_that_is_shown_with_them() -> None:
     def message(source: int, destination: int, *memory: int) -> bytes:
         head = bytearray(sockets.MESSAGE_BYTES)
         sockets.SOCKET_ID.pack_into(head, sockets.ID_OFFSET, source, destination)
-        told = attribute(buffers.INET_DIAG_SKMEMINFO, struct.pack("=9I", *memory, *(0,) * 5)) if memory else b""
+        told = attribute(sockets.INET_DIAG_SKMEMINFO, struct.pack("=9I", *memory, *(0,) * 5)) if memory else b""
         return bytes(head) + told
 
-    found = list(buffers.parse([message(5001, 0, 1, 87_380, 2, 16_384), message(5001, 40_000)]))
-    assert found == [buffers.Buffers(5001, 0, receive=87_380, send=16_384)]
+    found = list(sockets.parse_buffers([message(5001, 0, 1, 87_380, 2, 16_384), message(5001, 40_000)]))
+    assert found == [sockets.Buffers(5001, 0, receive=87_380, send=16_384)]

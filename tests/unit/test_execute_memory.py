@@ -42,13 +42,10 @@ def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
     return folder
 
 
-def group(name: str, limit: str, used: int, cache: int = 0, *, version: int = 2) -> dict[str, str]:
-    """The files of a control group."""
-    base = f"sys/fs/cgroup/{name}" if version == 2 else f"sys/fs/cgroup/memory/{name}"
-    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    stat = f"anon 5\n{'inactive_file' if version == 2 else 'total_inactive_file'} {cache}"
-    values = zip((*names, "memory.stat"), (limit, str(used), stat), strict=True)
-    return {f"{base}/{file}": f"{text}\n" for file, text in values}
+def group(name: str, limit: str, used: int, cache: int = 0) -> dict[str, str]:
+    """Return the files of a control group."""
+    values = {"memory.max": limit, "memory.current": str(used), "memory.stat": f"anon 5\ninactive_file {cache}"}
+    return {f"sys/fs/cgroup/{name}/{file}": f"{text}\n" for file, text in values.items()}
 
 
 def test_without_limits_all_available_memory_is_for_guests(tmp_path: Path) -> None:
@@ -74,11 +71,6 @@ def test_the_narrowest_of_nested_groups_counts(tmp_path: Path) -> None:
 def test_a_container_whose_path_is_the_machines_has_its_limit_at_the_mount(tmp_path: Path) -> None:
     files = group(".", str(2 * GIB), GIB)
     assert available_bytes(machine(tmp_path, "0::/docker/0123\n", files)) == GIB
-
-
-def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
-    files = group("study", str(2 * GIB), 2 * GIB, cache=GIB, version=1) | group("", str(2**63 - 4096), 0, version=1)
-    assert available_bytes(machine(tmp_path, "5:cpu:/\n4:memory:/study\n0::/\n", files)) == GIB
 
 
 def test_a_group_over_its_limit_leaves_nothing(tmp_path: Path) -> None:

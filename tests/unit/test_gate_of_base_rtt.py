@@ -7,7 +7,8 @@ import dataclasses
 
 import pytest
 
-from longfat.gates import Evidence, base_rtt_holds
+from longfat.gates import Evidence
+from longfat.gates.behaviour import base_rtt_holds
 from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 # 20 ms both ways together; the switch sends a packet of 1538 bytes in 1.23 ms and holds 50 of them, 61.5 ms.

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import delay_spec
 
-from longfat.gates import Evidence, goodput_is_possible
+from longfat.gates import Evidence
+from longfat.gates.behaviour import goodput_is_possible
 from longfat.guest.kinds.flows import flow_results
 from longfat.guest.processes import memory_words
 from longfat.runspec import RunSpec

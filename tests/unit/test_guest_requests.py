@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from longfat.guest import carriers, netlink, rtnetlink, tc
+from longfat.guest import interfaces, netlink, rtnetlink, tc
 from longfat.guest.netlink import Request
 from longfat.guest.qdisc import achieved_egress, queue_commands
 from longfat.guest.queues import QdiscState
@@ -106,16 +106,16 @@ def test_a_queue_is_asked_for_as_tc_does(line: str) -> None:
 def link_state(index: int, state: int, carrier: int, kind: bytes = b"veth") -> bytes:
     """Return what the kernel says of an interface; a card has no kind."""
     body = rtnetlink.IFINFOMSG.pack(0, 0, index, 0, 0)
-    body += netlink.attribute(carriers.IFLA_OPERSTATE, bytes([state]))
-    body += netlink.attribute(carriers.IFLA_CARRIER, bytes([carrier]))
+    body += netlink.attribute(interfaces.IFLA_OPERSTATE, bytes([state]))
+    body += netlink.attribute(interfaces.IFLA_CARRIER, bytes([carrier]))
     return body + (netlink.attribute(rtnetlink.IFLA_LINKINFO, kind) if kind else b"")
 
 
 def test_an_interface_is_up_when_the_kernel_has_seen_its_carrier() -> None:
-    unknown, down, up = carriers.IF_OPER_UNKNOWN, 2, carriers.IF_OPER_UP
+    unknown, down, up = interfaces.IF_OPER_UNKNOWN, 2, interfaces.IF_OPER_UP
     messages = [link_state(1, unknown, 1), link_state(2, down, 1), link_state(3, up, 1)]
     messages += [link_state(4, unknown, 1, b""), link_state(5, unknown, 0, b""), link_state(6, up, 1, b"")]
-    assert carriers.up_indices(messages) == {3, 4, 6}
+    assert interfaces.up_indices(messages) == {3, 4, 6}
 
 
 def test_both_ends_of_a_link_are_made_where_they_belong() -> None:
@@ -161,7 +161,7 @@ def shown(line: str, drops: int = 0) -> dict[str, Any]:
     found = dict(netlink.attributes(request.body, tc.TCMSG.size))
     kind, options = found[tc.TCA_KIND][:-1].decode(), found[tc.TCA_OPTIONS]
     state = QdiscState(index, handle, kind, 0, 0, drops, 0, 0, 0, parent, options)
-    (told,) = tc.shown([state], {index: name for name, index in INDICES.items()})
+    (told,) = tc.to_dicts([state], {index: name for name, index in INDICES.items()})
     return told
 
 
@@ -178,7 +178,7 @@ def test_a_queue_comes_back_as_it_was_set(queue: Queue, limit: str) -> None:
 @pytest.mark.parametrize("kind", ["red", "tbf", "htb"])
 def test_a_kind_that_is_not_known_here_is_left_to_tc(kind: str) -> None:
     state = QdiscState(2, 0x100000, kind, 0, 0, 0, 0, 0, 0, 0x10001, b"")
-    assert tc.shown([state], {2: "a-eth0"}) == []
+    assert tc.to_dicts([state], {2: "a-eth0"}) == []
 
 
 def test_a_wire_is_asked_for_by_rate_delay_and_framing() -> None:

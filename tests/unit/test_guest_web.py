@@ -13,42 +13,10 @@ import pytest
 from longfat.guest import surge
 from longfat.guest.kinds.web import web_results
 from longfat.guest.users import Crowd, error_name
-from longfat.guest.web import looks_us, make_files, server_command, server_config, users_command, users_order
+from longfat.guest.web import looks_us, make_files, users_order
 from longfat.runspec import Probes, RunSpec, Web
 
 USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
-
-
-def test_the_server_serves_the_files_by_sendfile_over_connections_that_persist() -> None:
-    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
-    assert "server { listen 8001 backlog=4096 sndbuf=2m; root /tmp/run/web; }" in text
-    assert "sendfile on;" in text
-    assert "keepalive_timeout 15s;" in text
-
-
-def test_the_server_may_open_all_files_beside_two_connections_for_each_user() -> None:
-    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
-    assert "worker_connections 556;" in text
-    assert "worker_rlimit_nofile 2856;" in text
-
-
-def test_the_server_stays_in_the_foreground_and_writes_nowhere_but_in_its_folder() -> None:
-    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
-    assert "daemon off;" in text
-    assert "access_log off;" in text
-    written = [line.split()[1].rstrip(";") for line in text.splitlines() if "_temp_path" in line or "pid" in line]
-    assert len(written) == 6
-    assert all(path.startswith("/tmp/run/") for path in written)
-    assert " ".join(server_command(Path("/tmp/run/surfers.nginx"))) == (
-        "nginx -e stderr -p /tmp/run -c /tmp/run/surfers.nginx"
-    )
-
-
-def test_the_users_program_is_python_s_own_and_isolated() -> None:
-    *python, program, order = users_command(Path("/tmp/run/surfers.order"))
-    assert python == ["/usr/bin/python3", "-I", "-S"]
-    assert program.endswith("longfat/guest/users.py")
-    assert order == "/tmp/run/surfers.order"
 
 
 def test_the_order_has_times_of_the_clock_that_the_measurement_started_at() -> None:
@@ -125,7 +93,7 @@ def crowd_of(*sessions: list[tuple[float, int]]) -> dict[str, Any]:
 
     now_s = time.monotonic()
     crowd = Crowd(StubCurl(), "10.0.0.1:8001", [unending(session) for session in sessions], now_s + 0.05)
-    return crowd.run(now_s).told()
+    return crowd.run(now_s).to_dict()
 
 
 def test_replies_are_counted_with_their_bytes_and_mean_time() -> None:

@@ -125,7 +125,8 @@ def test_all_wrong_variables_are_named_and_nothing_is_made(
 
 @pytest.mark.parametrize("module", ENVIRONMENTS.values(), ids=lambda path: path.name)
 def test_every_variable_has_a_description(module: Path) -> None:
-    blocks = (module / "variables.tf").read_text().split('\nvariable "')[1:]
+    blocks = "\n".join(path.read_text() for path in module.glob("*.tf")).split('\nvariable "')[1:]
+    assert blocks
     assert [block.partition('"')[0] for block in blocks if "\n  description = " not in block] == []
 
 

@@ -208,8 +208,8 @@ def judged(results: Path, folder: Path, relation: str, instead: str | None) -> V
     [
         ("988", None, "reproduced", False, "None"),
         ("500", "988", "not_reproduced", True, "deviates as stated: it is known"),
-        ("500", "600", "not_reproduced", False, "and not what its deviation says either"),
-        ("988", "600", "reproduced", False, "the deviation that is stated was not found"),
+        ("500", "600", "not_reproduced", False, "deviation does not hold either"),
+        ("988", "600", "reproduced", False, "deviation was not found"),
         ("500", None, "not_reproduced", False, "measured"),
     ],
 )

@@ -119,14 +119,10 @@ def test_the_points_of_a_plot_are_counted_within_the_window() -> None:
     assert outstanding.points(series, 20 * RTT) == 0
 
 
-def test_slow_start_that_doubles_has_growth_two() -> None:
-    levels = [2.0 * 2**k for k in range(8)] + [400.0] * 20
-    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(2.0, rel=0.05)
-
-
-def test_slow_start_that_counts_delayed_acks_has_growth_one_and_a_half() -> None:
-    levels = [2.0 * 1.5**k for k in range(14)] + [400.0] * 20
-    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(1.5, rel=0.05)
+@pytest.mark.parametrize(("factor", "rtts"), [(2.0, 8), (1.5, 14)])
+def test_the_growth_of_slow_start_is_found(factor: float, rtts: int) -> None:
+    levels = [2.0 * factor**k for k in range(rtts)] + [400.0] * 20
+    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
 
 
 def test_the_plateau_is_the_median_of_the_window() -> None:
@@ -188,25 +184,24 @@ def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
         outstanding.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
 
 
-@pytest.mark.parametrize("state", [CWR, RECOVERY, LOSS])
-@pytest.mark.parametrize("before", [OPEN, DISORDER])
-def test_a_step_into_a_state_of_reduction_is_one_cut_however_long_it_lasts(before: int, state: int) -> None:
-    samples = samples_of((before, 40, UNSET), (state, 40, 20), (state, 20, 20), (OPEN, 20, 20), (OPEN, 21, 20))
-    assert cuts.cuts(samples) == 1
+STEPS = [
+    ((before, 40, UNSET), (state, 40, 20), (state, 20, 20), (OPEN, 20, 20))
+    for before in (OPEN, DISORDER)
+    for state in (CWR, RECOVERY, LOSS)
+]
 
 
-def test_from_recovery_into_loss_is_the_same_cut() -> None:
-    samples = samples_of((OPEN, 40, UNSET), (RECOVERY, 30, 20), (LOSS, 1, 15), (OPEN, 15, 15))
-    assert cuts.cuts(samples) == 1
-
-
-def test_a_cut_between_two_samples_shows_as_a_fall_of_ssthresh() -> None:
-    samples = samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 21, 20), (DISORDER, 21, 10), (OPEN, 30, 25))
-    assert cuts.cuts(samples) == 2
-
-
-def test_what_was_reduced_before_the_first_sample_is_no_cut() -> None:
-    assert cuts.cuts(samples_of((RECOVERY, 30, 20), (OPEN, 20, 20), (OPEN, 21, 20))) == 0
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        *((rows, 1) for rows in STEPS),
+        (((OPEN, 40, UNSET), (RECOVERY, 30, 20), (LOSS, 1, 15), (OPEN, 15, 15)), 1),  # one cut, twice as deep
+        (((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 21, 20), (DISORDER, 21, 10), (OPEN, 30, 25)), 2),  # by ssthresh
+        (((RECOVERY, 30, 20), (OPEN, 20, 20), (OPEN, 21, 20)), 0),  # cut before the first sample
+    ],
+)
+def test_cuts_are_steps_into_a_reduction_and_falls_of_ssthresh(rows: Any, count: int) -> None:
+    assert cuts.cuts(samples_of(*rows)) == count
 
 
 def sawtooth(*at: int, count: int = 100) -> Samples:
@@ -286,32 +281,32 @@ def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long()
         goodput.carried_gigabytes(rows, within_us=1200e6)
 
 
-def test_the_lead_changes_each_time_it_passes_to_the_other_flow() -> None:
-    flows = {"a": sender(9, 9, 1, 9), "b": sender(1, 1, 9, 1)}
-    assert sandia.lead_changes(flows, 1e6) == 2
-    assert sandia.lead_changes(flows, 2e6) == 0  # 18 to 2, then 10 to 10
-    assert sandia.lead_changes(dict(reversed(flows.items())), 1e6) == 2
+EARLY, LATE = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
 
 
-def test_flows_within_five_percent_of_their_sum_have_no_leader() -> None:
-    assert sandia.lead_changes({"a": sender(60, 52.5, 60), "b": sender(40, 47.5, 40)}, 1e6) == 0
-    assert sandia.lead_changes({"a": sender(60, 47.5, 60), "b": sender(40, 52.5, 40)}, 1e6) == 0
-    assert sandia.lead_changes({"a": sender(60, 47.4, 60), "b": sender(40, 52.6, 40)}, 1e6) == 2
+@pytest.mark.parametrize(
+    ("a", "b", "interval_us", "changes"),
+    [
+        (sender(9, 9, 1, 9), sender(1, 1, 9, 1), 1e6, 2),
+        (sender(9, 9, 1, 9), sender(1, 1, 9, 1), 2e6, 0),  # 18 to 2, then 10 to 10
+        (sender(60, 52.5, 60), sender(40, 47.5, 40), 1e6, 0),  # within 5 % of the sum nobody leads
+        (sender(60, 47.4, 60), sender(40, 52.6, 40), 1e6, 2),
+        (EARLY, LATE, 1e6, 1),  # only the time in which both send
+        (sender(9, 1, 9), sender(1, 9, 9, since_us=0.4e6), 1e6, 1),  # the samples nearest to the edges
+    ],
+)
+def test_the_lead_changes_when_it_passes_to_the_other_flow(
+    a: Samples, b: Samples, interval_us: float, changes: int
+) -> None:
+    assert sandia.lead_changes({"a": a, "b": b}, interval_us) == changes
+    assert sandia.lead_changes({"b": b, "a": a}, interval_us) == changes
 
 
-def test_only_the_time_in_which_both_flows_send_is_compared() -> None:
-    early, late = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
-    assert sandia.lead_changes({"a": early, "b": late}, 1e6) == 1
-    with pytest.raises(NoValue, match=r"both flows send for 2\.0 s, less than an interval"):
-        sandia.lead_changes({"a": early, "b": late}, 5e6)
-    with pytest.raises(NoValue, match="the samples are of 1"):
-        sandia.lead_changes({"a": early}, 1e6)
-
-
-def test_the_samples_nearest_to_the_edges_of_an_interval_are_taken() -> None:
-    # The edges are 0.4, 1.4 and 2.4 s; of flow a the samples of 0, 1 and 2 s are nearest.
-    flows = {"a": sender(9, 1, 9), "b": sender(1, 9, 9, since_us=0.4e6)}
-    assert sandia.lead_changes(flows, 1e6) == 1
+def test_the_lead_is_between_two_flows_for_an_interval() -> None:
+    with pytest.raises(NoValue):
+        sandia.lead_changes({"a": EARLY, "b": LATE}, 5e6)
+    with pytest.raises(NoValue):
+        sandia.lead_changes({"a": EARLY}, 1e6)
 
 
 def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
@@ -343,13 +338,9 @@ def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert formulas.stability_bound(40) == 0.025
 
 
-def test_the_window_of_a_sawtooth_is_the_known_one() -> None:
+def test_formulas_of_paths_and_sawteeth_have_known_values() -> None:
     assert formulas.sawtooth_window(1e-4, 1, 0.5) == pytest.approx(122.474, rel=1e-5)
-    # A smaller decrease keeps more: HighSpeed TCP's b of 0.1 with Reno's increase.
     assert formulas.sawtooth_window(1e-4, 1, 0.1) == pytest.approx(308.22, rel=1e-4)
-
-
-def test_what_fills_a_path_is_rate_times_delay() -> None:
     assert formulas.path_segments(10**9, 100_000, 1500) == pytest.approx(8333.333, rel=1e-6)
 
 

@@ -7,20 +7,19 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from longfat.backends.ns2 import Ns2Backend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import Backend, Capabilities
 from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
-from longfat.cli.study import Choices
+from longfat.cli.console import Output
+from longfat.cli.run import named_kernels, run
 from longfat.errors import RigError, StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
 from longfat.runspec import RunSpec
-from longfat.verbs.run import Machine, named_kernels, run
 
 NEWER = "linux-7.3"
 STUDY = """\
@@ -150,8 +149,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_a_study_over_kernels_is_run_with_each_under_its_own_pin(study: Path, tmp_path: Path) -> None:
-    machine = Machine("fake", jobs=1, results=tmp_path / "results")
-    assert run(str(study), Choices("paper"), machine, Console(quiet=True))
+    assert run(Output(), str(study), profile="paper", backend="fake", jobs=1, results=tmp_path / "results")
     records = [json.loads(path.read_text()) for path in (tmp_path / "results/raw").glob("*/spec.json")]
     assert sorted(spec["pins"]["kernel"] for spec in records) == [NEWER, "none"]  # the fake backend's names of kernels
     assert read_lock(tmp_path / "results/lock.json").pins["kernel"] == "none"
@@ -161,7 +159,6 @@ def test_a_study_over_kernels_is_refused_before_anything_is_run_where_there_are_
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ns2Backend, "capabilities", lambda self: Capabilities(frozenset({"reno"})))  # as if installed
-    machine = Machine("ns2", jobs=1, results=tmp_path / "results")
     with pytest.raises(RigError, match=r"1 runs: backend ns2 has no kernel 'linux-7.3'; backend virtual has"):
-        run(str(study), Choices("paper"), machine, Console(quiet=True))
+        run(Output(), str(study), profile="paper", backend="ns2", jobs=1, results=tmp_path / "results")
     assert not list((tmp_path / "results").glob("raw/*"))

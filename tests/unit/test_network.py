@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from conftest import delay_spec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +17,11 @@ from longfat.network import (
     course,
     frame_bytes,
     lay_out,
-    least_time_us,
     mss_bytes,
     ports,
     route,
 )
-from longfat.runspec import Change, Egress, Flow, Impairment, Interface, Link, Node, Probes, RunSpec
+from longfat.runspec import Change, Egress, Flow, Interface, Link, Node, Probes, RunSpec
 
 
 def spec_of(links: list[tuple[str, str]]) -> RunSpec:
@@ -58,31 +56,17 @@ def hops(topology: Topology, start: str, address: str) -> int:
     return walked
 
 
-def test_interfaces_are_numbered_by_node_in_the_order_of_the_links() -> None:
-    ports = lay_out(delay_spec()).all_ports()
+def test_interfaces_have_names_subnets_and_their_own_egress_in_the_order_of_the_links() -> None:
+    topology = lay_out(delay_spec())
+    ports = topology.all_ports()
     assert [port.name for port in ports] == ["client1-eth0", "delay-eth0", "delay-eth1", "server-eth0"]
     assert [port.peer for port in ports] == ["delay", "client1", "server", "delay"]
-
-
-def test_each_link_is_a_subnet_of_its_own() -> None:
-    ports = lay_out(delay_spec()).all_ports()
-    assert [(port.address, port.peer_address) for port in ports] == [
-        ("10.0.0.1", "10.0.0.2"),
-        ("10.0.0.2", "10.0.0.1"),
-        ("10.0.1.1", "10.0.1.2"),
-        ("10.0.1.2", "10.0.1.1"),
-    ]
-
-
-def test_a_flow_is_sent_to_the_first_interface_of_its_receiver() -> None:
-    assert lay_out(delay_spec()).address("server") == "10.0.1.2"
-
-
-def test_both_ends_of_a_link_have_its_mtu_and_their_own_egress() -> None:
-    client, towards_client, towards_server, server = lay_out(delay_spec()).all_ports()
-    assert {port.mtu_bytes for port in (client, towards_client, towards_server, server)} == {9000}
-    assert (client.egress.rate_bps, towards_client.egress.rate_bps) == (1_000_000_000, None)
-    assert (towards_server.egress.delay_us, server.egress.delay_us) == (15_000, 0)
+    assert [port.address for port in ports] == ["10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.1.2"]
+    assert [port.peer_address for port in ports] == ["10.0.0.2", "10.0.0.1", "10.0.1.2", "10.0.1.1"]
+    assert {port.mtu_bytes for port in ports} == {9000}
+    assert [port.egress.rate_bps for port in ports] == [1_000_000_000, None, None, 1_000_000_000]
+    assert [port.egress.delay_us for port in ports] == [0, 15_000, 15_000, 0]
+    assert topology.address("server") == "10.0.1.2"
 
 
 def test_hosts_reach_the_far_link_through_the_router_and_the_router_needs_no_route() -> None:
@@ -119,45 +103,11 @@ def test_the_way_between_two_nodes_is_the_ports_that_packets_leave_by() -> None:
     assert base_rtt_us(spec, spec.flows[0]) == 30_000
 
 
-def test_a_frame_is_counted_with_ethernets_header_and_framing() -> None:
-    assert [port.frame_bytes for port in ports(delay_spec())] == [9000 + 14 + 24] * 4
-    assert frame_bytes(1500, Egress(framing_bytes=0)) == 1514
-
-
-def test_timestamps_take_twelve_bytes_of_a_segment() -> None:
+def test_lengths_include_ethernet_framing_headers_and_timestamps() -> None:
     spec = delay_spec()
+    assert [port.frame_bytes for port in ports(spec)] == [9000 + 14 + 24] * 4
+    assert frame_bytes(1500, Egress(framing_bytes=0)) == 1514
     assert mss_bytes(spec, spec.flows[0]) == 9000 - 40 - 12
-
-
-def wire(egress: Egress, back: Egress | None = None, options: str = "1", offloads: tuple[str, ...] = ()) -> RunSpec:
-    """One link with a flow of 10 s."""
-    sysctls = {"net.ipv4.tcp_timestamps": options}
-    return RunSpec(
-        nodes=(Node("a", "sender", sysctls, offloads), Node("b", "receiver")),
-        links=(Link(Interface("a", egress), Interface("b", back or Egress())),),
-        flows=(Flow("f", "a", "b", "reno", 10_000_000),),
-        probes=Probes(),
-        seed=1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("spec", "least_us"),
-    [
-        # 29,200 B are 21 segments of 1448 B, each with 52 + 14 + 24 B of headers and framing.
-        (wire(Egress(rate_bps=8_000_000, delay_us=500), Egress(delay_us=1500)), 4000 + 29_200 + 21 * 90),
-        # Without timestamps 20 segments of 1460 B with 40 + 38 B.
-        (wire(Egress(rate_bps=8_000_000), options="0"), 29_200 + 20 * 78),
-        (wire(Egress(rate_bps=8_000_000), offloads=("tso",)), 29_200 + 90),
-        (wire(Egress(rate_bps=8_000_000, changes=(Change(5, 32_000_000),))), (29_200 + 21 * 90) // 4),
-        (wire(Egress(rate_bps=8_000_000, delay_us=900, changes=(Change(5, delay_us=100),))), 200 + 29_200 + 21 * 90),
-        (wire(Egress(delay_us=900, impairment=Impairment(jitter_us=700))), 400),
-        (wire(Egress(delay_us=900, impairment=Impairment(jitter_us=1000))), 0),
-        (wire(Egress(delay_us=900, impairment=Impairment(overtaking_ppm=5)), Egress(delay_us=50)), 100),
-    ],
-)
-def test_no_connection_is_faster_than_its_least_time(spec: RunSpec, least_us: int) -> None:
-    assert least_time_us(spec, spec.flows[0], 29_200) == least_us
 
 
 def test_the_capacity_of_a_wire_is_that_of_its_rate_at_each_moment() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
+from longfat.schema.source import read_source
 from longfat.studies import StudyFolder
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -80,7 +80,7 @@ def test_a_name_that_is_none_makes_nothing(root: Path, name: str) -> None:
 
 def followed_tutorial(root: Path) -> tuple[list[str], str]:
     """Do what the tutorial says; the files that it adds to, and what `check` prints at the end."""
-    page = (DOCS / "study-tutorial.md").read_text(encoding="utf-8")
+    page = (DOCS / "own-study.md").read_text(encoding="utf-8")
     call("new", "buffers")
     folder = root / "experiments" / "buffers"
     added, printed = [], ""

@@ -145,6 +145,6 @@ def test_ns2_fills_a_link_and_gives_the_same_run_again(tmp_path: Path) -> None:
     parsed = parse_run(folders[0], "id", spec)
     assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
     assert 20e6 < parsed.reports[0]["goodput_bps"] < 94.2e6  # payload of the rate: 1448 of 1538 bytes
-    marked = parsed.arrivals["marked_packets"].to_pylist()
+    marked = parsed.tables["arrivals"]["marked_packets"].to_pylist()
     assert marked[-1] > 0
-    assert parsed.flows["retrans_segments"].to_pylist() == [0]
+    assert parsed.tables["flows"]["retrans_segments"].to_pylist() == [0]

@@ -56,8 +56,8 @@ def test_it_has_the_lock_the_evidence_the_figures_the_report_and_the_patch_serie
     names = set(package.namelist())
     assert {"results/lock.json", "results/report.html", "results/verdicts.json", "study/study.yaml"} <= names
     assert {"results/figures/fig-1.svg", "results/dataset/datapackage.json", "results/dataset/flows.parquet"} <= names
-    series = (ROOT / "kernels/linux-6.12/series").read_text(encoding="utf-8").split()
-    assert {f"kernels/linux-6.12/patches/{patch}" for patch in series} <= names
+    series = (ROOT / "kernels/series").read_text(encoding="utf-8").split()
+    assert {f"kernels/patches/{patch}" for patch in series} <= names
     assert not [name for name in names if name.startswith("results/raw")]
 
 

@@ -146,8 +146,3 @@ def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:
     assert (twice.runs, twice.distinct_runs) == (4, 2)
     assert twice.wall_seconds == once.wall_seconds
     assert twice.disk_bytes == once.disk_bytes
-
-
-def test_an_estimate_needs_a_job(plan: Plan) -> None:
-    with pytest.raises(StudyError, match="0 jobs cannot run anything; allowed: 1 or more"):
-        estimate(plan, jobs=0)

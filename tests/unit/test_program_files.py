@@ -11,7 +11,7 @@ import pytest
 
 from longfat.errors import StudyError
 from longfat.gates import Evidence
-from longfat.guest.program_files import copy_file
+from longfat.guest.files import copy_file
 from longfat.manifest.load import load_study
 from longfat.runspec import Probes, Program, RunSpec
 from longfat.traffic.programs import programs_left_their_files

@@ -16,7 +16,7 @@ from test_guest_probes import channel
 from longfat.dataset.parse import parse_run
 from longfat.errors import StudyError
 from longfat.gates import Evidence
-from longfat.guest import arrivals, queues
+from longfat.guest import counters, queues
 from longfat.guest.qdisc import achieved_egress, egress_commands
 from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
@@ -111,7 +111,7 @@ def test_the_weight_is_the_largest_that_lets_the_burst_pass(burst: int, weight: 
         ),
         (RED.replace("min: 50, ", ""), "bottleneck_queue.min: is required here but missing"),
         (RED.replace("10 %", "0.1"), "bottleneck_queue.probability: 0.1 has no unit"),
-        ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown queue kind 'blue'"),
+        ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown kind 'blue'"),
         ("{kind: pfifo, limit: 5, ecn: true}", "bottleneck_queue.ecn: unknown key 'ecn'"),
         (RED.replace("ecn: true", "ecn: true, mx: 5"), "bottleneck_queue.mx: unknown key 'mx'"),
     ],
@@ -194,21 +194,26 @@ IpExt: 9 10 0 200 7 9
 
 
 def test_arrivals_are_counted_by_their_mark() -> None:
-    counters = io.StringIO(NETSTAT)
-    assert arrivals.read_arrivals(counters) == (217, 7)
-    assert arrivals.read_arrivals(counters) == (217, 7)
-    assert len(arrivals.row(5, "server1", 217, 7).split(",")) == len(arrivals.COLUMNS.split(","))
+    table = io.StringIO(NETSTAT)
+    assert counters.read_arrivals(table) == (217, 7)
+    assert counters.read_arrivals(table) == (217, 7)
 
 
 @pytest.mark.parametrize("text", ["", "IpExt: InNoRoutes\nIpExt: 1\n"])
 def test_a_kernel_that_does_not_count_marks_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="the kernel"):
-        arrivals.read_arrivals(io.StringIO(text))
+        counters.read_arrivals(io.StringIO(text))
 
 
 def test_a_run_that_marks_has_arrivals_and_the_rates_of_its_queues(tmp_path: Path) -> None:
     spec, folder = simulated(tmp_path)
     parsed = parse_run(folder, "id", spec)
-    assert set(parsed.arrivals["node"].to_pylist()) == {"server"}
-    rates = dict(zip(parsed.queues["interface"].to_pylist(), parsed.queues["rate_bps"].to_pylist(), strict=True))
+    assert set(parsed.tables["arrivals"]["node"].to_pylist()) == {"server"}
+    rates = dict(
+        zip(
+            parsed.tables["queues"]["interface"].to_pylist(),
+            parsed.tables["queues"]["rate_bps"].to_pylist(),
+            strict=True,
+        )
+    )
     assert (rates["switch-eth1"], rates["switch-eth0"]) == (pytest.approx(100_000_000, rel=50e-6), None)

@@ -12,9 +12,9 @@ from reference_examples import examples, write_study
 from longfat.manifest import changing, graphs, impairments, models
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
 from longfat.plan import build_plan
 from longfat.queues import KINDS as QUEUES
+from longfat.schema.source import read_source
 from longfat.traffic import SECTIONS
 
 TOPOLOGIES = {"direct": models.Direct, "delay": models.Delay, "dumbbell": models.Dumbbell,

@@ -50,7 +50,9 @@ def done(spec: RunSpec, folder: Path) -> ParsedRun:
 def samples(parsed: ParsedRun, spec: RunSpec, node: str, since_us: int = 0) -> list[dict[str, Any]]:
     """The samples of the only queue of a node."""
     (port,) = (port for port in lay_out(spec).ports[node] if port.egress.rate_bps)
-    rows = [row for row in parsed.queues.to_pylist() if row["interface"] == port.name and row["t_us"] >= since_us]
+    rows = [
+        row for row in parsed.tables["queues"].to_pylist() if row["interface"] == port.name and row["t_us"] >= since_us
+    ]
     return sorted(rows, key=lambda row: row["t_us"])
 
 

@@ -75,10 +75,10 @@ def test_interrupts_hand_over_packets_in_bunches(specs: dict[str, RunSpec], tmp_
 
 def test_a_busy_host_takes_one_packet_after_the_other(specs: dict[str, RunSpec], tmp_path: Path) -> None:
     parsed = done(specs["busy"], tmp_path / "busy")
-    (flow,) = parsed.flows.to_pylist()
+    (flow,) = parsed.tables["flows"].to_pylist()
     assert 0.9 < flow["goodput_bps"] / (PAYLOAD_BITS / 100e-6) <= 1
     (card,) = (port for port in lay_out(specs["busy"]).all_ports() if port.egress.card and port.peer == "server")
-    dropped = {row["interface"]: row["drops"] for row in parsed.interfaces.to_pylist()}
+    dropped = {row["interface"]: row["drops"] for row in parsed.tables["achieved"].to_pylist()}
     assert dropped.pop(card.name) > 0
     assert not any(dropped.values())
 

@@ -9,12 +9,12 @@ import pytest
 from guests import virtual
 
 from longfat.backends import own_files
+from longfat.cli.run import files_of
 from longfat.dataset.parse import parse_run
 from longfat.gates import Evidence
 from longfat.plan import build_plan
 from longfat.studies import StudyFolder
 from longfat.traffic import misses
-from longfat.verbs.run import files_of
 
 pytestmark = pytest.mark.virtual
 

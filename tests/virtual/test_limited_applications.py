@@ -39,7 +39,7 @@ def test_a_constant_rate_is_given_and_arrives(specs: dict[str, RunSpec], tmp_pat
     (report,) = parsed.reports
     assert report["bytes_sent"] == report["bytes_due"] == 5_000_000 * 3 // 8
     assert report["goodput_bps"] == pytest.approx(5e6, rel=1e-3)
-    last = [row for row in parsed.sockets.to_pylist() if row["t_us"] == 2_900_000]
+    last = [row for row in parsed.tables["sockets"].to_pylist() if row["t_us"] == 2_900_000]
     assert [row["app_limited"] for row in last] == [1, 1]
 
 
@@ -47,7 +47,7 @@ def test_in_off_time_the_application_is_the_limit_and_nothing_is_acknowledged(
     specs: dict[str, RunSpec], tmp_path: Path
 ) -> None:
     parsed = done(specs["turns"], tmp_path / "run")
-    rows = {row["t_us"]: row for row in parsed.sockets.to_pylist()}
+    rows = {row["t_us"]: row for row in parsed.tables["sockets"].to_pylist()}
     off = (700_000, 1_400_000)
     assert rows[off[0]]["bytes_acked"] == rows[off[1]]["bytes_acked"] > 490_000
     assert rows[off[1]]["app_limited_us"] - rows[off[0]]["app_limited_us"] == pytest.approx(700_000, abs=20_000)
@@ -58,9 +58,9 @@ def test_a_limited_application_keeps_bbr_in_its_startup_until_the_end(
     specs: dict[str, RunSpec], tmp_path: Path
 ) -> None:
     parsed = done(specs["turns"], tmp_path / "run")
-    modes = {row["t_us"]: row["value"] for row in parsed.cca_state.to_pylist() if row["name"] == "mode"}
+    modes = {row["t_us"]: row["value"] for row in parsed.tables["cca_state"].to_pylist() if row["name"] == "mode"}
     *regular, last_us = modes
-    assert list(modes) == parsed.sockets["t_us"].to_pylist()
+    assert list(modes) == parsed.tables["sockets"]["t_us"].to_pylist()
     assert regular == list(range(100_000, 3_000_001, 100_000))
     assert last_us > 3_000_000  # a connection is sampled once more at the end of the run
     assert set(modes.values()) == {MODES.index("startup")}

@@ -25,6 +25,8 @@ experiments:
 
 def test_the_first_packet_of_the_last_of_many_hosts_gets_through(tmp_path: Path) -> None:
     (spec,) = planned(tmp_path / "study.yaml", STUDY).values()
-    connected = [row["t_us"] for row in done(spec, tmp_path / "run").sockets.to_pylist() if row["state"] == "1"]
+    connected = [
+        row["t_us"] for row in done(spec, tmp_path / "run").tables["sockets"].to_pylist() if row["state"] == "1"
+    ]
     # One round trip after its program has started.
     assert connected[0] < 25_000

@@ -198,5 +198,5 @@ def test_steps_and_an_outage_are_what_the_path_carries(specs: dict[str, RunSpec]
         sizes = [size for _, _, size in carried(within)]
         assert len(sizes) >= 15
         assert abs(sum(sizes) - len(sizes) * 0.02 * rate_bps / 8) <= 2 * 1538
-    rtts = [row["srtt_us"] for row in parsed.sockets.to_pylist() if row["t_us"] > 5_000_000]
+    rtts = [row["srtt_us"] for row in parsed.tables["sockets"].to_pylist() if row["t_us"] > 5_000_000]
     assert min(rtts) >= 80_000

@@ -62,7 +62,9 @@ def done(spec: RunSpec, folder: Path) -> ParsedRun:
 def sent(parsed: ParsedRun, spec: RunSpec, column: str) -> int:
     """The last value of a counter of the bottleneck."""
     (port,) = (port for port in lay_out(spec).all_ports() if port.egress.queue.kind == "red")
-    rows = zip(parsed.queues["interface"].to_pylist(), parsed.queues[column].to_pylist(), strict=True)
+    rows = zip(
+        parsed.tables["queues"]["interface"].to_pylist(), parsed.tables["queues"][column].to_pylist(), strict=True
+    )
     return int([value for name, value in rows if name == port.name][-1])
 
 
@@ -70,11 +72,11 @@ def test_with_ecn_nothing_is_dropped_and_every_mark_arrives(specs: dict[bool, Ru
     spec = specs[True]
     parsed = done(spec, tmp_path / "run")
     marked = sent(parsed, spec, "marked_total")
-    arrived = parsed.arrivals.to_pylist()
+    arrived = parsed.tables["arrivals"].to_pylist()
     last = {row["node"]: row["marked_packets"] for row in arrived}
     assert marked > 10
     assert sent(parsed, spec, "drops_total") == 0
-    assert parsed.flows["retrans_segments"].to_pylist() == [0, 0]
+    assert parsed.tables["flows"]["retrans_segments"].to_pylist() == [0, 0]
     # What is marked in the last moments is still under way.
     assert marked - 10 <= sum(last.values()) <= marked
     assert min(last.values()) > 0
@@ -85,8 +87,8 @@ def test_without_ecn_it_drops_and_marks_nothing(specs: dict[bool, RunSpec], tmp_
     parsed = done(spec, tmp_path / "run")
     assert sent(parsed, spec, "marked_total") == 0
     assert sent(parsed, spec, "drops_total") > 10
-    assert sum(parsed.flows["retrans_segments"].to_pylist()) >= sent(parsed, spec, "drops_total") - 10
-    assert parsed.arrivals.num_rows == 0
+    assert sum(parsed.tables["flows"]["retrans_segments"].to_pylist()) >= sent(parsed, spec, "drops_total") - 10
+    assert parsed.tables["arrivals"].num_rows == 0
 
 
 def test_thresholds_that_read_back_otherwise_invalidate_the_run(specs: dict[bool, RunSpec], tmp_path: Path) -> None:

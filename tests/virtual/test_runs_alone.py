@@ -31,7 +31,7 @@ def test_udp_alone_keeps_its_rate(tmp_path: Path) -> None:
     parsed = done(spec, tmp_path / "run")
     (report,) = parsed.told["udp"]
     assert report["sent_packets"] == report["arrived_packets"] == 2 * 6_000_000 // (8 * 1500)
-    times, counts = (parsed.observed["datagrams"][name].to_pylist() for name in ("t_us", "received_packets"))
+    times, counts = (parsed.tables["datagrams"][name].to_pylist() for name in ("t_us", "received_packets"))
     rates = [12e9 * (after - before) / 100_000 for before, after in pairwise(counts[1:])]
     assert len(times) == 19
     assert all(abs(rate - 6e6) < 0.2e6 for rate in rates)
@@ -40,6 +40,6 @@ def test_udp_alone_keeps_its_rate(tmp_path: Path) -> None:
 def test_pings_alone_last_as_long_as_asked(tmp_path: Path) -> None:
     spec = planned(tmp_path / "study.yaml", STUDY)["pings"]
     parsed = done(spec, tmp_path / "run")
-    times = parsed.observed["pings"]["t_us"].to_pylist()
+    times = parsed.tables["pings"]["t_us"].to_pylist()
     assert parsed.end_us == pytest.approx(2_000_000, abs=10_000)
     assert max(times) == pytest.approx(1_900_000, abs=100_000)

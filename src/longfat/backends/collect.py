@@ -16,9 +16,9 @@ from pathlib import Path
 from longfat.errors import RigError
 
 MAX_FILES = 100_000  # a flow leaves five
-MAX_BYTES = 32 << 30  # of all files together, holes included
+MAX_BYTES = 32 << 30  # size of all files, including holes
 MAX_DEPTH = 4  # folders in folders
-MAX_TEXT_BYTES = 4 << 20  # of a console
+MAX_TEXT_BYTES = 4 << 20  # longest console
 TAIL_LINES = 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
 

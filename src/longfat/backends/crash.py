@@ -73,7 +73,7 @@ def frames(kernel: Path, found: Sequence[int]) -> Iterator[Frame]:
     program = shutil.which("addr2line")
     if program is None or not found:
         return
-    # A return address is that of the instruction after the call.
+    # A return address belongs to the instruction after the call.
     wanted = [hex(at if number == 0 else at - 1) for number, at in enumerate(found)]
     done = subprocess.run(
         [program, "-f", "-i", "-e", str(kernel), *wanted], capture_output=True, text=True, check=False

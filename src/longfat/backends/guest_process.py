@@ -283,7 +283,7 @@ def scratch_folder(jail: Path) -> Path:
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:
-    """Confine the child: one CPU, end with the worker process, fixed memory layout, no write to the root.
+    """Confine the child: one CPU, end with the thread that waits for it, fixed memory layout, no write to the root.
 
     The root stays unwritten even if the guest remounts it. Without a fixed layout, the random gap before the heap would
     add to the guest's memory.

@@ -22,15 +22,8 @@ from longfat.backends.collect import collect
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.errors import RigError, StudyError
-from longfat.gates import (
-    Evidence,
-    Gate,
-    mtu_holds,
-    offloads_hold,
-    queue_holds,
-    rate_and_delay_hold,
-    sysctls_hold,
-)
+from longfat.gates import Evidence, Gate
+from longfat.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
@@ -56,7 +49,7 @@ RESTORED_S = 60.0
 START_AFTER_NS = 1_500_000_000  # after all hosts are ready: the message must have reached every host
 CLOCK_LIMIT_NS = 10_000_000  # a tenth of the probes' interval
 BUSY_LIMIT = 0.25
-BUSY_TRIES = 20  # of 0.5 s: wait for login activity to settle
+BUSY_TRIES = 20  # half a second each: wait for login activity to settle
 
 # Gates of settings, which are judged before the first packet.
 GATES_BEFORE: tuple[Gate, ...] = (

@@ -2,7 +2,7 @@
 """Runs in ns-2, the simulator of the studies around 2004, with its TCP and RED.
 
 Owns the translation of a RunSpec into an OTcl script, and of the output of ns-2 into raw files. Settings without a
-counterpart in ns-2 are refused, except sysctls other than those of SACK and ECN, which are recorded as declared.
+counterpart in ns-2 are refused, except sysctls apart from SACK and ECN, which are recorded as declared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TICK_S = 0.001  # granularity of round-trip times and timers in ns-2
 ALWAYS_MARK = 2.0  # above every probability: RED marks the chosen packets instead of dropping them
 INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 SEED_MODULUS = 2**31 - 2  # the range of ns-2's generator: 1 to 2^31 - 2
-ESTABLISHED, OPEN, CWR = 1, 0, 2  # of the Linux kernel, as tcp_info has them
+ESTABLISHED, OPEN, CWR = 1, 0, 2  # values of the Linux kernel in tcp_info
 # Parameters of HighSpeed TCP by the last part of their sysctls: name and unit in ns-2.
 HIGHSPEED = {
     "low_window": ("low_window_", 1.0),

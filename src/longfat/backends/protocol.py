@@ -66,7 +66,7 @@ class Traits:
 
     @property
     def own_world(self) -> bool:
-        """Whether its results belong to those of the project's kernel in virtual time."""
+        """Whether its results belong to the project's kernel in virtual time."""
         return self.clock == "virtual" and self.kernel == "own"
 
 
@@ -110,7 +110,7 @@ class Capabilities:
     """Abilities of a backend on this machine.
 
     ``ccas`` has the congestion controls by their kernel names. ``reasons`` says why the backend cannot work here at all
-    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin those of
+    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin the kernel of
     ``pins``. ``sources`` has the source of each kernel that the project built, by digest. ``repeats`` says that a run
     which the guest reports as failed would fail again.
     """
@@ -125,8 +125,8 @@ class Capabilities:
 class Backend(Protocol):
     """A place to execute runs.
 
-    Its objects are pickled and sent to worker processes, one run at a time in each: they hold settings and digests,
-    never open handles. A setting outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
+    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting
+    outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
     """
 
     @property
@@ -153,8 +153,9 @@ class Backend(Protocol):
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
-        Called in a worker process. ``folder`` exists and contains only ``spec.json``; apart from temporary files,
+        ``folder`` exists and contains only ``spec.json``; apart from temporary files,
         removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor
-        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when the worker process
-        is killed. Raises RigError on a crash of the run, and OSError on a full disk.
+        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
+        killed; if they are killed to stop the run, it raises. Raises RigError on a crash of the run, and OSError on a
+        full disk.
         """

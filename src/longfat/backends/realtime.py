@@ -46,7 +46,7 @@ TRAITS = {
 MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
 DOCKER_SOCKET = Path("/run/docker.sock")
 DOCKER_TIMEOUT_S = 5.0
-PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/enclosed.py")
+PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/container_init.py")
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def containernet_checkout(environment: Mapping[str, str]) -> Path | None:
     module = folder / "mininet" / "net.py"
     if not module.is_file() or "class Containernet" not in module.read_text(encoding="utf-8", errors="replace"):
         raise RigError(
-            "this folder is no checkout of Containernet: it has no mininet/net.py with the class Containernet",
+            "this folder has no Containernet: mininet/net.py with the class Containernet is missing",
             where=f"LONGFAT_CONTAINERNET={given}",
             hint="unset it to use the project's class on plain Mininet",
         )

@@ -17,7 +17,7 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.bench.case import CASES, Case, Timing, time_case
 from longfat.errors import RigError, StudyError
-from longfat.manifest.names import unknown
+from longfat.schema.names import unknown
 
 NONE = "none"
 HERE = "virtual"

@@ -14,8 +14,8 @@ from longfat.card.document import FILE
 from longfat.catalog.ccas import CCAS
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
-from longfat.manifest.names import unknown
 from longfat.metrics.registry import OWN_METRICS
+from longfat.schema.names import unknown
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder
 
 UNKNOWN = "algorithm"

@@ -19,7 +19,7 @@ from longfat.events import Event, EventSink, Kind, broadcast, log_to
 from longfat.execute.progress import Display
 from longfat.execute.results import Results
 
-FORMAT = 1  # of every result as JSON
+FORMAT = 1  # version of all results as JSON
 WARNING = "yellow"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``evaluate``: an algorithm against RFC 9743, by the study bcp133: its report card and the matrix of all cards."""
+"""``evaluate``: an algorithm against RFC 9743, its report card, and the matrix of all cards."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from longfat.card.candidate import candidate
 from longfat.card.card import Card, measure_card, read_cards, write_card
 from longfat.card.document import CardDocument, card_document
 from longfat.card.page import draw_card, draw_matrix, matrix_text
-from longfat.cli.console import Output, listen, say
+from longfat.cli.console import Output, listen, say, say_place
 from longfat.cli.options import Jobs, Profile, Results
 from longfat.cli.outcome import expect
 from longfat.cli.report import build_tables
+from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices, find_study
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
@@ -28,7 +30,6 @@ from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.studies import StudyFolder
-from longfat.verbs.run import Machine, results_path, run_study
 
 STUDY = "bcp133"
 CARDS = "cards"
@@ -40,7 +41,7 @@ SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", 
 def evaluate(
     out: Output,
     algorithms: Annotated[
-        list[str] | None, typer.Argument(help="names of algorithms, or C files; none: draw the cards that are kept")
+        list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,
     profile: Profile = "quick",
@@ -48,33 +49,32 @@ def evaluate(
     results: Results = None,
 ) -> bool:
     """Test an algorithm against RFC 9743 (BCP 133), compared with Reno, CUBIC and BBR, and draw its report card."""
-    folder = find_study(STUDY)
+    folder, machine = find_study(STUDY), Machine(jobs=jobs, results=results)
     document = card_document(folder)
-    machine = Machine(jobs=jobs, results=results)
-    home = results_path(folder, machine.results, machine.backend)
+    home = results_path(folder, results)
+    candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
     new = []
-    for name, study in [candidate(folder, one, home / "own") for one in algorithms or ()]:
+    for name, study in candidates:
         card = _evaluated(study, name, document, profile, machine, home, out)
         write_card(card, home / CARDS / f"{name}.json")
         if keep:
             write_card(card, folder.path / CARDS / f"{name}.json")
         say(out, f"{name}: {card.summary}")
-        say(out, f"card: {draw_card(card, document, home / CARDS)}")
         new.append(card)
     if keep:
         _write_table(folder, document)
     cards = in_order(read_cards(folder.path / CARDS) | read_cards(home / CARDS))
-    for card in [] if new else cards:
-        say(out, f"card: {draw_card(card, document, home / CARDS)}")
+    for card in new or cards:
+        say_place(out, "card", draw_card(card, document, home / CARDS))
     if cards:
-        say(out, f"matrix: {draw_matrix(cards, document, home / CARDS)}")
+        say_place(out, "matrix", draw_matrix(cards, document, home / CARDS))
     valid = all(card.valid == card.planned for card in new)
     out.result(valid=valid, cards=[dataclasses.asdict(card) for card in new or cards])
     return expect(valid, "some runs failed or are invalid; the card counts them")
 
 
 def in_order(cards: Mapping[str, Card]) -> list[Card]:
-    """The cards of the shipped algorithms in the order of the matrix, then all others by name."""
+    """Return the cards of the shipped algorithms in the order of the matrix, then all others by name."""
     order = [*(name for name in SHIPPED if name in cards), *sorted(set(cards) - set(SHIPPED))]
     return [cards[name] for name in order]
 
@@ -106,10 +106,10 @@ def _evaluated(
     profile: str,
     machine: Machine,
     home: Path,
-    out: Output,
+    console: Console,
 ) -> Card:
-    """Run what is missing, judge and measure."""
-    with open_results(home) as results, listen(results, out) as events:
+    """Execute the missing runs, judge and measure."""
+    with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), machine, results, events)
         build_tables(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)

@@ -70,7 +70,7 @@ def seconds_of(budget: str | None) -> float | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h)", budget)
     if match is None:
-        raise StudyError(f"{budget!r} is no length of time; write 90s, 45min or 2h", where="--budget")
+        raise StudyError(f"{budget!r} is not a length of time; write 90s, 45min or 2h", where="--budget")
     return float(match[1]) * {"s": 1, "min": 60, "h": 3600}[match[2]]
 
 

@@ -70,7 +70,7 @@ def find_run(text: str, given: Path | None = None) -> Found:
     """Return the run whose id begins with ``text``, or whose folder has this path or name.
 
     The results folder ``given`` is searched, else all folders below ``results/`` and then the evidence. Raises
-    StudyError when there is none, or more than one.
+    StudyError for no such run, or for several.
     """
     if (Path(text) / "spec.json").is_file():
         return _of_folder(Path(text))

@@ -68,7 +68,7 @@ Stack = Annotated[
     str | None, typer.Option(help="stack profile instead of the study's own", autocompletion=_completed(lambda: STACKS))
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="seed instead of the study's own")]
-Backend = Annotated[
+BackendName = Annotated[
     str,
     typer.Option("--backend", help=f"one of {', '.join(backend_names())}", autocompletion=_completed(backend_names)),
 ]

@@ -28,7 +28,7 @@ def study_names() -> list[str]:
 def study_path(name: str) -> Path:
     """Return the folder of a study, given its name under ``experiments/`` or the path of its folder or manifest.
 
-    Raises StudyError with the nearest name when there is none.
+    Raises StudyError with the nearest name for an unknown one.
     """
     home, given = repository_root() / "experiments", Path(name)
     named = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")

@@ -19,6 +19,7 @@ from longfat.cli.console import Output, listen, open_page, say, say_place, stage
 from longfat.cli.options import Every, MaybeStudy, Opened, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
+from longfat.cli.run import results_path
 from longfat.cli.sample import Check, compare_results, print_mismatches
 from longfat.cli.study import every_study, find_study
 from longfat.data.opened import draw_all
@@ -44,7 +45,6 @@ from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare
 from longfat.report.report import write_report
 from longfat.studies import StudyFolder
-from longfat.verbs.run import results_path
 
 COLOURS = {
     "reproduced": "green",
@@ -227,7 +227,7 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in words.items())
     say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
-        say(console, f"  apart: {line}")
+        say(console, f"  counted separately: {line}")
 
 
 def print_origin(origin: Origin, console: Console) -> None:

@@ -14,7 +14,7 @@ from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stac
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.report import conclude
-from longfat.cli.run import execute_study, machine_of
+from longfat.cli.run import execute_study, machine_of, results_path
 from longfat.cli.study import Choices, chosen, kernel_settings, resolve
 from longfat.cli.verdicts import print_evidence
 from longfat.errors import RigError, StudyError
@@ -27,7 +27,6 @@ from longfat.execute.study import execute
 from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
 from longfat.studies import StudyFolder
-from longfat.verbs.run import results_path
 
 
 def reproduce(

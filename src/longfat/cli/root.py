@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
 
 NAME = "longfat"
-LATER_S = 0.01  # until an interrupt that was only reported is repeated
+LATER_S = 0.01  # until a lost interrupt is repeated
 COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
 
 COMMANDS = {
@@ -203,9 +203,9 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat a signal as Ctrl-C, once: a second one must not disturb the clean end."""
-    for other in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, lambda number, frame: None)
+    """Treat SIGTERM and a closed terminal as Ctrl-C, once: a second one must not disturb the clean end."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt
 
 

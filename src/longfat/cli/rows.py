@@ -30,7 +30,8 @@ from longfat.evidence.collect import collect
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
-from longfat.report.section import TODAY, write_overview, write_section
+from longfat.report.comparison import MODERN as TODAY
+from longfat.report.section import write_overview, write_section
 from longfat.studies import StudyFolder
 
 FINDINGS = "docs/findings.md"

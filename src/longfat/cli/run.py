@@ -1,21 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``run``: the lock of a study, and the runs that have no valid record."""
+"""``run``: open the backend, write the lock of a study, and execute the runs that have no valid record."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.cli.console import Output, listen
-from longfat.cli.options import Backend, Jobs, On, Only, Profile, Results, Seed, Stack, Study
-from longfat.cli.outcome import complain
-from longfat.cli.study import Choices, chosen
-from longfat.cluster.places import read_place
+from longfat.backends import own_files
+from longfat.backends.protocol import Backend, Feature
+from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
+from longfat.cache import cache_folder
+from longfat.catalog.stacks import kernel_of_stack
+from longfat.cli.console import Output, listen, stage
+from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
+from longfat.cli.outcome import expect
+from longfat.cli.paths import repository_root
+from longfat.cli.study import Choices, chosen, job_count, resolve
+from longfat.cli.version import commit
+from longfat.cluster.places import Place, read_place
+from longfat.errors import RigError, StudyError
+from longfat.events import Event, EventSink, Kind, Level
+from longfat.execute.memory import available_bytes, needed_bytes
+from longfat.execute.pool import Pool
+from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
-from longfat.execute.study import Summary
+from longfat.execute.study import Summary, execute
+from longfat.identity import KernelSource
+from longfat.kernel_check import other_releases
+from longfat.plan import Plan
+from longfat.plan.estimate import estimate, seconds_on
+from longfat.plan.lockfile import write_lock
+from longfat.record.made_on import MadeOn, keep_made_on, this_machine
+from longfat.relations.firsts import keep_first
 from longfat.studies import StudyFolder
-from longfat.verbs import run as engine
-from longfat.verbs.run import Machine, run_study
+from longfat.testbed.folder import lab_folder
+
+CLUSTER = "cluster"  # folder in the results for the logs of workers elsewhere
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Choices about the machines that execute the runs; only ``backend`` can change a run's identity.
+
+    ``jobs`` is the number of runs at a time, ``on`` the machines that execute them instead of this one.
+    """
+
+    backend: str = DEFAULT_BACKEND
+    jobs: int | None = None
+    results: Path | None = None
+    lab: str | None = None
+    on: Place | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that open the backend. Raises StudyError if it uses no lab and one is given."""
+        if traits_of(self.backend).lab:
+            return {"lab": self.lab and lab_folder(self.lab)}
+        if self.lab is not None:
+            users = ", ".join(backends_that(lambda traits: traits.lab))
+            raise StudyError(f"backend {self.backend!r} uses no lab", where="--lab", hint=f"--backend {users} does")
+        return {}
 
 
 def run(
@@ -25,16 +73,17 @@ def run(
     profile: Profile = "quick",
     stack: Stack = None,
     seed: Seed = None,
-    backend: Backend = DEFAULT_BACKEND,
+    backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
     results: Results = None,
     on: On = None,
-) -> int:
+) -> bool:
     """Write the lock of a study and execute the runs that have no valid record."""
     folder, choices = chosen(study, profile, only, stack, seed)
-    summary = engine.run(folder, choices, machine_of(backend, jobs, results, on), out)
+    machine = machine_of(backend, jobs, results, on)
+    summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out)
     out.result(**vars(summary))
-    return status_of(summary)
+    return expect(summary.failed == 0, "some runs failed; `longfat show RUN` prints the reasons")
 
 
 def machine_of(backend: str, jobs: int | None, results: Path | None, on: str | None) -> Machine:
@@ -53,9 +102,101 @@ def execute_study(folder: StudyFolder, choices: Choices, machine: Machine, place
         return run_study(folder, choices, machine, results, events)
 
 
-def status_of(summary: Summary) -> int:
-    """Return the exit status of an execution, and write its reason."""
-    if summary.failed:
-        complain("some runs failed; `longfat show RUN` prints the reasons")
-        return 4
-    return 0
+def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_BACKEND) -> Path:
+    """Return the results folder: as given, else ``results/STUDY`` under the repository root.
+
+    Runs in real time or without the project's kernel have a separate folder, ``results/STUDY-BACKEND``.
+    """
+    suffix = "" if traits_of(backend).own_world else f"-{backend}"
+    return given or repository_root() / "results" / f"{study.name}{suffix}"
+
+
+def run_study(
+    folder: StudyFolder, choices: Choices, machine: Machine, results: ResultsFolder, events: EventSink
+) -> Summary:
+    """Resolve the plan for the backend, write it as the results folder's lock, and execute it."""
+    backend, plan, settings = prepare(folder, choices, machine, events)
+    traits = traits_of(machine.backend)
+    jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
+    elsewhere = _elsewhere(machine.on, machine, plan, results, settings, events) if machine.on else None
+    keep_first(results.path, folder.claims, not results.lock.exists())
+    keep_made_on(results.path, MadeOn(commit(), this_machine()))
+    write_lock(plan, results.lock)
+    return execute(
+        plan.runs,
+        backend,
+        results,
+        jobs=jobs,
+        events=events,
+        disk_bytes=estimate(plan, jobs).disk_bytes,
+        memory_bytes=available_bytes() if traits.guests and elsewhere is None else None,
+        elsewhere=elsewhere,
+    )
+
+
+def _elsewhere(
+    place: Place, machine: Machine, plan: Plan, results: ResultsFolder, settings: Mapping[str, Any], events: EventSink
+) -> AbstractContextManager[Pool]:
+    """Return the pool of workers at a place, which start when it is entered.
+
+    Raises StudyError if the backend cannot be used there, RigError if Dask is not installed.
+    """
+    if traits_of(machine.backend).clock == "real":
+        raise StudyError(f"backend {machine.backend!r} runs on this machine or its lab only", where="--on")
+    try:
+        from longfat.cluster.remote import open_remote  # an optional dependency, and slow to import
+        from longfat.cluster.session import Need
+    except ImportError as error:
+        raise RigError(
+            f"--on needs packages that are not installed: {error.name}",
+            hint=".venv/bin/pip install --requirement requirements-cluster.lock, here and on every machine of --on",
+        ) from error
+    cost = partial(seconds_on, machine.backend)
+    specs = {run.run_id: run.spec for run in plan.runs}.values()
+    seconds = [cost(spec) for spec in specs]
+    folder = results.path.resolve() / CLUSTER
+    memory = max(map(needed_bytes, specs), default=0)
+    need = Need(folder, len(specs), machine.jobs, memory, sum(seconds), max(seconds, default=0.0))
+    return open_remote(place, need, results.raw.resolve(), machine.backend, settings, events)
+
+
+def prepare(
+    folder: StudyFolder, choices: Choices, machine: Machine, events: EventSink
+) -> tuple[Backend, Plan, dict[str, Any]]:
+    """Open the backend with the kernels that the study needs; return it, the plan for it, and its settings."""
+    # A fault in the study is found before a kernel is built for it.
+    require_backend(machine.backend)
+    settings = machine.settings()
+    kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
+    if Feature.KERNELS in traits_of(machine.backend).can:
+        settings["kernels"] = kernels
+        if added := folder.study.own_kernels(choices.stack):
+            settings["own"] = added
+    own_files.keep(files_of(folder), cache_folder())
+    stage(events, f"preparing backend {machine.backend}")
+    backend = open_backend(machine.backend, settings, say=partial(stage, events))
+    offered = backend.capabilities()
+    plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
+    for text in other_releases(plan.kernels.values()):
+        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
+    return backend, plan, settings
+
+
+def files_of(folder: StudyFolder) -> dict[str, Path]:
+    """Return the files of a study that its runs need, by their digests."""
+    points = (point for experiment in folder.study.experiments for point in experiment.points)
+    files = (file for point in points for entry in point.experiment.sent for file in entry.own_files)
+    return {file.digest: file.path for file in files}
+
+
+def with_sources(plan: Plan, sources: Mapping[str, KernelSource]) -> Plan:
+    """Return the plan with the sources of its runs' kernels."""
+    used = {run.spec.pins.get("kernel") for run in plan.runs}
+    return dataclasses.replace(plan, kernels={digest: sources[digest] for digest in sources if digest in used})
+
+
+def named_kernels(plan: Plan) -> tuple[str, ...]:
+    """List the kernels of the runs of a plan that was made without digests; the stack's kernel first."""
+    own = kernel_of_stack(plan.stack)
+    names = {run.spec.pins.get("kernel", own) for run in plan.runs}
+    return tuple(sorted(names or {own}, key=lambda name: (name != own, name)))

@@ -20,6 +20,7 @@ from longfat.catalog.stacks import STACKS
 from longfat.cli.console import Output, listen, say
 from longfat.cli.kernel_check import combinations
 from longfat.cli.paths import repository_root
+from longfat.cli.run import results_path
 from longfat.cli.study import find_study, job_count, kernel_settings
 from longfat.cli.verdicts import studies_with_evidence
 from longfat.dataset.build import build_dataset
@@ -39,7 +40,6 @@ from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.record.bundle import run_folder_name
 from longfat.studies import StudyFolder
-from longfat.verbs.run import results_path
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def compare_results(place: Path, folder: StudyFolder) -> Check:
             continue
         run = of.run(*key)
         if run is None or dataclasses.replace(ids[key].spec, pins=run.spec.pins).run_id != run.run_id:
-            continue  # of another seed, or of an older manifest
+            continue  # another seed, or an older manifest
         compared += 1
         if (text := difference(one.row, dataset, runs[key])) is not None:
             again = place / "raw" / run_folder_name(*key, runs[key].run_id)

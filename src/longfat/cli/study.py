@@ -47,7 +47,7 @@ def every_study() -> list[StudyFolder]:
 def find_study(name: str | StudyFolder) -> StudyFolder:
     """Return a study, given its name under ``experiments/`` or the path of its folder or manifest.
 
-    Raises StudyError with the nearest name when there is none.
+    Raises StudyError with the nearest name for an unknown one.
     """
     return name if isinstance(name, StudyFolder) else StudyFolder(study_path(name))
 

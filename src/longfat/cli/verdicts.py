@@ -81,7 +81,7 @@ def _print_total(having: list[Evidenced], total: Counts, console: Console) -> No
 def _sentence(counts: Counts) -> str:
     """Return the verdicts of measured claims in words, then the counts of the others."""
     measured = [f"{number} {word.replace('_', ' ')}" for word, number in counts["measured"].items() if number]
-    return "; apart: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
+    return "; counted separately: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
 
 
 def without_zeros(counts: Counts) -> dict[str, dict[str, int]]:

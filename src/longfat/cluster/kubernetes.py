@@ -22,7 +22,6 @@ from longfat.errors import RigError
 
 PEM = "/session/session.pem"
 PYTHON = "/usr/bin/python3"  # of the container image
-PODS = 16  # unless --jobs says otherwise
 GRACE_S = 10
 _LABELS = {"app.kubernetes.io/name": "longfat"}
 

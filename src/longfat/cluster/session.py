@@ -30,7 +30,7 @@ from longfat.events import EventSink
 CONNECT_S = 20
 DEATH_S = 60  # time that a worker without a scheduler waits for one
 WORKER_CLASS = "longfat.cluster.quiet.QuietWorker"
-JOBS = 16  # Slurm jobs at a time, unless --jobs says otherwise
+WORKERS = 16  # of Slurm and Kubernetes, unless --jobs says otherwise
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate
 START_S = 600.0  # allowed for the start of a worker, and for its last run
@@ -38,21 +38,27 @@ START_S = 600.0  # allowed for the start of a worker, and for its last run
 
 @dataclass(frozen=True)
 class Need:
-    """Requirements of the missing runs: ``jobs`` at a time (None: as the place has CPUs), memory, and seconds in all.
+    """Requirements of the runs: their number, ``jobs`` at a time (None: as the place has it), memory, and seconds.
 
-    ``folder`` takes scripts and logs; Slurm's nodes see it.
+    ``folder`` takes logs; Slurm's nodes see it.
     """
 
     folder: Path
+    runs: int
     jobs: int | None
     memory_bytes: int
     seconds: float
     longest_s: float
 
     @property
+    def workers(self) -> int:
+        """Number of workers with one CPU each."""
+        return min(self.jobs or WORKERS, self.runs)
+
+    @property
     def limit_s(self) -> float:
         """Wall time of a worker that a batch system ends: enough for its part of the runs."""
-        return SLOWER * (self.seconds / (self.jobs or 1) + self.longest_s) + START_S
+        return SLOWER * (self.seconds / self.workers + self.longest_s) + START_S
 
 
 @dataclass
@@ -87,9 +93,7 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
             hosts.start(place.hosts, words, pem_of(security))
             yield Session(client, [hosts.check])
         else:
-            pods = kubernetes.Pods(
-                place, need.folder.parent.name, need.jobs or kubernetes.PODS, need.memory_bytes + BASE_BYTES
-            )
+            pods = kubernetes.Pods(place, need.folder.parent.name, need.workers, need.memory_bytes + BASE_BYTES)
             program = worker_words(cluster.scheduler_address, 1, kubernetes.PEM)
             own.enter_context(kubernetes.started(pods, program, pem_of(security)))
             yield Session(client)
@@ -102,7 +106,6 @@ def _slurm(need: Need) -> Iterator[SpecCluster]:
         raise RigError("sbatch is missing: this machine does not belong to a Slurm cluster", where="--on")
     from dask_jobqueue.slurm import SLURMCluster  # reads its configuration when it is imported
 
-    jobs = need.jobs or JOBS
     minutes = math.ceil(need.limit_s / 60)
     need.folder.mkdir(parents=True, exist_ok=True)
     with (
@@ -123,7 +126,7 @@ def _slurm(need: Need) -> Iterator[SpecCluster]:
             scheduler_options={"port": 0, "dashboard": False},
         ) as cluster,
     ):
-        cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
+        cluster.adapt(minimum_jobs=need.workers, maximum_jobs=need.workers)
         yield cluster
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's results as data frames and figures, for notebooks and programs: ``from longfat.data import open_study``."""
+"""A study's results as data frames and figures for notebooks: ``from longfat.data import open_study``."""
 
 from longfat.data.opened import OpenedStudy, open_study
 

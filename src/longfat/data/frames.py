@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the dataset as tidy polars frames: factors joined, names for states, null where the kernel has no value.
+"""Tables of the dataset as tidy polars frames: with factors, names of states, and null for missing values.
 
-Owns the frames' form; the meaning of columns is in ``longfat.dataset.describe``. Computes no metric.
+Owns the form of the frames; ``longfat.dataset.describe`` has the meaning of columns.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import polars as pl
 from longfat.dataset import describe
 from longfat.dataset.columns import FACTOR_PREFIX, TABLES, runs_schema
 from longfat.errors import RigError, StudyError
-from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.relations.judge import Verdict
+from longfat.schema.names import unknown
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
-# Once imported, polars lets the kernel go on with a system call that SIGINT interrupts: Ctrl-C would wait for its end.
+# Importing polars lets the kernel restart system calls after SIGINT, so that Ctrl-C would wait for their end.
 signal.siginterrupt(signal.SIGINT, True)
 
 VERDICTS = "verdicts"
@@ -33,11 +33,11 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "artifact": (pl.String, "", "figure or table of the paper"),
     "kind": (pl.String, "", "measured, calibrated, law, construction, arithmetic or inconsistent"),
     "verdict": (pl.String, "", "reproduced, agrees, not_reproduced, inconclusive, not_measured or not_testable"),
-    "statement": (pl.String, "", "what the claim says"),
+    "statement": (pl.String, "", "statement of the claim"),
     "paper": (pl.String, "", "value that the paper states"),
     "where": (pl.String, "", "place of the statement in the paper"),
-    "comparison": (pl.Int64, "", "number of the comparison of which the claim consists, from 1; null without"),
-    "what": (pl.String, "", "quantity that is compared"),
+    "comparison": (pl.Int64, "", "number of the comparison in the claim, from 1; null without a comparison"),
+    "what": (pl.String, "", "compared quantity"),
     "measured": (pl.Float64, "of the column `unit`", "mean of the measured values"),
     "sd": (pl.Float64, "of the column `unit`", "standard deviation of the measured values"),
     "low": (pl.Float64, "of the column `unit`", "lower end of the 95 % interval"),
@@ -46,15 +46,15 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "allowed": (pl.String, "", "values for which the comparison holds"),
     "unit": (pl.String, "", "unit of the measured value"),
     "outcome": (pl.String, "", "outcome of the comparison"),
-    "reason": (pl.String, "", "why there is no verdict, or what it rests on"),
+    "reason": (pl.String, "", "reason of the verdict"),
 }
 
 
 def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -> pl.DataFrame:
-    """A table of the dataset in ``folder`` with the factors of its runs: those of one experiment, or all.
+    """Read a table of the dataset in ``folder`` with the factors of its runs, for one experiment or for all.
 
-    A run that serves several experiments has its rows in each. An experiment that is not among the runs has no rows.
-    Raises StudyError on an unknown table, RigError when one cannot be read.
+    A run of several experiments has its rows in each of them. An experiment without runs has no rows.
+    Raises StudyError for an unknown table, RigError if a table cannot be read.
     """
     runs = scan(folder, "runs").collect()
     factors = [name for name in runs.columns if name.startswith(FACTOR_PREFIX)]
@@ -73,20 +73,20 @@ def frame(folder: Path, table: str, experiment: SweptExperiment | None = None) -
 
 
 def verdict_frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
-    """One row for each comparison of each claim; a claim without comparisons has one row."""
+    """Return a row for each comparison of each claim; a claim without comparisons has one row."""
     rows = [row for verdict in verdicts for row in _rows(verdict)]
     return pl.DataFrame(rows, schema={name: kind for name, (kind, _, _) in _VERDICTS.items()}, orient="row")
 
 
 def columns(of: pl.DataFrame, table: str, study: Study) -> pl.DataFrame:
-    """The columns of a frame: name, type, unit and meaning."""
-    told = [_told(name, table, study) for name in of.columns]
+    """Describe the columns of a frame: name, type, unit and meaning."""
+    described = [_described(name, table, study) for name in of.columns]
     data = {"column": of.columns, "type": [str(kind) for kind in of.dtypes]}
-    return pl.DataFrame({**data, "unit": [unit for unit, _ in told], "meaning": [text for _, text in told]})
+    return pl.DataFrame({**data, "unit": [unit for unit, _ in described], "meaning": [text for _, text in described]})
 
 
 def factor_unit(study: Study, factor: str) -> str:
-    """The unit that a factor's values have in the dataset; "" for names and plain numbers."""
+    """Return the unit of the values of a factor in the dataset; "" for names and plain numbers."""
     for experiment in study.experiments:
         for point in experiment.points:
             if isinstance(label := point.labels.get(factor), str) and (quantity := read_quantity(label)):
@@ -95,13 +95,13 @@ def factor_unit(study: Study, factor: str) -> str:
 
 
 def require(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise StudyError unless the name is known, with the nearest."""
+    """Raise StudyError with the nearest name unless the name is known."""
     if name not in known:
         message, hint = unknown(kind, name, known)
         raise StudyError(message, where=name, hint=hint)
 
 
-def _told(name: str, table: str, study: Study) -> tuple[str, str]:
+def _described(name: str, table: str, study: Study) -> tuple[str, str]:
     if table == VERDICTS:
         return _VERDICTS[name][1:]
     if name.startswith(FACTOR_PREFIX):
@@ -110,6 +110,7 @@ def _told(name: str, table: str, study: Study) -> tuple[str, str]:
 
 
 def scan(folder: Path, table: str) -> pl.LazyFrame:
+    """Open a table of the dataset in ``folder``. Raises RigError if it cannot be read."""
     path = folder / f"{table}.parquet"
     try:
         found = pl.scan_parquet(path, glob=False)
@@ -121,7 +122,7 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
 
 
 def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
-    """The columns of an experiment's factors, with the types that the dataset gives their values."""
+    """The columns of the factors of an experiment, with their types in the dataset."""
     values = [{name: value} for name, values in experiment.factors.items() for value in values]
     schema = runs_schema(values)
     empty = pl.DataFrame(schema.empty_table())
@@ -129,7 +130,7 @@ def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
 
 
 def _clean(names: Sequence[str]) -> list[pl.Expr]:
-    """Null for what the kernel writes where it has no value, and names for its numbers."""
+    """Expressions for null instead of the kernel's marks of missing values, and for names of states."""
     nulls = [
         pl.when(pl.col(name) != none).then(pl.col(name)).alias(name)
         for name, none in describe.SENTINELS.items()

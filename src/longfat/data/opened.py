@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's results opened for reading, as frames and figures: what a notebook works with.
-
-Owns where results and study are found. Defines no metric.
-"""
+"""A study's results opened for notebooks and programs, as frames and figures."""
 
 from __future__ import annotations
 
@@ -31,27 +28,27 @@ STUDY_VARIABLE = "LONGFAT_STUDY"
 
 @dataclass(frozen=True)
 class OpenedStudy:
-    """The results of a study, and the study."""
+    """A study and a folder with its results."""
 
     results: Path
     folder: StudyFolder
-    _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _drawn: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The dataset. Raises RigError when it is missing or damaged."""
+        """The dataset. Raises RigError if it is missing or damaged."""
         return load_dataset(self.results)
 
     def frame(self, table: str, experiment: str | None = None) -> pl.DataFrame:
-        """A table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` makes a pandas frame of it.
+        """Return a table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` converts it.
 
-        ``experiment`` chooses the rows of its runs. Raises StudyError on an unknown name, which it says with those
-        that are known, RigError when the results are missing.
+        ``experiment`` selects the rows of its runs. Raises StudyError for an unknown name, RigError if results are
+        missing.
         """
         frames.require("table", table, frames.FRAMES)
         if table == frames.VERDICTS:
             if experiment is not None:
-                raise StudyError("verdicts are of claims, not of an experiment", where=experiment)
+                raise StudyError("the table verdicts has no experiments; leave the experiment out", where=experiment)
             return frames.verdict_frame(read_verdicts(self.results))
         known = {one.id: one for one in self.folder.study.experiments}
         if experiment is not None:
@@ -59,59 +56,59 @@ class OpenedStudy:
         return frames.frame(self.dataset.folder, table, known.get(experiment or ""))
 
     def columns(self, table: str) -> pl.DataFrame:
-        """The columns of such a frame: name, type, unit and meaning."""
+        """Describe the columns of such a frame: name, type, unit and meaning."""
         return frames.columns(self.frame(table), table, self.folder.study)
 
     @cached_property
     def plan(self) -> Plan:
-        """The lock. Raises StudyError when it is missing, RecordError when it is damaged."""
+        """The lock. Raises StudyError if it is missing, RecordError if it is damaged."""
         return read_lock(self.results / "lock.json")
 
     @cached_property
     def sources(self) -> Sources:
-        """What its figures are drawn from."""
+        """The sources of its figures."""
         return Sources(Grounds(self.folder.study, self.dataset), self.plan)
 
     def show(self, artifact: str) -> Drawing:
-        """Draw an artifact and save it under ``figures/``. Raises StudyError on an unknown one."""
+        """Draw an artifact and save it under ``figures/``. Raises StudyError for an unknown artifact."""
         drawing = draw(self.sources, self.folder.figures.figure(artifact))
         save(drawing, self.results / FOLDER)
-        self._shown.add(artifact)
+        self._drawn.add(artifact)
         return drawing
 
     def show_others(self) -> Gallery:
-        """Draw and save every artifact of figures.yaml that was not shown before."""
-        others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._shown]
+        """Draw and save every artifact of figures.yaml that was not drawn before."""
+        others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._drawn]
         for artifact in others:
             self.show(artifact)
-        # The runner keeps the executed notebook beside the figures; one that is opened by hand is elsewhere.
-        beside = RESULTS_VARIABLE in os.environ
-        return Gallery(tuple(others), FOLDER if beside else os.path.relpath(self.results / FOLDER))
+        # The runner keeps the executed notebook in the results folder; a notebook opened by hand is elsewhere.
+        executed = RESULTS_VARIABLE in os.environ
+        return Gallery(tuple(others), FOLDER if executed else os.path.relpath(self.results / FOLDER))
 
     def verdicts(self) -> VerdictTable:
-        """The verdicts, as a table that a notebook shows."""
+        """Return the verdicts as a table for a notebook."""
         return VerdictTable(tuple(read_verdicts(self.results)))
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Drawn artifacts that a notebook shows small, side by side: links to their files in ``folder``."""
+    """Drawn artifacts as small pictures in a notebook, with links to their files in ``folder``."""
 
     artifacts: tuple[str, ...]
     folder: str
 
     def __repr__(self) -> str:
-        return ", ".join(self.artifacts) or "nothing else to show"
+        return ", ".join(self.artifacts) or "no other figure"
 
     def _repr_html_(self) -> str:
         places = [html.escape(f"{self.folder}/{artifact}") for artifact in self.artifacts]
-        shown = '<a href="{0}.svg"><img src="{0}.png" alt="{0}" width="240"></a>'
-        return "".join(shown.format(place) for place in places)
+        link = '<a href="{0}.svg"><img src="{0}.png" alt="{0}" width="240"></a>'
+        return "".join(link.format(place) for place in places)
 
 
 @dataclass(frozen=True)
 class VerdictTable:
-    """Verdicts that show themselves as text, one to a line."""
+    """Verdicts as text, one in a line."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -128,9 +125,8 @@ class VerdictTable:
 def open_study(name: str) -> OpenedStudy:
     """Open a study and its results.
 
-    The folders are those that the runner of notebooks names in LONGFAT_RESULTS and LONGFAT_STUDY, or else
-    ``results/<name>`` and ``experiments/<name>`` of the checkout that the program's folder lies in. Raises StudyError
-    when there is no such study.
+    The folders are named by LONGFAT_RESULTS and LONGFAT_STUDY, or else are ``results/<name>`` and
+    ``experiments/<name>`` of the checkout around the current folder. Raises StudyError for an unknown study.
     """
     here = Path.cwd()
     root = next((path for path in (here, *here.parents) if (path / "experiments" / name).is_dir()), here)
@@ -143,8 +139,8 @@ def open_study(name: str) -> OpenedStudy:
 
 
 def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
-    """Draw every artifact of figures.yaml, for a study without a notebook; give the artifacts' ids."""
+    """Draw every artifact of figures.yaml, for a study without a notebook; return their ids."""
     study = OpenedStudy(results, folder)
-    shown = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
+    drawn = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
     seal_figures(results, folder.drawn_by)
-    return shown
+    return drawn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the dataset of a study: lock and raw records in, Parquet tables, their description and ``exclusions.csv`` out.
+"""Build of a study's dataset: from lock and raw records to Parquet tables, their description and ``exclusions.csv``.
 
 Equal input gives equal bytes: rows are in lock order, then by time, without any wall-clock fact. Must not
 change a raw record (a damaged one is set aside by ``longfat.record``) and computes no metric.
@@ -31,7 +31,7 @@ from longfat.record.verify import Record, find_records
 from longfat.runspec import Scalar
 from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
-from longfat.traffic import TABLES, misses
+from longfat.traffic import misses
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
@@ -40,7 +40,7 @@ EXCLUSION_COLUMNS = ("run_id", "scenario", "repetition", "status", "reason")
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """How many lock entries ended in each status."""
+    """Number of lock entries by status."""
 
     ok: int
     invalid: int
@@ -49,13 +49,13 @@ class DatasetSummary:
 
     @property
     def valid(self) -> bool:
-        """Whether every run is."""
+        """Whether every run is valid."""
         return self.invalid == self.failed == self.missing == 0
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The outcome of one run_id; ``measured`` is the digest of the measurements, where there is a record."""
+    """The outcome of one run_id; ``measured`` is the digest of the measurements, if there is a record."""
 
     status: str
     reason: str | None
@@ -66,8 +66,8 @@ class _Outcome:
 def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyType({})) -> DatasetSummary:
     """Read ``lock.json`` and ``raw/`` under ``results`` and replace its dataset folder as a whole.
 
-    ``impossible`` has by run_id why a run is invalid although every gate holds.
-    Raises StudyError or RecordError on a lock that cannot be read, RigError when nothing can be written.
+    ``impossible`` has, by run_id, the reason why a run is invalid although every gate holds. Raises StudyError or
+    RecordError if the lock cannot be read, RigError if nothing can be written.
     """
     plan = read_lock(results / "lock.json")
     if seal_of(results, "lock").exists():  # locks that were made before there were seals are as good
@@ -77,20 +77,11 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
     for run in plan.runs:
         if run.run_id not in outcomes:
             outcomes[run.run_id] = _outcome(run, records.get(run.run_id), impossible.get(run.run_id))
+    parsed = [outcome.parsed.tables for outcome in outcomes.values() if outcome.parsed]
     tables = {"runs": _runs_table(plan, outcomes)}
-    parsed = [outcome.parsed for outcome in outcomes.values() if outcome.parsed]
-    tables["flows"] = join(columns.FLOWS, [run.flows for run in parsed])
-    tables["achieved"] = join(columns.ACHIEVED, [run.interfaces for run in parsed])
-    tables["sockets"] = join(columns.SOCKETS, [run.sockets for run in parsed])
-    tables["cca_state"] = join(columns.CCA_STATE, [run.cca_state for run in parsed])
-    tables["queues"] = join(columns.QUEUES, [run.queues for run in parsed])
-    tables["arrivals"] = join(columns.ARRIVALS, [run.arrivals for run in parsed])
-    tables["outstanding"] = join(columns.OUTSTANDING, [run.outstanding for run in parsed])
-    tables["throughput"] = join(columns.THROUGHPUT, [run.throughput for run in parsed])
-    tables["counters"] = join(columns.COUNTERS, [run.counters for run in parsed])
-    for table in TABLES:
-        found = [run.observed[table.name] for run in parsed if table.name in run.observed]
-        tables[table.name] = join(columns.schema_of(table), found)
+    for name, schema in columns.SCHEMAS.items():
+        if name != "runs":
+            tables[name] = join(schema, [run[name] for run in parsed if name in run])
     _replace(results / DATASET, plan.study, tables)
     used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
     seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
@@ -99,7 +90,7 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
 
 
 def dataset_digests(results: Path) -> dict[str, str]:
-    """SHA-256 (hex) of each table's file, by table name. Raises RigError when the dataset is not there."""
+    """Return the SHA-256 (hex) of each table's file, by table. Raises RigError if there is no dataset."""
     digests = {}
     for table in columns.TABLES:
         path = results / DATASET / f"{table}.parquet"
@@ -160,7 +151,7 @@ def _exclusions(runs: pa.Table) -> list[dict[str, Scalar | None]]:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Times go up within a run: their differences take a quarter of the space that a dictionary does."""
+    """Write a table; times increase within a run, so that their differences need a quarter of a dictionary's space."""
     times = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name == "t_us"}
     others = [name for name in table.column_names if name not in times]
     form = {"compression": "zstd", "version": "2.6", "row_group_size": GROUP_ROWS}
@@ -168,7 +159,7 @@ def _write(table: pa.Table, path: Path) -> None:
 
 
 def _replace(folder: Path, study: str, tables: Mapping[str, pa.Table]) -> None:
-    """Write everything, and put it in the folder's place: under its name there is never a half-written dataset."""
+    """Write all tables, and replace the folder at once: it never contains a half-written dataset."""
     try:
         with draft(folder) as new:
             new.mkdir()

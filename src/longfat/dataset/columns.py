@@ -17,173 +17,62 @@ from longfat.traffic.kind import Table
 FACTOR_PREFIX = "factor_"
 STATUSES = ("ok", "invalid", "failed", "missing")
 
-_RUNS = (
-    ("run_id", pa.string()),
-    ("experiment", pa.string()),
-    ("scenario", pa.string()),
-    ("repetition", pa.int64()),
-    ("seed", pa.int64()),
-    ("stack", pa.string()),
-    ("status", pa.string()),
-    ("reason", pa.string()),
-    ("end_us", pa.int64()),
-    ("measured_sha256", pa.string()),
-    ("kernel_version", pa.string()),
-    ("kernel_pinned", pa.bool_()),
-    ("kernel_sha256", pa.string()),
-    ("kernel_patches", pa.string()),
-)
+_TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
+_TEXTS = {
+    *("run_id", "experiment", "scenario", "stack", "status", "reason", "measured_sha256", "kernel_version"),
+    *("kernel_sha256", "kernel_patches", "flow", "sender", "receiver", "cca", "node", "interface", "queue_kind"),
+    *("state", "ca_state", "name", "qdisc", "counter"),
+}
 
-FLOWS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("flow", pa.string()),
-        ("sender", pa.string()),
-        ("receiver", pa.string()),
-        ("cca", pa.string()),
-        ("window_bytes", pa.int64()),
-        ("streams", pa.int64()),
-        ("start_us", pa.int64()),
-        ("end_us", pa.int64()),
-        ("bytes_received", pa.int64()),
-        ("goodput_bps", pa.float64()),
-        ("first_byte_us", pa.int64()),
-        ("last_byte_us", pa.int64()),
-        ("transfers", pa.int64()),
-        ("retrans_segments", pa.int64()),
-        ("min_rtt_us", pa.int64()),
-    )
-)
 
-ACHIEVED = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("node", pa.string()),
-        ("interface", pa.string()),
-        ("mtu_bytes", pa.int64()),
-        ("rate_bps", pa.int64()),
-        ("delay_us", pa.int64()),
-        ("queue_kind", pa.string()),
-        ("limit_packets", pa.int64()),
-        ("limit_bytes", pa.int64()),
-        ("drops", pa.int64()),
-        ("deliberate_drops", pa.int64()),
-        ("sent_bytes", pa.int64()),
-        ("busy_ns", pa.int64()),
-    )
-)
+def _schema(*names: str, real: str = "", truth: str = "") -> pa.Schema:
+    """Return a schema: texts have the names above, everything else is a whole number except ``real`` and ``truth``."""
+    types = {**dict.fromkeys(_TEXTS, pa.string()), real: pa.float64(), truth: pa.bool_()}
+    return pa.schema([(name, types.get(name, pa.int64())) for name in names])
 
-SOCKETS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("flow", pa.string()),
-        ("stream", pa.int64()),
-        ("state", pa.string()),
-        ("ca_state", pa.string()),
-        ("cwnd_segments", pa.int64()),
-        ("ssthresh_segments", pa.int64()),
-        ("inflight_segments", pa.int64()),
-        ("srtt_us", pa.int64()),
-        ("min_rtt_us", pa.int64()),
-        ("retrans_total", pa.int64()),
-        ("lost_segments", pa.int64()),
-        ("bytes_acked", pa.int64()),
-        ("delivered_segments", pa.int64()),
-        ("dwnd_segments", pa.int64()),
-        ("pacing_bps", pa.int64()),
-        ("delivery_bps", pa.int64()),
-        ("app_limited", pa.int64()),
-        ("busy_us", pa.int64()),
-        ("rwnd_limited_us", pa.int64()),
-        ("sndbuf_limited_us", pa.int64()),
-        ("notsent_bytes", pa.int64()),
-        ("snd_wnd_bytes", pa.int64()),
-        ("retrans_bytes", pa.int64()),
-        ("delivered_ce_segments", pa.int64()),
-        ("reordering_total", pa.int64()),
-        ("app_limited_us", pa.int64()),
-    )
+
+_RUNS = _schema(
+    *("run_id", "experiment", "scenario", "repetition", "seed", "stack", "status", "reason", "end_us"),
+    *("measured_sha256", "kernel_version", "kernel_pinned", "kernel_sha256", "kernel_patches"),
+    truth="kernel_pinned",
+)
+FLOWS = _schema(
+    *("run_id", "flow", "sender", "receiver", "cca", "window_bytes", "streams", "start_us", "end_us"),
+    *("bytes_received", "goodput_bps", "first_byte_us", "last_byte_us", "transfers", "retrans_segments", "min_rtt_us"),
+    real="goodput_bps",
+)
+ACHIEVED = _schema(
+    *("run_id", "node", "interface", "mtu_bytes", "rate_bps", "delay_us", "queue_kind", "limit_packets"),
+    *("limit_bytes", "drops", "deliberate_drops", "sent_bytes", "busy_ns"),
+)
+SOCKETS = _schema(
+    *("run_id", "t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments"),
+    *("inflight_segments", "srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked"),
+    *("delivered_segments", "dwnd_segments", "pacing_bps", "delivery_bps", "app_limited", "busy_us"),
+    *("rwnd_limited_us", "sndbuf_limited_us", "notsent_bytes", "snd_wnd_bytes", "retrans_bytes"),
+    *("delivered_ce_segments", "reordering_total", "app_limited_us"),
 )
 OF_KERNELS = tuple(SOCKETS.names[SOCKETS.get_field_index("pacing_bps") :])
-"""Columns of ``sockets`` that kernels have and simulators lack; the last is not sampled but follows from others."""
+"""Columns of ``sockets`` that kernels have and simulators lack; the last one is derived from others."""
 
-CCA_STATE = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("flow", pa.string()),
-        ("stream", pa.int64()),
-        ("name", pa.string()),
-        ("value", pa.float64()),
-    )
+CCA_STATE = _schema("run_id", "t_us", "flow", "stream", "name", "value", real="value")
+QUEUES = _schema(
+    *("run_id", "t_us", "node", "interface", "qdisc", "backlog_packets", "backlog_bytes", "drops_total"),
+    *("sent_packets", "sent_bytes", "marked_total", "rate_bps", "capacity_bits"),
 )
-
-QUEUES = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("node", pa.string()),
-        ("interface", pa.string()),
-        ("qdisc", pa.string()),
-        ("backlog_packets", pa.int64()),
-        ("backlog_bytes", pa.int64()),
-        ("drops_total", pa.int64()),
-        ("sent_packets", pa.int64()),
-        ("sent_bytes", pa.int64()),
-        ("marked_total", pa.int64()),
-        ("rate_bps", pa.int64()),
-        ("capacity_bits", pa.int64()),
-    )
-)
-
-ARRIVALS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("t_us", pa.int64()),
-        ("node", pa.string()),
-        ("packets", pa.int64()),
-        ("marked_packets", pa.int64()),
-    )
-)
-
-OUTSTANDING = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("flow", pa.string()),
-        ("t_us", pa.int64()),
-        ("outstanding_bytes", pa.int64()),
-    )
-)
-
-THROUGHPUT = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("flow", pa.string()),
-        ("t_us", pa.int64()),
-        ("bytes_per_s", pa.int64()),
-    )
-)
-
-COUNTERS = pa.schema(
-    (
-        ("run_id", pa.string()),
-        ("node", pa.string()),
-        ("counter", pa.string()),
-        ("value", pa.int64()),
-    )
-)
-
-_TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
+ARRIVALS = _schema("run_id", "t_us", "node", "packets", "marked_packets")
+OUTSTANDING = _schema("run_id", "flow", "t_us", "outstanding_bytes")
+THROUGHPUT = _schema("run_id", "flow", "t_us", "bytes_per_s")
+COUNTERS = _schema("run_id", "node", "counter", "value")
 
 
 def schema_of(table: Table) -> pa.Schema:
-    """The columns of a table that one kind of traffic has for itself."""
+    """Return the columns of a traffic kind's own table."""
     return pa.schema((("run_id", pa.string()), *((name, _TYPES[kind]) for name, kind in table.columns.items())))
 
 
 SCHEMAS: Mapping[str, pa.Schema] = {
-    "runs": pa.schema(_RUNS),  # and the study's factors: `runs_schema`
+    "runs": _RUNS,  # and the study's factors: `runs_schema`
     "flows": FLOWS,
     "sockets": SOCKETS,
     "cca_state": CCA_STATE,
@@ -199,17 +88,17 @@ TABLES = tuple(SCHEMAS)
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:
-    """Schema of ``runs``: the fixed columns, then ``factor_<name>`` by name, with a type for all values."""
+    """Return the schema of ``runs``: the fixed columns, then ``factor_<name>`` by name, with a type for all values."""
     values: dict[str, list[Scalar]] = {}
     for row in factors:
         for name, value in row.items():
             values.setdefault(name, []).append(value)
-    extra = [(FACTOR_PREFIX + name, _type_of(values[name])) for name in sorted(values)]
-    return pa.schema((*_RUNS, *extra))
+    extra = [pa.field(FACTOR_PREFIX + name, _type_of(values[name])) for name in sorted(values)]
+    return pa.schema([*_RUNS, *extra])
 
 
 def factor_value(value: Scalar | None, kind: pa.DataType) -> Scalar | None:
-    """The value as its column stores it; a text column stores the text of every value."""
+    """Return the value as its column stores it; a text column stores the text of every value."""
     return str(value) if value is not None and kind == pa.string() else value
 
 

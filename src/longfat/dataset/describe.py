@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the columns of the dataset mean: a sentence, a unit, and the values that stand for "none".
+"""The meaning of the dataset's columns: a phrase, a unit, and the values that mean "none".
 
-Owns these words, which go into ``datapackage.json``. Must not read a dataset.
+Owns these words, which are part of ``datapackage.json``. Reads no dataset.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from longfat.dataset.columns import FACTOR_PREFIX
 from longfat.traffic import TABLES as OF_TRAFFIC
 
 TABLES: Mapping[str, str] = {
-    "runs": "One row for each entry of the lock, whatever became of it, with its factors.",
-    "flows": "One row for each TCP flow of a run: what it was told to do, and what it achieved.",
+    "runs": "One row for each entry of the lock, whatever its outcome, with its factors.",
+    "flows": "One row for each TCP flow of a run: its settings and its results.",
     "sockets": "Samples of every sending socket: congestion window, threshold, round-trip time, retransmissions.",
     "cca_state": "Samples of what the congestion control of a sending socket exports, one row for each number.",
     "queues": "Samples of the queue in front of every shaped interface; counters count from the start of the run.",
-    "arrivals": "Samples of what has reached each receiver, for runs in which a queue marks packets.",
+    "arrivals": "Samples of the packets received by each host, for runs in which a queue marks packets.",
     "outstanding": "Data in flight by the packet capture (tcptrace), of flows captured at their sender.",
     "throughput": "Rate by the packet capture (tcptrace): averages of 500 packets, of flows captured at their sender.",
-    "counters": "The kernel's counters that metrics read, as differences over the run.",
+    "counters": "Kernel counters that metrics use, as differences over the run.",
     "achieved": "One row for each interface: its settings as read back from the kernel.",
     **{table.name: table.what for table in OF_TRAFFIC},
 }
@@ -93,7 +93,7 @@ _MEANINGS = {
     "last_byte_us": "end of the receiving time: arrival of the last byte, by its acknowledgment less the delay of the "
     "way back; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
     "transfers": "complete transfers; null where the flow is a single one",
-    "retrans_segments": "segments sent again",
+    "retrans_segments": "retransmitted segments",
     "min_rtt_us": "smallest round-trip time that the kernel has seen",
     "node": "host or router",
     "interface": "network interface",
@@ -104,7 +104,7 @@ _MEANINGS = {
     "limit_packets": "length of the queue in packets",
     "limit_bytes": "length of the queue in bytes",
     "drops": "packets that the queue dropped",
-    "deliberate_drops": "packets dropped because the study asks for it",
+    "deliberate_drops": "packets dropped deliberately, by the study",
     "sent_bytes": "amount sent, framing included",
     "busy_ns": "time in which the wire had a frame to send",
     "t_us": "time since the start of the measurement",
@@ -116,11 +116,11 @@ _MEANINGS = {
     "inflight_segments": "segments sent and neither acknowledged nor given up",
     "srtt_us": "smoothed round-trip time; null before the first measurement",
     "retrans_total": "retransmissions so far",
-    "lost_segments": "segments that the sender takes for lost at this moment",
+    "lost_segments": "segments that the sender considers lost at this moment",
     "bytes_acked": "amount acknowledged so far",
     "delivered_segments": "segments delivered so far",
     "dwnd_segments": "delay window of Compound TCP; null for other algorithms",
-    "capacity_bits": "amount that could have left the wire so far, by its rate at each moment",
+    "capacity_bits": "amount that the wire could have sent so far, by its rate over time",
     "pacing_bps": "pacing rate, in force where the congestion control or the queue fq paces; null if unlimited",
     "delivery_bps": "latest sample of the delivery rate",
     "app_limited": "1 where the application limited this sample of the delivery rate",
@@ -130,7 +130,7 @@ _MEANINGS = {
     "app_limited_us": "time since the connection's first sample in which the application had given nothing to send",
     "notsent_bytes": "data in the send buffer that was never sent",
     "snd_wnd_bytes": "window that the receiver offers",
-    "retrans_bytes": "bytes sent again so far",
+    "retrans_bytes": "bytes retransmitted so far",
     "delivered_ce_segments": "segments delivered so far whose acknowledgments reported a mark",
     "reordering_total": "reordering events so far",
     "name": "name of the number",
@@ -156,20 +156,20 @@ _OF_TABLE = {
 
 
 def meaning(table: str, column: str) -> str:
-    """What a column means, in a few words."""
+    """Return the meaning of a column."""
     if column.startswith(FACTOR_PREFIX):
         return f"factor `{column.removeprefix(FACTOR_PREFIX)}` of the study; null where the experiment does not have it"
     return _OF_TABLE.get((table, column)) or _MEANINGS.get(column, column)
 
 
 def unit(column: str) -> str:
-    """The unit of a column; "" where it has none, or where only the study knows it, as that of a factor."""
+    """Return the unit of a column; "" if it has none, or, for a factor, if only the study defines it."""
     if column.startswith(FACTOR_PREFIX):
         return ""
     return _COUNTS.get(column) or next((name for end, name in _UNITS.items() if column.endswith(f"_{end}")), "")
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The type in the words of Frictionless Table Schema."""
+    """Return the name of a type in Frictionless Table Schema."""
     names = {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}
     return names[kind]

@@ -25,7 +25,7 @@ _RUN = {"fields": ["run_id"], "reference": {"resource": "runs", "fields": ["run_
 
 
 def descriptor(study: str, folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, object]:
-    """The descriptor of the tables whose Parquet files are in ``folder``. Raises OSError when one cannot be read."""
+    """Return the descriptor of the tables whose Parquet files are in ``folder``. Raises OSError."""
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": study.strip("_").replace("_", "-"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a dataset back: runs by their factors, goodput of their flows, samples of sockets, series of captures.
+"""Reader of a dataset: runs by their factors, goodput of their flows, samples of sockets, series of captures.
 
 Owns access to the Parquet tables; computes nothing. Large tables are read a run at a time.
 """
@@ -39,7 +39,7 @@ ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 class Run:
     """One lock entry: its purpose, its factors in base units, and its outcome.
 
-    Runs with equal digests ``measured`` are the same observation; it is None where nothing was measured.
+    Runs with equal digests ``measured`` are one observation; it is None if nothing was measured.
     """
 
     run_id: str
@@ -54,7 +54,7 @@ class Run:
 
 
 class Row(TypedDict, total=False):
-    """A row of ``flows``, or what another table has of its columns."""
+    """A row of ``flows``, or of a table with some of its columns."""
 
     run_id: str
     flow: str
@@ -84,7 +84,7 @@ class Counter(TypedDict):
 
 
 class Interface(TypedDict):
-    """A row of ``achieved``: what was read back of an interface, None where the backend's kernel does not show it."""
+    """A row of ``achieved``: an interface's settings as read back, None if the backend's kernel does not show them."""
 
     run_id: str
     node: str
@@ -125,12 +125,12 @@ class Dataset:
 
     @cached_property
     def computed(self) -> dict[Hashable, object]:
-        """What has been computed from these tables, or why it cannot be, for those who ask for it again."""
+        """Values computed from these tables, or the reasons why there are none, kept for reuse."""
         return {}
 
     @cached_property
     def impossible(self) -> dict[str, set[str]]:
-        """What was computed from these tables and cannot be, by run_id."""
+        """Impossible values computed from these tables, by run_id."""
         return {}
 
     @cached_property
@@ -152,37 +152,37 @@ class Dataset:
         return self._by_run("web", Row)
 
     def columns_of(self, table: str, run_id: str) -> Columns:
-        """The rows of a table that one kind of traffic has for itself, by column, in the order of recording."""
+        """Return the rows of a traffic kind's own table by column, in the order of recording."""
         found = self._read(table, filters=_chosen(run_id, None))
         return {name: found[name].to_numpy() for name in found.column_names}
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
-        """Outstanding data in bytes of a captured flow (None: of the only one); empty when there is none."""
+        """Return the outstanding data in bytes of a captured flow (None: the only one); empty if there is none."""
         return self._series("outstanding", "outstanding_bytes", run_id, flow)
 
     def throughput(self, run_id: str, flow: str | None = None) -> Series:
-        """Bytes per second that a captured flow sent (None: the only one), averaged; empty when there are none."""
+        """Return the averaged sending rate of a captured flow (None: the only one) in bytes/s; may be empty."""
         return self._series("throughput", "bytes_per_s", run_id, flow)
 
     def sockets(self, run_id: str, flow: str | None = None) -> Columns:
-        """The samples of the sending sockets of a flow (None: of all flows) by column, in order of time.
+        """Return the samples of the sending sockets of a flow (None: all flows) by column, in order of time.
 
-        ``flow`` is text, everything else is a whole number, except that a column that a congestion control lacks is
-        NaN. SOCKET_COLUMNS are the keys.
+        ``flow`` is text and everything else a whole number, or NaN if the congestion control lacks the column.
+        SOCKET_COLUMNS are the keys.
         """
         table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
         kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
         return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
 
     def queues(self, run_id: str) -> Mapping[str, Series]:
-        """Packets in the queue of each shaped interface, by the interface's name."""
+        """Return the packets in the queue of each shaped interface, by its name."""
         table = self._read("queues", columns=["interface", "t_us", "backlog_packets"], filters=_chosen(run_id, None))
         names = table["interface"].to_numpy()
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
 
     def whole(self, table: str, columns: Sequence[str]) -> Columns:
-        """All rows of a table in these columns; a column of whole numbers that lacks some has NaN there."""
+        """Return all rows of a table in these columns; missing whole numbers are NaN."""
         found = self._read(table, columns=list(columns))
         return {name: found[name].to_numpy() for name in columns}
 
@@ -193,7 +193,7 @@ class Dataset:
         return found
 
     def port_samples(self, run_id: str) -> Columns:
-        """The samples of all shaped interfaces by column, PORT_COLUMNS, in order of time."""
+        """Return the samples of all shaped interfaces by column (PORT_COLUMNS), in order of time."""
         table = self._read("queues", columns=list(PORT_COLUMNS), filters=_chosen(run_id, None)).drop_null()
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
@@ -208,16 +208,16 @@ class Dataset:
         return self._by_run("counters", Counter)
 
     def pings(self, run_id: str) -> Series:
-        """Return the round-trip times of the answered pings in microseconds, by the time of asking."""
+        """Return the round-trip times of the answered pings in microseconds, by the time of the request."""
         return self._series("pings", "rtt_us", run_id, None)
 
     def datagrams(self, run_id: str, udp: str) -> Series:
-        """Bytes of one UDP traffic, IPv4 headers included, that had come so far; empty where there is none."""
+        """Return the received bytes of one UDP traffic over time, including IPv4 headers; empty if there is none."""
         rows = self._read("datagrams", filters=[("run_id", "=", run_id), ("udp", "=", udp)])
         return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
 
     def arrivals(self, run_id: str) -> Columns:
-        """What has reached each receiver by column, ARRIVAL_COLUMNS, in order of time; empty where nothing marks."""
+        """Return the packets received by each host by column (ARRIVAL_COLUMNS); empty if no queue marks."""
         table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 
@@ -235,9 +235,9 @@ class Dataset:
 
 
 def load_dataset(results: Path) -> Dataset:
-    """The dataset under ``results``.
+    """Load the dataset under ``results``.
 
-    Raises RigError when it is missing, RecordError when lock, raw records or tables are not those that it was built of.
+    Raises RigError if it is missing, RecordError if lock, raw records or tables changed after it was built.
     """
     dataset = Dataset(results / DATASET)
     if os.path.lexists(dataset.folder / "runs.parquet"):

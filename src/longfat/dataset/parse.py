@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files of one committed run folder into tables and plain data.
+"""Reader of the files of one committed run folder, as tables and plain data.
 
-Owns the reading of docs/data.md's run folder, nothing of its judgement: a run that reads well may still
-be invalid. All raise RecordError that names the file.
+Owns the format of the run folder (docs/data.md), not its judgement: a readable run may be invalid. All functions raise
+RecordError that names the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longfat.dataset.describe import SENTINELS
 from longfat.errors import RecordError
 from longfat.network import capacity_bits, course, ports, route
 from longfat.runspec import Flow, RunSpec
-from longfat.traffic import TABLES
+from longfat.traffic import TABLES as TRAFFIC_TABLES
 from longfat.traffic.kind import Table
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
@@ -34,57 +34,43 @@ CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run as its folder tells it; ``achieved`` and the reports are the plain JSON data of their files.
+    """One run from its folder: its tables, and the plain JSON data of its other files.
 
-    ``told`` and ``observed`` have, by their tables, what kinds of traffic report and observe apart.
+    ``told`` has the reports of traffic kinds with their own tables, by table.
     """
 
     end_us: int | None
     achieved: dict[str, Any]
     reports: list[dict[str, Any]]
     told: dict[str, list[dict[str, Any]]]
-    interfaces: pa.Table
-    flows: pa.Table
-    sockets: pa.Table
-    cca_state: pa.Table
-    queues: pa.Table
-    arrivals: pa.Table
-    outstanding: pa.Table
-    throughput: pa.Table
-    counters: pa.Table
-    observed: dict[str, pa.Table]
+    tables: dict[str, pa.Table]
 
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
-    """Read all of a run's measurements. Raises RecordError when a file is missing or of another shape."""
+    """Read all measurements of a run. Raises RecordError if a file is missing or malformed."""
     reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
-    written = [table for table in TABLES if table.written(spec)]
+    written = [table for table in TRAFFIC_TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
     sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us or (folder / "sockets.csv").exists():
         sockets = _sockets(folder / "sockets.csv", run_id)
     if spec.probes.queue_interval_us:
         queues = _read_csv(folder / "queues.csv", _SAMPLED, run_id)
-    return ParsedRun(
-        end_us=_end_us(folder / "outcome.json"),
-        achieved=achieved,
-        reports=reports,
-        told=told,
-        interfaces=_interfaces(folder / "achieved.json", achieved, run_id),
-        flows=_flows(folder / "flows.json", reports, run_id, spec, sockets),
-        sockets=sockets,
-        cca_state=_read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
-        if (folder / "cca_state.csv").exists()  # simulators have none
-        else columns.CCA_STATE.empty_table(),
-        queues=_with_rates(queues, spec),
-        arrivals=_read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
-        if spec.marks and spec.probes.queue_interval_us
-        else columns.ARRIVALS.empty_table(),
-        outstanding=_captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
-        throughput=_captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
-        counters=_counters(folder / "counters.json", run_id),
-        observed={table.name: _observed(table, folder, told, run_id) for table in written},
-    )
+    tables = {
+        "flows": _flows(folder / "flows.json", reports, run_id, spec, sockets),
+        "sockets": sockets,
+        "queues": _with_rates(queues, spec),
+        "outstanding": _captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
+        "throughput": _captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
+        "counters": _counters(folder / "counters.json", run_id),
+        "achieved": _interfaces(folder / "achieved.json", achieved, run_id),
+        **{table.name: _observed(table, folder, told, run_id) for table in written},
+    }
+    if (folder / "cca_state.csv").exists():  # simulators have none
+        tables["cca_state"] = _read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
+    if spec.marks and spec.probes.queue_interval_us:
+        tables["arrivals"] = _read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
+    return ParsedRun(_end_us(folder / "outcome.json"), achieved, reports, told, tables)
 
 
 def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table) -> pa.Table:
@@ -106,7 +92,7 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
 def receiving_time(
     report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
 ) -> dict[str, int]:
-    """First and last byte of a flow at its receiver: of transfers the flow's own time, else that of its connections.
+    """Return the times of a flow's first and last byte at its receiver; for transfers the flow's own start counts.
 
     A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
     at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
@@ -128,16 +114,16 @@ def _way_us(spec: RunSpec, start: str, end: str) -> float:
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
-    """What was read back of each interface; null where the backend's kernel does not show it."""
+    """Return each interface's settings as read back; null if the backend's kernel does not show them."""
     try:
         rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
         return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
     except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"what was read back of the interfaces cannot be read: {error!r}", where=str(path)) from error
+        raise RecordError(f"the settings of interfaces cannot be read: {error!r}", where=str(path)) from error
 
 
 def _sockets(path: Path, run_id: str) -> pa.Table:
-    """The samples of sockets; null in the columns of kernels where a simulator wrote them."""
+    """Return the samples of sockets; a simulator's samples are null in the columns that only kernels have."""
     derived = columns.OF_KERNELS[-1]
     sampled = pa.schema([field for field in columns.SOCKETS if field.name != derived])
     if "pacing_bps" in _header(path):
@@ -150,7 +136,7 @@ def _sockets(path: Path, run_id: str) -> pa.Table:
 
 
 def _app_limited_us(sockets: pa.Table) -> pa.Array:
-    """Time since the first sample of each connection in which it had nothing to send or to be acknowledged."""
+    """Return each connection's time, since its first sample, without data to send or to be acknowledged."""
     first: dict[tuple[str, int], int] = {}
     rows = zip(*(sockets[name].to_pylist() for name in ("flow", "stream", "t_us", "busy_us")), strict=True)
     idle = [
@@ -169,12 +155,12 @@ def _header(path: Path) -> list[str]:
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
-    """Retransmitted segments of all streams and the smallest RTT; None without samples."""
+    """Return the retransmitted segments of all streams and the smallest RTT; None without samples."""
     own = sockets.filter(pc.equal(sockets["flow"], flow))
     if not own.num_rows:
         return {"retrans_segments": None, "min_rtt_us": None}
     last = own.group_by("stream").aggregate([("retrans_total", "max")])
-    # Until the first sample of the RTT is there, the kernel has its greatest number for the smallest RTT, and others 0.
+    # Before its first sample of the RTT the kernel reports its greatest number, and simulators report 0.
     rtts = own["min_rtt_us"]
     known = rtts.filter(pc.and_(pc.greater(rtts, 0), pc.less(rtts, SENTINELS["min_rtt_us"])))
     return {
@@ -184,7 +170,7 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
 
 
 def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str) -> pa.Table:
-    """The rows of a table of one kind of traffic; of reports, one for each, by name."""
+    """Return the rows of a traffic kind's table; from reports, one row for each report, by name."""
     schema = columns.schema_of(table)
     if table.name not in told:
         return _read_csv(folder / table.file, schema, run_id)
@@ -200,7 +186,7 @@ def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]
 
 
 def _end_us(path: Path) -> int | None:
-    """The end of the run, in microseconds since its start; None where it is not recorded."""
+    """Return the end of the run, in microseconds since its start; None if it is not recorded."""
     found = _read_json(path, dict).get("end_us")
     if found is not None and type(found) is not int:
         raise RecordError(f"end_us is {found!r}, not a whole number", where=str(path))
@@ -208,7 +194,7 @@ def _end_us(path: Path) -> int | None:
 
 
 def _counters(path: Path, run_id: str) -> pa.Table:
-    """The counters that claims ask for, of every node where they changed."""
+    """Return the counters that metrics use, of every node in which they changed."""
     try:
         rows = [
             {"run_id": run_id, "node": node, "counter": name, "value": value}
@@ -222,7 +208,7 @@ def _counters(path: Path, run_id: str) -> pa.Table:
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
-    """The samples of queues with the declared rate of each interface, and what it could have sent; null without one."""
+    """Add to the samples of queues the declared rate of each interface and its capacity so far; null without a rate."""
     shaped = {port.name: port.egress for port in ports(spec) if port.egress.rate_bps}
     courses = {name: course(egress, spec.end_us) for name, egress in shaped.items()}
     names, times = queues["interface"].to_pylist(), queues["t_us"].to_pylist()
@@ -244,7 +230,7 @@ def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa
 
 
 def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
-    """The rows of all parts in one table of contiguous columns: equal rows give equal bytes."""
+    """Join all parts in one table of contiguous columns: equal rows give equal bytes."""
     return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
 
@@ -259,13 +245,13 @@ def _read_json(path: Path, kind: type) -> Any:
 
 
 def _read_csv(path: Path, schema: pa.Schema, run_id: str, flow: str | None = None) -> pa.Table:
-    """Read the columns of ``schema`` but those that the caller gives: run_id, and flow if not None."""
+    """Read the columns of ``schema`` except those given by the caller: run_id, and flow if not None."""
     given = {"run_id": run_id} | ({} if flow is None else {"flow": flow})
     expected = [name for name in schema.names if name not in given]
     options = pyarrow.csv.ConvertOptions(
         column_types={name: schema.field(name).type for name in expected}, strings_can_be_null=False
     )
-    # One thread: several would share out the rows in blocks whose layout may differ.
+    # One thread: several threads may divide the rows into different blocks.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     try:
         table = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)

@@ -38,7 +38,7 @@ def verdicts_page(one: Evidenced) -> str:
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
     ]
     if others := apart(counts):
-        lines += ["Counted apart from these:", "", *(f"- {line}" for line in others)]
+        lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
     for word in _ORDER:
         judged = [item for item in one.judged if item.verdict.verdict == word]
         if judged:
@@ -57,7 +57,7 @@ def _table(judged: list[Judged]) -> Iterator[str]:
 
 
 def measured_text(item: Judged) -> str:
-    """Return the deciding comparison, or the reason why there is none."""
+    """Return the deciding comparison, or the reason why it is absent."""
     evidence = item.verdict.evidence
     deciding = item.verdict.deciding
     if item.verdict.verdict in ("not_measured", "not_testable") or deciding is None:

@@ -18,8 +18,8 @@ from longfat.metrics.quantities import Selection, significant
 from longfat.plain import canonical_json
 from longfat.runspec import Scalar
 
-SPEC_DIGITS = 16  # of a spec's digest: enough to distinguish specs of one scenario and repetition
-Value = float | str  # a number, or the reason why there is none
+SPEC_DIGITS = 16  # enough of a spec's digest to distinguish specs of one scenario and repetition
+Value = float | str  # a number, or the reason why it is absent
 _KEY = re.compile(r"([a-z][a-z0-9_]*)@([0-9a-f]{8})(?:\[(.*)\])?")
 
 

@@ -116,7 +116,7 @@ def _missing(planned: Planned, scenario: str) -> Run:
 
 
 def _computed(run: Run, row: Row, left_out: Counter[str]) -> Iterator[tuple[Hashable, float | str]]:
-    """Yield the row's values, except those of a metric that is gone or has another definition now."""
+    """Yield the row's values, except values of a metric that is gone or has another definition now."""
     for name, value in row.values.items():
         key = ValueKey.read(name)
         what = key_of(run, key.selection(run.experiment))

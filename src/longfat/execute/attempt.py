@@ -17,7 +17,8 @@ from pathlib import Path
 from longfat.backends.protocol import Backend
 from longfat.errors import RecordError, RigError, SettledError
 from longfat.execute.results import no_room
-from longfat.gates import Evidence, cpu_sufficed
+from longfat.gates import Evidence
+from longfat.gates.behaviour import cpu_sufficed
 from longfat.record.bundle import Bundle, RunFacts, RunStatus
 from longfat.record.verify import read_record
 from longfat.runspec import RunSpec

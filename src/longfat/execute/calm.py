@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until other programs leave the machine's CPUs alone: a run in real time that was starved is repeated then."""
+"""Waits until the machine's CPUs are idle, so that a run in real time that lacked CPU can be repeated."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from longfat.guest.pressure import PRESSURE, pressure_us
+from longfat.guest.counters import PRESSURE, pressure_us
 
-CALM_SHARE = 0.05  # of a look's time, in which some task waited for a CPU
+CALM_SHARE = 0.05  # share of an interval in which some task waited for a CPU
 LOOK_S = 2.0
-PATIENCE_S = 300.0  # then the run is repeated anyway, and reports the result
+PATIENCE_S = 300.0  # after that the run is repeated anyway, and reports the result
 
 
 def wait_for_calm(
     file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = PATIENCE_S
 ) -> bool:
-    """Wait until hardly any task waits for a CPU; whether this happened. At once where the kernel does not count."""
+    """Wait until hardly any task waits for a CPU; return whether that happened.
+
+    Returns at once if the kernel does not measure it.
+    """
     before = pressure_us(file)
     for _ in range(int(patience_s / LOOK_S)):
         sleep(LOOK_S)

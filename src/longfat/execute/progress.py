@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows the event stream on a console: a bar with the time left on a terminal, a line a run elsewhere.
+"""Shows the event stream on a console: a bar with the time left on a terminal, otherwise one line for each run.
 
 An event sink and nothing else; leaving the ``with`` block removes the bar.
 """
@@ -69,7 +69,7 @@ class Display:
 
 
 def time_left(seconds: float) -> str:
-    """``about 3 min left``, rounded as an estimate deserves."""
+    """Format the time left, such as ``about 3 min left``."""
     if seconds < 90:
         return f"about {seconds:.0f} s left"
     return f"about {seconds / 60:.0f} min left"

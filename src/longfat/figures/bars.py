@@ -27,8 +27,6 @@ from longfat.figures.base import (
     value_findings,
 )
 from longfat.figures.parts import FigureData, Labels, ascending, counted, label_axes, legend, series_order, tick
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
@@ -37,6 +35,8 @@ from longfat.metrics.quantities import Selection, measure, repetitions, signific
 from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 FLOW = "flow"  # instead of a factor: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them

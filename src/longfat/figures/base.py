@@ -17,9 +17,6 @@ from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Field
 
 from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks, table, table_height
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
@@ -30,6 +27,9 @@ from longfat.relations.nodes import Expression, Term
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.runspec import Scalar
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, unknown
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 

@@ -15,13 +15,13 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 from longfat.errors import StudyError
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.document import document_of
-from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.document import document_of
+from longfat.schema.names import Finding, unknown
+from longfat.schema.source import Source
 
 BEYOND = ("sensitivity-", "extra-")  # beginnings of ids of figures that the paper does not have
 

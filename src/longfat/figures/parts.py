@@ -15,8 +15,8 @@ from matplotlib.transforms import Bbox
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches

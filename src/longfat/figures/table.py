@@ -12,9 +12,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import RelationError, Scope
@@ -26,6 +23,9 @@ from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 
 NO_VALUE = "-"
 SMALL = 1e-4  # smaller numbers are printed as powers of ten

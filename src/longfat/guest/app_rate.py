@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP sender limited by its application: a program that gives its connections data at a constant rate, or on and off.
+"""TCP sender limited by its application: data at a constant rate, or in on and off times.
 
-Real iperf2 has ``-b`` for that, but waits in steps of 4 us: 2.5 s of wall time for each second in virtual time. This
-program acts when something is due, and prints a line for each connection in the form of iperf2's ``-y C``. A receiving
-iperf2 takes the first 4 bytes of a connection for a header and does not count them.
+``-b`` of iperf2 waits in steps of 4 us: 2.5 s of wall time for each second in virtual time. This program prints a line
+for each connection in the form of ``-y C``. A receiving iperf2 does not count the first 4 bytes of a connection, which
+it takes for a header.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from longfat.guest import program
 TICK_US = 1000  # shortest time between two writes
 SEGMENT_BYTES = 1448  # least write: a full segment at an MTU of 1500 B (with timestamps, RFC 7323)
 PIECE_BYTES = 1 << 16
-SEND_TIMEOUT = struct.pack("@ll", 0, 100_000)  # struct timeval: how late a blocked sender sees that its time is over
+SEND_TIMEOUT = struct.pack("@ll", 0, 100_000)  # struct timeval: interval at which a blocked sender checks the time
 MODULE = "longfat.guest.app_rate"
 
 
 def due_bytes(order: dict[str, Any], elapsed_us: int) -> int:
-    """Bytes that all connections together have been given by then."""
+    """Return the bytes due at a time for all connections."""
     on_us, off_us = order["on_us"], order["off_us"]
     if off_us:
         periods, rest_us = divmod(elapsed_us, on_us + off_us)
@@ -36,7 +36,7 @@ def due_bytes(order: dict[str, Any], elapsed_us: int) -> int:
 
 
 def write_times_us(order: dict[str, Any]) -> Iterator[int]:
-    """Times of the writes of one connection: at equal distances in each on time, and at its end."""
+    """Yield the times of the writes of a connection: at equal distances in each on time, and at its end."""
     duration_us, streams = order["duration_us"], order["streams"]
     step_us = max(TICK_US, -(-SEGMENT_BYTES * 8_000_000 * streams // order["rate_bps"]))
     on_us = order["on_us"] or duration_us
@@ -47,9 +47,9 @@ def write_times_us(order: dict[str, Any]) -> Iterator[int]:
 
 
 def send(order: dict[str, Any]) -> None:
-    """Be the sending end of a flow: one process for each connection, until ``duration_us`` is over.
+    """Send a flow until the end of ``duration_us``, with a process for each connection.
 
-    Raises OSError when a connection fails.
+    Raises OSError if a connection fails.
     """
     if order["streams"] == 1:
         send_one(order)
@@ -58,11 +58,11 @@ def send(order: dict[str, Any]) -> None:
     running = [subprocess.Popen(command) for command in commands]
     statuses = [process.wait() for process in running]
     if any(statuses):
-        raise OSError("a connection failed")  # its process has said how
+        raise OSError("a connection failed")  # its process has reported the reason
 
 
 def send_one(order: dict[str, Any]) -> None:
-    """Be one connection of a flow, and print its line. Raises OSError when it fails."""
+    """Send one connection of a flow, and print its line. Raises OSError if it fails."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sender:
         sent, blocked_us = _send(sender, order)
         ends = [str(part) for end in (sender.getsockname(), sender.getpeername()) for part in end]
@@ -72,7 +72,7 @@ def send_one(order: dict[str, Any]) -> None:
 
 
 def _send(sender: socket.socket, order: dict[str, Any]) -> tuple[int, int]:
-    """Bytes that a connection took, and microseconds in which it took nothing."""
+    """Return the bytes that a connection accepted, and the microseconds in which it was blocked."""
     sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order["cca"].encode())
     if order["window_bytes"] is not None:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, order["window_bytes"])

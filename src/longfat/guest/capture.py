@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures of headers (tcpdump), and the outstanding data and throughput of a flow by them (tcptrace)."""
+"""Captures of headers (tcpdump), and outstanding data and throughput of a flow from them (tcptrace)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ETHERTYPE_IPV4 = b"\x08\x00"
 TCP = 6
 TRANSPORT_BYTES = {1: 8, 17: 8}  # ICMP (RFC 792) and UDP (RFC 768)
 BUFFER_KIB = 16384
-FLUSH_S = 1.1  # tcpdump asks the kernel for its packets once a second; those not asked for yet are lost when it ends
+FLUSH_S = 1.1  # tcpdump fetches its packets once a second, and loses the rest at its end
 PCAP_HEADER_BYTES = 24
 PCAP_RECORD = struct.Struct("=IIII")  # seconds, microseconds, bytes that follow, bytes on the wire
 
-AVERAGED_SEGMENTS = 500  # 36 ms of full frames of 9000 bytes at 1 Gbit/s; a flow left with 1 % has a point each 4 s
+AVERAGED_SEGMENTS = 500  # 36 ms of frames of 9000 bytes at 1 Gbit/s; a flow with 1 % of it has a point every 4 s
 THINNED_US = 10_000
 END_OF_GRAPH = b"\ngo\n"
 BUFFER_BYTES = 1 << 20  # a graph may have gigabytes
@@ -31,7 +31,7 @@ BUFFER_BYTES = 1 << 20  # a graph may have gigabytes
 class Packets:
     """Both directions of a traffic: the addresses of its hosts and the port of its server.
 
-    Only the first fragment of a datagram has ports. With ``fragments``, every later one between the hosts is taken.
+    Only the first fragment of a datagram has ports; ``fragments`` includes all later fragments between the hosts.
     """
 
     hosts: tuple[str, str]
@@ -40,15 +40,15 @@ class Packets:
 
     @property
     def expression(self) -> str:
-        """The filter in the language of pcap."""
+        """Filter in the language of pcap."""
         first, second = self.hosts
         own = f"(host {first} or host {second}) and port {self.port}"
         later = f"host {first} and host {second} and ip[6:2] & 0x1fff != 0"
-        return f"({own}) or ({later})" if self.fragments else own  # there "and" does not bind more closely than "or"
+        return f"({own}) or ({later})" if self.fragments else own  # in pcap "and" and "or" have the same precedence
 
 
 def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
-    """Return the command that writes packets that leave or reach an interface to ``path``."""
+    """Return the command that writes the packets of an interface to ``path``."""
     return [
         *("tcpdump", "-i", interface, "-s", str(LONGEST_HEADER_BYTES), "-B", str(BUFFER_KIB)),
         *("-n", "-Z", "root", "-w", str(path), packets.expression),
@@ -56,7 +56,7 @@ def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
 
 
 def header_bytes(frame: bytes) -> int:
-    """Return the length of an Ethernet frame's headers up to those of TCP, UDP or ICMP with their options."""
+    """Return the length of an Ethernet frame's headers: link layer, IPv4, and TCP with options, UDP or ICMP."""
     if frame[12:ETHERNET_BYTES] != ETHERTYPE_IPV4 or len(frame) <= ETHERNET_BYTES:
         return min(ETHERNET_BYTES, len(frame))
     transport = ETHERNET_BYTES + 4 * (frame[ETHERNET_BYTES] & 0xF)
@@ -69,9 +69,9 @@ def header_bytes(frame: bytes) -> int:
 
 
 def parse_tcpdump_counts(text: str) -> dict[str, int]:
-    """``captured`` and ``dropped`` packets from what tcpdump prints when it ends. Raises ValueError.
+    """Return ``captured`` and ``dropped`` packets from the last output of tcpdump. Raises ValueError.
 
-    What the kernel's filter let through and tcpdump never fetched is dropped too.
+    Packets that passed the kernel's filter and were never fetched are dropped, too.
     """
     captured = re.search(r"(\d+) packets? captured", text)
     received = re.search(r"(\d+) packets? received by filter", text)
@@ -91,10 +91,10 @@ class Graphs:
 
 
 def copy_headers(pcap: Path, target: Path, percent: float, random: Random) -> int:
-    """Copy a capture without the payload of its packets, and return how many packets were left out.
+    """Copy a capture without payload, and return the number of packets that were left out.
 
-    Each packet is left out with a probability of ``percent``. The payload of bulk traffic is whatever the memory of the
-    guest has there. Raises ValueError when the capture ends within a packet.
+    Each packet is left out with a probability of ``percent``. The payload of bulk traffic is arbitrary memory of the
+    guest. Raises ValueError if the capture ends within a packet.
     """
     share, removed = percent / 100, 0
     with pcap.open("rb", buffering=BUFFER_BYTES) as source, target.open("wb", buffering=BUFFER_BYTES) as copy:
@@ -115,10 +115,10 @@ def copy_headers(pcap: Path, target: Path, percent: float, random: Random) -> in
 
 
 def trace(pcap: Path, folder: Path) -> Graphs:
-    """Let tcptrace draw its graphs into ``folder``, which must not exist. They take some 360 bytes for each packet.
+    """Let tcptrace write its graphs into ``folder``, which must not exist: about 360 bytes for each packet.
 
-    The sending direction is that with the larger graph of outstanding data. Raises ValueError when the capture
-    holds no connection, or a graph is not complete: on a full disk tcptrace ends as if nothing had happened.
+    The sending direction has the larger graph of outstanding data. Raises ValueError if the capture has no connection,
+    or if a graph is incomplete: on a full disk tcptrace reports no error.
     """
     folder.mkdir()
     command = ["tcptrace", "-N", "-T", f"-A{AVERAGED_SEGMENTS}", "-y", "-n", str(pcap.resolve())]
@@ -137,30 +137,30 @@ def trace(pcap: Path, folder: Path) -> Graphs:
 
 
 def outstanding_data(graph: Path, origin_us: int) -> Iterator[tuple[int, int]]:
-    """Time (us since ``origin_us``, microseconds of the epoch) and outstanding bytes of the sending side.
+    """Yield time (us since ``origin_us``, microseconds of the epoch) and outstanding bytes of the sender.
 
-    tcptrace's ``-N`` graphs hold one point for each data packet (``red``: the instantaneous value).
+    A ``-N`` graph of tcptrace has a point for each data packet (``red``: the instantaneous value).
     """
     with graph.open("rb", buffering=BUFFER_BYTES) as lines:
         yield from red_points(lines, origin_us)
 
 
 def throughput(graph: Path, origin_us: int) -> Iterator[tuple[int, int]]:
-    """Time (us since ``origin_us``, microseconds of the epoch) and bytes per second of the sending side.
+    """Yield time (us since ``origin_us``, microseconds of the epoch) and bytes per second of the sender.
 
-    tcptrace's ``-T`` graphs hold one ``red`` point for each AVERAGED_SEGMENTS data packets: the bytes of their
-    segments, those sent again included, over the time that they took; its time is that of the last. A flow
-    with fewer packets has no point. What is left holds at most one point for each THINNED_US.
+    A ``-T`` graph of tcptrace has a ``red`` point for every AVERAGED_SEGMENTS data packets, at the time of the last:
+    their bytes, including retransmissions, over their duration. A flow with fewer packets has no point. The result has
+    at most one point for each THINNED_US.
     """
     with graph.open("rb", buffering=BUFFER_BYTES) as lines:
         yield from thinned(red_points(lines, origin_us), THINNED_US)
 
 
 def red_points(lines: Iterable[bytes], origin_us: int) -> Iterator[tuple[int, int]]:
-    """The points of a tcptrace graph in red: ``dot SECONDS.MICROSECONDS VALUE red``, or ``red`` on the line before."""
+    """Yield the red points of a graph: ``dot SECONDS.MICROSECONDS VALUE red``, or ``red`` on the line before."""
     after_red = False
     for line in lines:
-        # Three lines of four are none of them: no more is done with each than is needed.
+        # Three of four lines are something else: the test must be quick.
         if (after_red or line.endswith(b" red\n")) and line.startswith(b"dot "):
             _, time, value, *colour = line.split()
             if value.isdigit() and colour in ([], [b"red"]):
@@ -169,7 +169,7 @@ def red_points(lines: Iterable[bytes], origin_us: int) -> Iterator[tuple[int, in
 
 
 def thinned(points: Iterable[tuple[int, int]], interval_us: int) -> Iterator[tuple[int, int]]:
-    """The last point of each interval; the times must not go down."""
+    """Yield the last point of each interval; times must not decrease."""
     last: tuple[int, int] | None = None
     for point in points:
         if last and point[0] // interval_us != last[0] // interval_us:

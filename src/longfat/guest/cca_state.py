@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State that congestion controls export of a socket (inet_diag): their structures, each field by name, in base units.
+"""State of a socket's congestion control from its inet_diag structure, by name and in base units.
 
-Fields without a value yet are left out. Text that the project's algorithms export is in ``longfat.guest.sockets``.
+Fields without a value yet are left out. The text of the project's algorithms is read in ``longfat.guest.sockets``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ VEGAS = struct.Struct("=4I")  # struct tcpvegas_info: enabled, number of samples
 DCTCP = struct.Struct("=HHIII")  # struct tcp_dctcp_info: enabled, CE state, alpha, marked bytes, all bytes
 BBR = struct.Struct("=5I")  # struct tcp_bbr_info: bandwidth in bytes/s (low and high word), min RTT in us, two gains
 
-NO_RTT = 0x7FFFFFFF  # base RTT of Vegas and its like before the first sample (tcp_vegas.c)
+NO_RTT = 0x7FFFFFFF  # base RTT of Vegas and similar CCAs before the first sample (tcp_vegas.c)
 ALPHA_UNIT = 1024  # DCTCP_MAX_ALPHA (tcp_dctcp.h)
 GAIN_UNIT = 256  # BBR_UNIT (tcp_bbr.c)
 MODES = ("startup", "drain", "probe_bw", "probe_rtt")  # enum bbr_mode (tcp_bbr.c)
 
 
 def read_state(kind: int, payload: bytes, cca: str) -> State:
-    """Return the fields of an attribute of ``cca``; empty for an attribute or a length that is not known."""
+    """Return the fields of an attribute of ``cca``; empty for an unknown attribute or length."""
     structure, read = _READERS.get(kind, (None, None))
     if structure is None or read is None or len(payload) < structure.size:
         return {}
@@ -35,9 +35,9 @@ def read_state(kind: int, payload: bytes, cca: str) -> State:
 
 
 def bbr_mode(pacing_gain: int, cwnd_gain: int) -> int:
-    """Return the place in ``MODES`` that goes with the gains, both in 1/256 (bbr_update_gains in tcp_bbr.c).
+    """Return the index in ``MODES`` of the gains, both in 1/256 (bbr_update_gains in tcp_bbr.c).
 
-    cwnd_gain is 2.89 in startup and drain, which pacing_gain tells apart, 2 in probe_bw and 1 in probe_rtt. Before the
+    cwnd_gain is 2.89 in startup and drain, which differ in pacing_gain, 2 in probe_bw and 1 in probe_rtt. Before the
     first acknowledgment both are 0.
     """
     if cwnd_gain == GAIN_UNIT:
@@ -49,7 +49,7 @@ def bbr_mode(pacing_gain: int, cwnd_gain: int) -> int:
 
 def _vegas(fields: tuple[int, ...], cca: str) -> State:
     enabled, samples, rtt_us, min_rtt_us = fields
-    # Vegas and Yeah put their base RTT there, and the smallest RTT of the current round (tcp_vegas_get_info).
+    # Vegas and Yeah export the base RTT, and the smallest RTT of the current round (tcp_vegas_get_info).
     name = "base_rtt_us" if cca in ("vegas", "yeah") else "rtt_us"
     times = {name: rtt_us, "min_rtt_us": min_rtt_us}
     known = {name: value for name, value in times.items() if 0 < value < NO_RTT}
@@ -73,7 +73,7 @@ def _bbr(fields: tuple[int, ...], cca: str) -> State:
     low, high, min_rtt_us, pacing_gain, cwnd_gain = fields
     found: dict[str, float] = {"bw_bps": 8 * (high << 32 | low), "min_rtt_us": min_rtt_us}
     found |= {"pacing_gain": pacing_gain / GAIN_UNIT, "cwnd_gain": cwnd_gain / GAIN_UNIT}
-    # Gains tell the mode of the kernel's BBR alone: others may export the same structure.
+    # Only in the kernel's BBR do the gains show the mode: other CCAs may export the same structure.
     return found | ({"mode": bbr_mode(pacing_gain, cwnd_gain)} if cca == "bbr" else {})
 
 

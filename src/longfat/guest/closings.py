@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listener for the last state of each TCP socket, which the kernel multicasts when it destroys one (``ss -E``).
+"""Listener for the last state of each TCP socket, which the kernel multicasts at its end (``ss -E``).
 
-Samples miss short connections, and the end of every connection. A thread of its own notes the time of each message:
-what the run's program waits for meanwhile is others' affair.
+Samples miss short connections, and the end of every connection. A separate thread records the time of each message.
 Source: net/core/sock_diag.c (sock_diag_broadcast_destroy), linux/sock_diag.h.
 """
 
@@ -24,12 +23,12 @@ from longfat.guest.sysctls import LaboratoryError
 
 NETLINK_SOCK_DIAG = 4
 TCP_DESTROYED = 1  # the multicast group SKNLGRP_INET_TCP_DESTROY
-BUFFER_BYTES = 16 << 20  # of messages that wait to be read, a kilobyte for each socket
+BUFFER_BYTES = 16 << 20  # for unread messages, a kilobyte for each socket
 SO_RCVBUFFORCE = 33
 
 
 def open_listener() -> socket.socket:
-    """A channel that receives a message for each TCP socket of the current network namespace that is destroyed."""
+    """Open a channel with a message at the end of each TCP socket of the current network namespace."""
     channel = netlink.open_socket(NETLINK_SOCK_DIAG)
     channel.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
     channel.bind((0, 1 << (TCP_DESTROYED - 1)))
@@ -38,7 +37,7 @@ def open_listener() -> socket.socket:
 
 
 class Closings(AbstractContextManager["Closings"]):
-    """The messages that have come on some channels, by time, and what else is added."""
+    """Messages on some channels, and added messages, by time."""
 
     def __init__(self, channels: Sequence[socket.socket]) -> None:
         self._channels = channels
@@ -54,7 +53,7 @@ class Closings(AbstractContextManager["Closings"]):
         self.stop()
 
     def stop(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         if self._stop >= 0:
             os.close(self._stop)
             self._stop = -1
@@ -62,9 +61,9 @@ class Closings(AbstractContextManager["Closings"]):
             os.close(self._stopped)
 
     def until(self, t_ns: int | None = None) -> Iterator[tuple[int, int, list[bytes]]]:
-        """Take out what came before ``t_ns``, or everything: time (ns), number of the channel, bodies of messages.
+        """Remove and yield the messages before ``t_ns``, or all: time (ns), number of the channel, bodies.
 
-        Raises LaboratoryError when the kernel had no room for a message.
+        Raises LaboratoryError if the kernel had no room for a message.
         """
         if self._lost:
             raise LaboratoryError("the kernel lost reports of closed sockets")
@@ -72,7 +71,7 @@ class Closings(AbstractContextManager["Closings"]):
             yield self._found.popleft()
 
     def add(self, number: int, messages: list[bytes]) -> None:
-        """Add the bodies of messages that are of this moment."""
+        """Add the bodies of messages of this moment."""
         self._found.append((time.monotonic_ns(), number, messages))
 
     def _listen(self) -> None:

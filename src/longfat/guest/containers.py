@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are Docker containers, in Mininet, through Containernet's interface (``Containernet``, ``addDocker``).
+"""Docker containers as hosts in Mininet, through Containernet's interface (``Containernet``, ``addDocker``).
 
-Containernet itself is used where the interpreter has it; it is in no package registry and takes Mininet's place where
-it is installed. Elsewhere the two classes here, on plain Mininet, stand in for it. A container brings programs and
-their files; the laboratory's own tools (ip, tc, tcpdump) run outside, in the container's network namespace only.
+Containernet is used if the interpreter has it; it is in no package registry and replaces Mininet where it is installed.
+Otherwise the two classes here, on plain Mininet, replace it. A container has its own programs and files; ip, tc and
+tcpdump run outside, in the container's network namespace.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ import docker
 from mininet.net import Mininet
 from mininet.node import Host
 
-from longfat.guest.namespaces import Namespace
+from longfat.guest.nodes import Namespace
 from longfat.guest.sysctls import LaboratoryError
 from longfat.parent import end_with_parent
 from longfat.runspec import Node
 
 SOCKET = "unix:///run/docker.sock"
 USERLAND = Path("/task/userland.tar")
-"""The project's own userland, of which Docker is given an image when a host first needs it."""
+"""The project's userland, imported into Docker as an image for the first host that needs it."""
 
 
 class Docker(Host):  # type: ignore[misc]
-    """A Mininet host in a container. Containernet's name for it.
+    """A Mininet host in a container; the name is Containernet's.
 
-    The container lives as long as somebody holds its standard input open, which is this process: it goes away by
-    itself when this process does, however that ends.
+    The container lives as long as this process holds its standard input open, so it also ends after a kill.
     """
 
     def __init__(self, name: str, dimage: str, client: docker.APIClient, **params: Any) -> None:
@@ -39,7 +38,7 @@ class Docker(Host):  # type: ignore[misc]
         super().__init__(name, **params)
 
     def startShell(self, mnopts: object = None) -> None:  # noqa: N802
-        """Create and start the container; it has no network but what links give it."""
+        """Create and start the container; only links give it a network."""
         settings = self.client.create_host_config(network_mode="none", auto_remove=True)
         try:
             container = self.client.create_container(
@@ -62,11 +61,11 @@ class Docker(Host):  # type: ignore[misc]
         try:
             self.client.remove_container(self.container, force=True)
         except docker.errors.APIError:
-            return  # it is being removed, because its input was closed
+            return  # already in removal, because its input was closed
 
 
 class Containernet(Mininet):  # type: ignore[misc]
-    """Mininet that can add containers. Containernet's name for it."""
+    """Mininet with containers; the name is Containernet's."""
 
     def __init__(self, client: docker.APIClient, **params: Any) -> None:
         self.client = client
@@ -78,7 +77,7 @@ class Containernet(Mininet):  # type: ignore[misc]
 
 
 class Containers:
-    """Makes the hosts of a network from images: that which a node names, else ``userland``."""
+    """Hosts of a network from images: the image of the node, else ``userland``."""
 
     def __init__(self, userland: str, late_us: int) -> None:
         self.late_us = late_us
@@ -87,7 +86,7 @@ class Containers:
         self.userland = userland
 
     def network(self) -> Mininet:
-        """An empty network of Containernet where that is installed."""
+        """Return an empty network, of Containernet if it is installed."""
         try:
             from mininet.net import Containernet as Installed
         except ImportError:
@@ -95,7 +94,7 @@ class Containers:
         return Installed(build=False, controller=None)
 
     def add_host(self, network: Mininet, node: Node) -> Host:
-        """A container without a network of Docker's."""
+        """Add a container without a network of Docker."""
         image = node.image or self.userland
         if image == self.userland and not self.client.images(image, quiet=True):
             repository, _, tag = image.partition(":")
@@ -105,9 +104,9 @@ class Containers:
         return host
 
     def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]:
-        """Start a program of the container in it; it ends with this process, as the container does.
+        """Start a program of the container in it; both end with this process.
 
-        ``docker exec`` would leave it behind when its caller is killed.
+        ``docker exec`` would leave the program behind after a kill of its caller.
         """
         enter = ["nsenter", f"--target={host.pid}", "--mount", "--uts", "--ipc", "--net", "--root", "--wd=/"]
         return Popen([*enter, "--", *command], stdout=output, stderr=output, preexec_fn=end_with_parent)

@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protocol counters of a node's namespace, before and after a run."""
+"""Counters of the kernel: protocols and marked packets of a node, and the wait of the machine's tasks for a CPU."""
 
 from __future__ import annotations
 
-from longfat.guest.network import Network
-from longfat.guest.sysctls import read_file
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from longfat.guest.files import read_file
+
+if TYPE_CHECKING:
+    from longfat.guest.network import Network
+
+ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets"
+MARKED = "InCEPkts"
+ARRIVED = ("InNoECTPkts", "InECT1Pkts", "InECT0Pkts", MARKED)
+PRESSURE = Path("/proc/pressure/cpu")  # Documentation/accounting/psi.rst
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:
-    """Protocol counters of a node's namespace: ``Group.Name`` to value."""
+    """Return the protocol counters of a node's namespace by ``Group.Name``."""
     counters: dict[str, int] = {}
     with network.inside(node):
         for table in ("snmp", "netstat"):
@@ -22,5 +33,57 @@ def read_counters(network: Network, node: str) -> dict[str, int]:
 
 
 def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What changed of the counters."""
+    """Return the counters that have changed, with their increase."""
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}
+
+
+def open_arrivals() -> TextIO:
+    """Open the counters of packets that reach the current network namespace."""
+    return Path("/proc/self/net/netstat").open()
+
+
+def read_arrivals(counters: TextIO) -> tuple[int, int]:
+    """Return the IPv4 packets received so far, and the packets marked CE among them.
+
+    A sender's tcp_info does not replace them: with classic ECN (RFC 3168) the receiver repeats itself until it is
+    heard, so tcpi_delivered_ce counts a round trip of acknowledgments for each mark. Raises ValueError if the kernel
+    does not count them.
+    """
+    counters.seek(0)
+    lines = [line.split() for line in counters if line.startswith("IpExt:")]
+    if len(lines) != 2:
+        raise ValueError("the kernel has no counters IpExt")
+    found = dict(zip(*lines, strict=True))
+    try:
+        return sum(int(found[name]) for name in ARRIVED), int(found[MARKED])
+    except KeyError as error:
+        raise ValueError(f"the kernel does not count {error}") from error
+
+
+def pressure_us(file: Path = PRESSURE) -> int | None:
+    """Return the microseconds since boot in which some runnable task waited for a CPU; None if they are not counted."""
+    try:
+        text = file.read_text(encoding="ascii")
+    except OSError:
+        return None
+    (some,) = (line for line in text.splitlines() if line.startswith("some "))
+    return int(some.rpartition("total=")[2])
+
+
+def others_us(machine: Path = Path("/proc")) -> int | None:
+    """Return the CPU time since boot of programs outside the run, in microseconds over all CPUs (proc(5)).
+
+    None unless this is the first process of its own PID namespace, in which only the run's programs are visible. Ended
+    programs are counted with their parents.
+    """
+    if os.getpid() != 1:
+        return None
+    busy = sum(map(int, (machine / "stat").read_text().splitlines()[0].split()[1:4]))  # user, nice, system
+    own = 0
+    for path in machine.glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # ended: its parent has its time
+        own += sum(map(int, fields[11:15]))
+    return max(0, busy - own) * 1_000_000 // os.sysconf("SC_CLK_TCK")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deliberate drops of one run while it happens: a filter at its time, until it has taken its one packet."""
+"""Deliberate drops of a run: a filter at its time, until it has dropped its one packet."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from longfat.guest.timeline import Timeline
 from longfat.network import Port
 from longfat.runspec import Link
 
-DROP_WINDOW_US = 200_000  # a deliberate drop must have happened by then
+DROP_WINDOW_US = 200_000  # a drop must happen in this time
 
 
 class Drops:
-    """All deliberate drops of a run; ``happened`` fills with those of each interface."""
+    """All deliberate drops of a run; ``happened`` counts them by interface."""
 
     def __init__(self, network: Network, timeline: Timeline, links: Sequence[Link]) -> None:
         self._network = network
@@ -39,7 +39,7 @@ class Drops:
         self._network.batch(hook.node, [hook.removal()])
 
     def _watch(self, at_us: int, hook: qdisc.Hook, end: Callable[[], None]) -> None:
-        """End the drop filter as soon as its one drop has happened, or when its time is over."""
+        """End the filter after its one drop, or at the end of its time."""
         step_us = qdisc.looks_us(self._links)
         deadline = at_us + DROP_WINDOW_US
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round-trip times by ICMP echo requests (RFC 792), one every interval, to the nanosecond of the kernel's clock.
+"""Round-trip times by ICMP echo requests (RFC 792) at an interval, to the nanosecond of the kernel's clock.
 
-``probe`` is a program: it sends what ``command`` orders and prints the table ``pings.csv``. It waits in blocking calls
-only: for the time of the next request, and at the end for the last reply. The kernel notes when a reply arrives, so it
-is enough to read the replies when the next request is due.
+``probe`` is a program that prints the table ``pings.csv``. It waits only in blocking calls: for the time of the next
+request, and at the end for the last reply. The kernel records the arrival of a reply, so replies are read only when the
+next request is due.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from longfat.guest import program
 
 MODULE = "longfat.guest.echo"
 COLUMNS = "t_us,rtt_us"
-LINGER_NS = 10_000_000_000  # the last reply is awaited for so long, as by iputils
+LINGER_NS = 10_000_000_000  # longest wait for the last reply, as in iputils
 
 ECHO_REPLY, ECHO_REQUEST = 0, 8
 IDENTIFIER = 0x4C46
-HEADER = struct.Struct("!BBHHHQ")  # type, code, checksum, identifier, sequence number, and the number without its wrap
-DATA_BYTES = 56  # as by ping: a packet of 84 bytes
+HEADER = struct.Struct("!BBHHHQ")  # type, code, checksum, identifier, sequence number, and the number in 64 bits
+DATA_BYTES = 56  # as in ping: a packet of 84 bytes
 IHL_UNIT = 4
-BUFFER_BYTES = 1 << 24  # a burst of replies or of requests waits in it
+BUFFER_BYTES = 1 << 24  # for a burst of replies or requests
 
-SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h; a bit of the filter keeps that type out
+SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h; each bit of the filter blocks a type
 ONLY_REPLIES = struct.pack("=I", ~(1 << ECHO_REPLY) & 0xFFFFFFFF)
 SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 32, 33, 35  # asm-generic/socket.h
-SIOCINQ = 0x541B  # linux/sockios.h: length of the packet that is read next
+SIOCINQ = 0x541B  # linux/sockios.h: length of the next packet
 TIMESPEC = struct.Struct("@ll")
 
 
@@ -42,14 +42,14 @@ def command(address: str, interval_us: int, origin_ns: int, end_us: int, linger_
     """Return the command line of the program.
 
     Requests go to ``address`` every ``interval_us`` from ``origin_ns`` (CLOCK_MONOTONIC) to before ``end_us`` after it.
-    The reply to the last one is awaited for ``linger_ns``.
+    The program waits up to ``linger_ns`` for the last reply.
     """
     when = {"interval_us": interval_us, "origin_ns": origin_ns, "end_us": end_us, "linger_ns": linger_ns}
     return program.command(MODULE, "probe", {"address": address, **when})
 
 
 def request(number: int) -> bytes:
-    """Return the ICMP message of request ``number``; its data are the number and zeros."""
+    """Return the ICMP message of request ``number``, whose data are the number and zeros."""
     sequence = number & 0xFFFF
     unsummed = HEADER.pack(ECHO_REQUEST, 0, 0, IDENTIFIER, sequence, number)
     words = struct.unpack("!8H", unsummed)  # zeros add nothing to the sum (RFC 1071)
@@ -61,7 +61,7 @@ def request(number: int) -> bytes:
 
 
 def reply_number(packet: bytes) -> int | None:
-    """Return the number of the request that an IPv4 packet answers; None for any other packet."""
+    """Return the number of the answered request in an IPv4 packet; None for any other packet."""
     start = IHL_UNIT * (packet[0] & 0xF)
     if len(packet) < start + HEADER.size:
         return None
@@ -71,19 +71,19 @@ def reply_number(packet: bytes) -> int | None:
 
 
 def rows(sent_ns: list[int], rtt_ns: dict[int, int], origin_ns: int) -> Iterator[str]:
-    """Yield a line of ``pings.csv`` for each request: its time, and its round-trip time if it was answered."""
+    """Yield a line of ``pings.csv`` for each request: its time, and its round-trip time if there was a reply."""
     for number, at_ns in enumerate(sent_ns):
         rtt = rtt_ns.get(number)
         yield f"{(at_ns - origin_ns) // 1000},{'' if rtt is None else f'{rtt / 1000:.3f}'}"
 
 
 def next_ns(at_ns: int, now_ns: int, interval_ns: int) -> int:
-    """Return when the request after the one of ``at_ns`` is due; times that have passed are left out."""
+    """Return the time of the request after ``at_ns``, skipping past times."""
     return at_ns + interval_ns * max(1, -((at_ns - now_ns) // interval_ns))
 
 
 class Echo:
-    """Requests to one address from the current network namespace, and what came back."""
+    """Requests to an address from the current network namespace, and the replies."""
 
     def __init__(self, address: str) -> None:
         self.sent_ns: list[int] = []  # CLOCK_MONOTONIC
@@ -97,11 +97,11 @@ class Echo:
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
     def close(self) -> None:
-        """Take no further reply."""
+        """Close the socket."""
         self._socket.close()
 
     def send(self) -> None:
-        """Send the next request; it is lost where the kernel cannot send it."""
+        """Send the next request; it counts as lost if the kernel cannot send it."""
         message = request(len(self.sent_ns))
         self.sent_ns.append(time.monotonic_ns())
         self._sent_epoch_ns.append(time.time_ns())
@@ -109,12 +109,12 @@ class Echo:
             self._socket.sendto(message, self._address)
 
     def read(self) -> None:
-        """Take every reply that has arrived."""
+        """Read every reply that has arrived."""
         while int.from_bytes(fcntl.ioctl(self._socket, SIOCINQ, bytes(4)), sys.byteorder):
             self._receive()
 
     def await_last(self, until_ns: int) -> None:
-        """Wait for the reply to the last request, at most until then."""
+        """Wait for the reply to the last request, at most until ``until_ns`` (CLOCK_MONOTONIC)."""
         last = len(self.sent_ns) - 1
         with suppress(TimeoutError):
             while last not in self.rtt_ns and (left_ns := until_ns - time.monotonic_ns()) > 0:
@@ -122,17 +122,17 @@ class Echo:
                 self._receive()
 
     def _receive(self) -> None:
-        packet, told, _, _ = self._socket.recvmsg(2048, socket.CMSG_SPACE(TIMESPEC.size))
+        packet, ancillary, _, _ = self._socket.recvmsg(2048, socket.CMSG_SPACE(TIMESPEC.size))
         number = reply_number(packet)
         if number is None or number >= len(self.sent_ns) or number in self.rtt_ns:
             return
-        stamps = (data for level, kind, data in told if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS))
+        stamps = (data for level, kind, data in ancillary if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS))
         seconds, nanoseconds = TIMESPEC.unpack(next(stamps))
         self.rtt_ns[number] = 1_000_000_000 * seconds + nanoseconds - self._sent_epoch_ns[number]
 
 
 def probe(order: dict[str, Any]) -> None:
-    """Send every request at its time, await the last reply, and print the table."""
+    """Send every request at its time, wait for the last reply, and print the table."""
     Path("/proc/self/timerslack_ns").write_text("1")
     origin_ns, interval_ns = order["origin_ns"], 1000 * order["interval_us"]
     at_ns, end_ns = origin_ns, origin_ns + 1000 * order["end_us"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parts of a run the kernel of this machine can do, and the reasons where it cannot.
+"""Abilities of this machine's kernel, and reasons against runs beyond them.
 
-Owns the questions to the kernel: each is answered by a trial, in a network namespace that is removed afterwards. Must
-not change anything of the machine; a value that all namespaces share is read, never set.
+Each ability is tried in a temporary network namespace. Changes nothing on the machine: a value that all namespaces
+share is read, never set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.guest.ccas import offered_ccas, refused_ccas
-from longfat.guest.pressure import pressure_us
+from longfat.guest.counters import pressure_us
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, sysctl_path
 from longfat.runspec import RunSpec
 
@@ -53,7 +53,7 @@ FEATURES = {
 
 @dataclass(frozen=True)
 class HostKernel:
-    """The kernel's algorithms and FEATURES by name. ``reasons`` states why no run can be done at all."""
+    """The kernel's algorithms and FEATURES by name. ``reasons`` are against any run."""
 
     release: str
     ccas: frozenset[str]
@@ -61,7 +61,7 @@ class HostKernel:
     reasons: tuple[str, ...]
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Reasons why this kernel cannot do the run as declared."""
+        """Return the reasons against the run as declared."""
         return (
             *refused_ccas(spec, self.ccas),
             *self._missing_features(spec),
@@ -75,7 +75,7 @@ class HostKernel:
 
 
 def ask_kernel(root: Path) -> HostKernel:
-    """Ask the running kernel with the tools of the userland under ``root``."""
+    """Try the running kernel with the tools of the userland ``root``."""
     reasons = []
     if os.geteuid():
         reasons.append("it needs root; backend virtual does not")
@@ -83,7 +83,7 @@ def ask_kernel(root: Path) -> HostKernel:
         reasons.append("it needs the program unshare (package util-linux)")
     elif subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", "true"], capture_output=True).returncode:
         reasons.append(
-            "no namespaces can be made here, as in a container without privileges; backend virtual needs none"
+            "namespaces are not permitted here, as in a container without privileges; backend virtual needs none"
         )
     if pressure_us() is None:
         reasons.append("this machine's kernel has no /proc/pressure/cpu (CONFIG_PSI): a starved run would go unseen")
@@ -92,7 +92,7 @@ def ask_kernel(root: Path) -> HostKernel:
 
 
 def needed_features(spec: RunSpec) -> set[str]:
-    """Names of the FEATURES that a run uses."""
+    """Return the names of the FEATURES that a run uses."""
     needed = {"veth"}
     for link in spec.links:
         for egress in (link.a.egress, link.b.egress):
@@ -104,13 +104,13 @@ def needed_features(spec: RunSpec) -> set[str]:
 
 
 def host_ccas() -> frozenset[str]:
-    """Algorithms that the kernel has, or loads from a module when a socket asks for one."""
+    """Return the algorithms that the kernel has, or loads from a module on demand."""
     found = (re.match(r"tcp_(\w+)\.ko", path.name) for path in modules_folder().glob("tcp_*"))
     return frozenset(offered_ccas()) | ({match[1] for match in found if match} - {"diag"})
 
 
 def modules_folder() -> Path:
-    """Where the modules of the running kernel's IPv4 are; it need not exist."""
+    """Return the folder of the running kernel's IPv4 modules, which need not exist."""
     return Path("/lib/modules") / platform.release() / "kernel/net/ipv4"
 
 
@@ -123,7 +123,7 @@ def _has(root: Path, feature: str) -> bool:
 
 
 def _refused_sysctls(spec: RunSpec) -> Iterator[str]:
-    """Switches that the kernel does not have, and values of the whole machine that are not the declared ones."""
+    """Yield the sysctls that the kernel lacks, and values of the whole machine that differ from the declared ones."""
     wanted = sorted({item for node in spec.nodes for item in node.sysctls.items()})
     for name, value in wanted:
         path = sysctl_path(name)

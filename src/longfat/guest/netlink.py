@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Just enough netlink to lay links and to read sockets and qdiscs often, without starting a program.
+"""The part of netlink that makes links and reads sockets and qdiscs, without starting a program.
 
-``ip``, ``ss`` and ``tc`` do the same, but starting them for each node and sample would cost more than the run.
+Starts of ``ip``, ``ss`` and ``tc`` for each node and sample would cost more than the run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NLMSG_ERROR = 2
 NLMSG_DONE = 3
 HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port
 ATTRIBUTE = struct.Struct("=HH")  # length, type
-RECEIVE_BYTES = 1 << 15  # the kernel never sends more at once; memory of this size is not mapped anew each time
+RECEIVE_BYTES = 1 << 15  # the kernel never sends more at once; a larger buffer would be mapped each time
 
 
 @dataclass(frozen=True)
 class Request:
-    """Something that the kernel is to change: its type, flags and body, and in words for when that is refused."""
+    """A change for the kernel: type, flags and body, and a description for the message if it is refused."""
 
     what: str
     message_type: int
@@ -37,12 +37,12 @@ class Request:
 
 
 def open_socket(protocol: int) -> socket.socket:
-    """A netlink socket of ``protocol`` in the current network namespace."""
+    """Open a netlink socket of ``protocol`` in the current network namespace."""
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
 
 
 def dump(channel: socket.socket, message_type: int, body: bytes) -> Iterator[bytes]:
-    """The bodies of all answers to a dump request. Raises OSError on the kernel's error message."""
+    """Yield the bodies of all answers to a dump request. Raises OSError on the kernel's error message."""
     channel.send(dump_request(message_type, body))
     while True:
         data = channel.recv(RECEIVE_BYTES)
@@ -52,12 +52,12 @@ def dump(channel: socket.socket, message_type: int, body: bytes) -> Iterator[byt
 
 
 def dump_request(message_type: int, body: bytes) -> bytes:
-    """The request that ``dump`` sends."""
+    """Return the request of ``dump``."""
     return HEADER.pack(HEADER.size + len(body), message_type, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + body
 
 
 def bodies(data: bytes) -> Iterator[bytes]:
-    """The bodies of the messages in ``data``, up to the end of the dump. Raises OSError on an error message."""
+    """Yield the bodies of the messages in ``data`` up to the end of the dump. Raises OSError on an error message."""
     for kind, body in _messages(data):
         if kind == NLMSG_DONE:
             return
@@ -68,7 +68,7 @@ def bodies(data: bytes) -> Iterator[bytes]:
 
 
 def complete(data: bytes) -> bool:
-    """Whether a dump ends in ``data``."""
+    """Return whether a dump ends in ``data``."""
     return any(kind == NLMSG_DONE for kind, _ in _messages(data))
 
 
@@ -81,13 +81,13 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def change(channel: socket.socket, requests: Sequence[Request]) -> None:
-    """Send requests in one go, and wait until all are done. Raises OSError that says which one was refused first."""
+    """Send all requests at once, and wait for the last. Raises OSError with the first request that was refused."""
     if not requests:
         return
     messages = []
     for number, request in enumerate(requests):
         last = number == len(requests) - 1
-        flags = NLM_F_REQUEST | request.flags | (NLM_F_ACK if last else 0)  # the kernel tells of errors in any case
+        flags = NLM_F_REQUEST | request.flags | (NLM_F_ACK if last else 0)  # the kernel reports errors in any case
         header = HEADER.pack(HEADER.size + len(request.body), request.message_type, flags, number, 0)
         messages.append(header + request.body + bytes(-len(request.body) % 4))
     channel.send(b"".join(messages))
@@ -102,13 +102,13 @@ def change(channel: socket.socket, requests: Sequence[Request]) -> None:
 
 
 def attribute(kind: int, payload: bytes) -> bytes:
-    """One attribute with its padding; the payload may be other attributes."""
+    """Return an attribute with its padding; the payload may be attributes."""
     length = ATTRIBUTE.size + len(payload)
     return ATTRIBUTE.pack(length, kind) + payload + bytes(-length % 4)
 
 
 def attributes(data: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Type and payload of each attribute from ``offset`` to the end of ``data``."""
+    """Yield type and payload of each attribute from ``offset`` to the end of ``data``."""
     while offset + ATTRIBUTE.size <= len(data):
         length, kind = ATTRIBUTE.unpack_from(data, offset)
         yield kind & 0x3FFF, data[offset + ATTRIBUTE.size : offset + length]

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of a RunSpec as a running Mininet network: built, tuned, read back, taken down.
-
-Where several machines take part in a run, this is what one of them has of it.
-"""
+"""The topology of a RunSpec as a Mininet network on this machine: built, tuned, read back, removed."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import socket
-import struct
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -21,24 +16,23 @@ from typing import IO, Any, Protocol
 from mininet.net import Mininet
 from mininet.node import Host
 
-from longfat.guest import netlink, offloads, policers, qdisc, queues, rtnetlink, tc
-from longfat.guest.carriers import wait_until_up
+from longfat.guest import netlink, policers, qdisc, queues, rtnetlink, tc
+from longfat.guest.interfaces import offloads_on, read_mtu, set_offloads, wait_until_up
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
 from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out, processing_seed
 from longfat.runspec import Node, RunSpec
 
-SIOCGIFMTU = 0x8921
-LOOPBACK = 1  # index of lo in each namespace (net/loopback.c)
-LONGEST_QUEUE = 32767  # rtnetlink takes no longer txqueuelen; what counts is the limit of the qdisc
+LOOPBACK = 1  # index of lo in every namespace (net/loopback.c)
+LONGEST_QUEUE = 32767  # limit of txqueuelen in rtnetlink; the limit of the qdisc is what matters
 
 
 class Maker(Protocol):
-    """What hosts are made of: an empty network for them, how one is added, how a program of its own is started.
+    """Factory of hosts and their programs in a Mininet network.
 
-    A host has its network namespace as ``namespace``. ``late_us`` is how late timers may be here; ``wires`` tells
-    whether the kernel's interfaces keep rate and delay themselves (longfat.guest.wire).
+    A host has its network namespace as ``namespace``. Timers may be late by ``late_us``. With ``wires`` the kernel's
+    interfaces keep rate and delay themselves (longfat.guest.wire).
     """
 
     @property
@@ -56,28 +50,28 @@ class Maker(Protocol):
 
 @dataclass(frozen=True)
 class Namespaces:
-    """Hosts that are network namespaces and share all else with the laboratory."""
+    """Hosts that are network namespaces and share everything else with this process."""
 
     late_us: int = 0
     wires: bool = False
 
     def network(self) -> Mininet:
-        """An empty network."""
+        """Return an empty network."""
         return Mininet(build=False, controller=None)
 
     def add_host(self, network: Mininet, node: Node) -> Host:
-        """A namespace that no program is needed for."""
+        """Add a namespace, without a program."""
         return network.addHost(node.name, cls=NamespaceHost, ip=None)
 
     def start(self, host: Host, command: list[str], output: IO[bytes]) -> Popen[bytes]:
-        """A program of the host is one of the laboratory's."""
+        """Start a program of this machine in the host's namespace."""
         with host.namespace.inside():
             return Popen(command, stdout=output, stderr=output)
 
 
 @dataclass(frozen=True)
 class Cable:
-    """A link to another machine: the card at its end here, and the hardware address of the card at the other end."""
+    """A link to another machine: the card here, and the hardware address of the card at the other end."""
 
     card: str
     peer_address: str
@@ -85,21 +79,21 @@ class Cable:
 
 @dataclass(frozen=True)
 class Part:
-    """What of a run is on this machine: its nodes by name, and the links that leave it by their number."""
+    """The part of a run on this machine: its nodes by name, and its links to other machines by number."""
 
     nodes: frozenset[str]
     cables: Mapping[int, Cable] = field(default_factory=dict)
 
 
 def whole(spec: RunSpec) -> Part:
-    """All of a run on one machine."""
+    """Return all of a run as the part of one machine."""
     return Part(frozenset(node.name for node in spec.nodes))
 
 
 class Network:
-    """A Mininet network as a context: everything in it is gone when the context ends.
+    """A Mininet network as a context, at the end of which it is removed.
 
-    ``nodes`` and ``ports`` are those of this machine, ``topology`` is that of the whole run.
+    ``nodes`` and ``ports`` are on this machine, ``topology`` is of the whole run.
     """
 
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
@@ -128,13 +122,13 @@ class Network:
         self._end()
 
     def _end(self) -> None:
-        """End the hosts. Links go with the namespaces of their ends: Mininet would delete them one by one before."""
+        """End the hosts. Their links end with the namespaces; Mininet would delete them one by one."""
         for host in self._hosts.values():
             host.terminate()
             host.namespace.close()
 
     def inside(self, node: str) -> AbstractContextManager[None]:
-        """Be in the node's network namespace: what is opened and started meanwhile stays in it."""
+        """Enter the node's network namespace: sockets and programs opened meanwhile stay in it."""
         inside: AbstractContextManager[None] = self._hosts[node].namespace.inside()
         return inside
 
@@ -143,30 +137,30 @@ class Network:
         return self._maker.start(self._hosts[node], command, output)
 
     def start_tool(self, node: str, command: list[str], output: IO[bytes]) -> Popen[bytes]:
-        """Start a program of the laboratory in a node's network namespace, whatever else the node is made of."""
+        """Start a program of this machine in a node's network namespace, even if the node is a container."""
         with self.inside(node):
             return Popen(command, stdout=output, stderr=output)
 
     def has_socket(self, node: str, port: int, state: int) -> bool:
-        """Whether a node has a TCP socket of a port of its own in a state (enum tcp_states in net/tcp_states.h)."""
+        """Return whether a node has a TCP socket with a local port in a state (net/tcp_states.h)."""
         with self.inside(node):
             rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
         return any(row[1].endswith(f":{port:04X}") and int(row[3], 16) == state for row in rows)
 
     def _tool(self, node: str, command: list[str]) -> str:
-        """What a program of the laboratory says in a node's network namespace."""
+        """Return the output of a program of this machine in a node's network namespace."""
         with self.inside(node):
             done = run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False)
         return done.stdout.strip()
 
     def batch(self, node: str, lines: list[str]) -> None:
-        """Do what lines for ``tc -batch`` say on a node. Raises LaboratoryError."""
+        """Execute lines for ``tc -batch`` on a node. Raises LaboratoryError."""
         if not lines:
             return
         with self.inside(node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
             indices = {name: index for index, name in socket.if_nameindex()}
             asked = {line: tc.request(line, indices) for line in lines}
-            # A queue is inside what limits the rate of its interface, which only tc can ask for.
+            # First the lines for tc: a queue may be inside a shaper, which only tc can add.
             self._batch_of_tc(node, [line for line, request in asked.items() if not request])
             self._change(node, channel, [request for request in asked.values() if request])
 
@@ -188,7 +182,7 @@ class Network:
     def achieved(self, before: dict[str, int]) -> dict[str, Any]:
         """Read back sysctls, offloads, MTU and qdiscs: ``nodes`` and ``interfaces`` of achieved.json.
 
-        ``before`` holds the interface's drops that are not the run's, as ``drops`` gave them at its start.
+        ``before`` has the drops of each interface at the start of the run, from ``drops``.
         """
         nodes: dict[str, Any] = {}
         interfaces = []
@@ -196,7 +190,7 @@ class Network:
             sysctls = {name: read_sysctl(name) for name in node.sysctls if name in GLOBAL_SYSCTLS}
             with self.inside(node.name):
                 sysctls.update((name, read_sysctl(name)) for name in node.sysctls if name not in GLOBAL_SYSCTLS)
-                on = sorted({name for port in self.ports[node.name] for name in offloads.offloads_on(port.name)})
+                on = sorted({name for port in self.ports[node.name] for name in offloads_on(port.name)})
             nodes[node.name] = {"sysctls": sysctls, "offloads_on": on}
             qdiscs = self.qdiscs(node.name)
             with self.inside(node.name):
@@ -211,7 +205,7 @@ class Network:
         return {"nodes": nodes, "interfaces": interfaces}
 
     def drops(self) -> dict[str, int]:
-        """Packets dropped so far by the qdiscs of each interface."""
+        """Return the packets dropped so far by the qdiscs of each interface."""
         found: dict[str, int] = {}
         for name, ports in self.ports.items():
             qdiscs = self.qdiscs(name)
@@ -219,20 +213,20 @@ class Network:
         return found
 
     def qdiscs(self, node: str) -> list[dict[str, Any]]:
-        """All qdiscs of a node with statistics, as ``tc`` tells them."""
+        """Return all qdiscs of a node with statistics, in the JSON form of ``tc``."""
         with self.inside(node), queues.open_probe() as channel:
             states = list(queues.read_qdiscs(channel))
-            told = tc.shown(states, dict(socket.if_nameindex()))
-        if len(told) == len(states):
-            return told
-        own = {(one["dev"], one["handle"]): one for one in told}
+            known = tc.to_dicts(states, dict(socket.if_nameindex()))
+        if len(known) == len(states):
+            return known
+        own = {(one["dev"], one["handle"]): one for one in known}
         by_tc = self._json(node, ["tc", "-s", "-d", "-j", "qdisc", "show"])
         return [own.get((one["dev"], one["handle"]), one) for one in by_tc]
 
     def drop_hooks(self) -> list[tuple[Port, qdisc.Hook]]:
-        """The ports of this machine with deliberate drops, and where these happen.
+        """Return the ports of this machine with deliberate drops, each with the place of the drops.
 
-        A router drops packets as they leave. Those of a host are dropped where they arrive: its own TCP would notice.
+        A router drops packets at egress. Packets of a host are dropped at their arrival: its own TCP would notice.
         """
         routers, hooks = {node.name for node in self.nodes if node.role == "router"}, []
         for port in (port for ports in self.ports.values() for port in ports if port.egress.drops):
@@ -242,7 +236,7 @@ class Network:
         return hooks
 
     def filter_drops(self, hook: qdisc.Hook) -> int:
-        """Packets that the deliberate drop at a hook has taken so far."""
+        """Return the packets that a deliberate drop has taken so far."""
         node, command = hook.node, ["tc", "-s", "-j", "filter", "show", "dev", hook.interface, hook.direction]
         filters = self._json(node, command)
         actions = [action for entry in filters for action in entry.get("options", {}).get("actions", [])]
@@ -263,7 +257,7 @@ class Network:
             ends = [end.node for end in (link.a, link.b) if end.node in self._hosts]
             names = [port.name for end in ends for port in self.ports[end] if port.link == number]
             if len(ends) == 2:
-                # "up" comes below: Mininet would start ifconfig for each interface.
+                # Without "up", for which Mininet would start ifconfig for each interface.
                 self._net.addLink(
                     *(self._hosts[end] for end in ends),
                     cls=Veth,
@@ -295,7 +289,7 @@ class Network:
         return [port for ports in self.ports.values() for port in ports if port.egress.policer]
 
     def _policed(self, port: Port) -> dict[str, Any]:
-        """What is read back of a port's policer; nothing for a port without one."""
+        """Return the policer of a port as it was read back; empty for a port without a policer."""
         if not port.egress.policer:
             return {}
         with self.inside(port.node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
@@ -304,7 +298,7 @@ class Network:
         return {"policer": {**asdict(used.policer), "drops": used.drops} if used else None}
 
     def _take_card(self, card: str, node: str, name: str) -> None:
-        """Make a card of this machine an interface of a node; the kernel gives it back when the node is gone."""
+        """Move a card of this machine into a node; the kernel returns it at the end of the node."""
         try:
             request = rtnetlink.moved(socket.if_nametoindex(card), name, self._hosts[node].namespace.descriptor)
             with netlink.open_socket(socket.NETLINK_ROUTE) as channel:
@@ -313,7 +307,7 @@ class Network:
             raise LaboratoryError(f"{node}: card {card}: {error.strerror}") from error
 
     def _tune(self, node: Node) -> None:
-        """Configure one node: addresses and routes, qdiscs, sysctls, offloads."""
+        """Configure a node: addresses and routes, qdiscs, sysctls, offloads."""
         ports = self.ports[node.name]
         self._set_links(node, ports)
         self.batch(node.name, [line for port in ports for line in self._egress_lines(port)])
@@ -324,7 +318,7 @@ class Network:
                 for name in sorted(node.sysctls.keys() - GLOBAL_SYSCTLS):
                     write_sysctl(name, node.sysctls[name])
                 for port in ports:
-                    offloads.set_offloads(port.name, node.offloads)
+                    set_offloads(port.name, node.offloads)
         except LaboratoryError as error:
             raise LaboratoryError(f"{node.name}: {error}") from error
 
@@ -338,7 +332,7 @@ class Network:
         return qdisc.egress_commands(port.name, port.egress, port.mtu_bytes, self._maker.late_us)
 
     def _set_links(self, node: Node, ports: tuple[Port, ...]) -> None:
-        """Bring the node's interfaces up, with wires, addresses, routes and neighbours."""
+        """Bring the node's interfaces up with wires, addresses, routes and neighbours."""
         with self.inside(node.name), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
             indices = {port.name: socket.if_nametoindex(port.name) for port in ports}
             wires = [
@@ -366,7 +360,7 @@ class Network:
 
 
 def link_requests(node: Node, ports: tuple[Port, ...], indices: dict[str, int]) -> list[netlink.Request]:
-    """Requests that bring a node's interfaces up; ``indices`` has those of its ports by name.
+    """Return the requests that bring a node's interfaces up; ``indices`` has the indices of its ports by name.
 
     Without GSO a socket must build packets of one segment, or a queue would count a burst as one packet.
     """
@@ -381,13 +375,5 @@ def link_requests(node: Node, ports: tuple[Port, ...], indices: dict[str, int]) 
 
 
 def hardware_address(link: int, end: int) -> str:
-    """A locally administered Ethernet address for end 1 or 2 of a link."""
+    """Return a locally administered Ethernet address for end 1 or 2 of a link."""
     return f"02:00:00:00:{link:02x}:{end:02x}"
-
-
-def read_mtu(interface: str) -> int:
-    """MTU of an interface of the current network namespace, by SIOCGIFMTU."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
-        answer = fcntl.ioctl(channel, SIOCGIFMTU, struct.pack("16si", interface.encode(), 0).ljust(40, b"\0"))
-    (mtu,) = struct.unpack_from("i", answer, 16)
-    return int(mtu)

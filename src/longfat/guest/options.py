@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of qdiscs as the kernel takes and tells them (linux/pkt_sched.h): names and whole numbers. Pure.
+"""Settings of qdiscs in the kernel's form (linux/pkt_sched.h), as names and whole numbers. Pure.
 
-Times are microseconds and sizes bytes, except netem's delays in nanoseconds and shares as parts of 2^32.
+Times are microseconds, sizes bytes; netem has delays in nanoseconds and probabilities in parts of 2^32.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
         *("coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"),
     ),
 }
-"""Settings of a kind, 32 bits each, in the order of its attributes from 1 on; no name where it is never asked for."""
+"""Settings of each kind, 32 bits each, in the order of its attributes from 1 on; an unused attribute has no name."""
 OF_A_BYTE = frozenset({"coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"})
 STRICT = frozenset({"dualpi2", "fq_pie"})
-"""Kinds that take their options only from an attribute that says that it holds others."""
+"""Kinds that need the flag of a nested attribute."""
 
 SFQ = struct.Struct("=IiIIIII44x")  # tc_sfq_qopt_v1 without its RED
 SFQ_SETTINGS = ("quantum", "perturb", "limit", "divisor", "flows", "depth", "headdrop")
@@ -45,18 +45,18 @@ SFQ_SETTINGS = ("quantum", "perturb", "limit", "divisor", "flows", "depth", "hea
 NETEM = struct.Struct("=6I")  # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter
 NETEM_REORDER, NETEM_LOSS, NETEM_RATE, NETEM_RATE64 = 3, 5, 6, 8
 NETEM_LATENCY, NETEM_JITTER, NETEM_SEED, NETEM_SLOT = 10, 11, 14, 12
-NETEM_CELL_BYTES = 1 << 16  # longer than any packet, so that each takes the time of one cell
+NETEM_CELL_BYTES = 1 << 16  # longer than any packet: each takes the time of one cell
 NETEM_LOSS_GE = 2
 NETEM_CHAIN = ("enter", "leave", "pass_in_burst", "lose_between")  # tc_netem_gemodel: p, r, h, k1
 
 MARKED = {"red": (12,), "codel": (24, 32), "fq_codel": (12, 28), "pie": (36,), "fq_pie": (16,), "dualpi2": (24,)}
-"""Where the own statistics of a kind count the packets that it marked, each for a reason: offsets of 32 bits."""
+"""Offsets of the counters of marked packets in the statistics of a kind, 32 bits each."""
 CAKE_TINS, CAKE_TIN_MARKED = 10, 8
 
 
 @dataclass(frozen=True)
 class Form:
-    """The options of a kind: what it may be told, how that is written, and how it is read."""
+    """The options of a kind: their names, and functions to write and read them."""
 
     names: frozenset[str]
     write: Callable[[Settings], bytes]
@@ -64,7 +64,7 @@ class Form:
 
 
 def marked(kind: str, statistics: bytes) -> int:
-    """How many packets a qdisc has marked, by its own statistics; 0 of a kind that marks none."""
+    """Return the marked packets in the statistics of a qdisc; 0 for a kind that marks none."""
     if kind == "cake":
         tins = dict(attributes(statistics, 0)).get(CAKE_TINS, b"")
         return sum(_number(dict(attributes(tin, 0)).get(CAKE_TIN_MARKED, b"")) for _, tin in attributes(tins, 0))
@@ -155,4 +155,4 @@ FORMS: dict[str, Form] = {
     "sfq": _sfq(),
     "netem": _netem(),
 }
-"""The kinds whose options are written and read here; those of others need tables that ``tc`` has."""
+"""Kinds whose options are written and read here; other kinds need the tables of ``tc``."""

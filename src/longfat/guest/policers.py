@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policers by rtnetlink: a filter for all packets that leave an interface, whose action is a token bucket. Pure.
+"""Policers by rtnetlink (linux/pkt_cls.h): a filter for all packets at egress whose action is a token bucket. Pure.
 
-linux/pkt_cls.h has the attributes. The kernel keeps a burst as the time in which its rate fills it, in ticks.
+The kernel stores a burst as the time in which the rate fills the bucket, in ticks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCA_STATS_QUEUE, TCMSG
 from longfat.runspec import Policer
 
 RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
-EGRESS = 0xFFFFFFF3  # of clsact (linux/pkt_sched.h)
+EGRESS = 0xFFFFFFF3  # hook of clsact (linux/pkt_sched.h)
 PREFERENCE = 2  # deliberate drops have 1
 ETH_P_IP = 0x0800
 TCA_MATCHALL_ACT = 2
@@ -24,21 +24,21 @@ TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS = 1, 2, 4
 TCA_POLICE_TBF, TCA_POLICE_RATE, TCA_POLICE_RATE64 = 1, 2, 8
 TC_ACT_SHOT = 2
 TC_POLICE = struct.Struct("=IiIII BBHhHI BBHhHI iiI".replace(" ", ""))  # struct tc_police, with two rates
-RATE_TABLE = bytes(1024)  # the kernel asks for one, and computes for itself
-LARGEST_FRAME = 1 << 16  # larger ones would be dropped, and so would those above 2040 bytes if it were not given
+RATE_TABLE = bytes(1024)  # mandatory, but the kernel computes by itself
+LARGEST_FRAME = 1 << 16  # larger frames are dropped; the default is 2040 bytes
 MOST_IN_32_BITS = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class UsedPolicer:
-    """A policer as it was found, with the packets that it has dropped."""
+    """A policer as read back, with its dropped packets."""
 
     policer: Policer
     drops: int
 
 
 def request(index: int, policer: Policer) -> Request:
-    """What polices all IPv4 packets that leave the interface ``index``, which has the hook (clsact) for it."""
+    """Return the request for a policer of all IPv4 packets that leave the interface ``index``, which has clsact."""
     byte_rate, ticks = policer.byte_rate, policer.burst_ticks
     rate = 3, 1, 0, 0, 0, min(byte_rate, MOST_IN_32_BITS)  # logarithm of a cell, Ethernet, no overhead
     body = TC_POLICE.pack(0, TC_ACT_SHOT, 0, ticks, LARGEST_FRAME, *rate, *(0,) * 6, 0, 0, 0)
@@ -53,23 +53,23 @@ def request(index: int, policer: Policer) -> Request:
 
 
 def question(index: int) -> bytes:
-    """The body of the request for all filters of packets that leave the interface ``index``."""
+    """Return the body of the request for all egress filters of the interface ``index``."""
     return TCMSG.pack(socket.AF_UNSPEC, index, 0, EGRESS, 0)
 
 
 def read(messages: Iterable[bytes]) -> UsedPolicer | None:
-    """The policer that the messages of a dump of filters tell of."""
+    """Return the policer in a dump of filters."""
     for message in messages:
         options = dict(attributes(message, TCMSG.size)).get(TCA_OPTIONS, b"")
         actions = dict(attributes(dict(attributes(options, 0)).get(TCA_MATCHALL_ACT, b""), 0))
         for action in actions.values():
             parts = dict(attributes(action, 0))
             if parts.get(TCA_ACT_KIND) == b"police\0":
-                return _told(dict(attributes(parts[TCA_ACT_OPTIONS], 0)), parts.get(TCA_ACT_STATS, b""))
+                return _used_policer(dict(attributes(parts[TCA_ACT_OPTIONS], 0)), parts.get(TCA_ACT_STATS, b""))
     return None
 
 
-def _told(bucket: dict[int, bytes], statistics: bytes) -> UsedPolicer:
+def _used_policer(bucket: dict[int, bytes], statistics: bytes) -> UsedPolicer:
     numbers = TC_POLICE.unpack_from(bucket[TCA_POLICE_TBF])
     byte_rate = int.from_bytes(bucket[TCA_POLICE_RATE64], "little") if TCA_POLICE_RATE64 in bucket else numbers[10]
     queue = dict(attributes(statistics, 0)).get(TCA_STATS_QUEUE, bytes(12))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What looks at sockets and queues while a run happens, and the tables that it fills.
+"""Probes of sockets and queues during a run, and their tables.
 
-Where the kernel can take the samples itself (longfat.guest.sampler) the tables are written when the traffic has ended;
-elsewhere a look is an action on the run's time line.
+If the kernel can take the samples itself (longfat.guest.sampler), the tables are written after the end of the traffic;
+otherwise each sample is an action on the run's time line.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from longfat.guest import arrivals, closings, netlink, qdisc, queues, sampler, sockets
+from longfat.guest import closings, counters, netlink, qdisc, queues, sampler, sockets
 from longfat.guest.ccas import parameter_names
 from longfat.guest.timeline import Timeline
 
-if TYPE_CHECKING:  # there is no Mininet where rows are tested
+if TYPE_CHECKING:  # tests of rows have no Mininet
     from longfat.guest.network import Network
 
 
 @dataclass
 class Probe:
-    """One dump on some channels at an interval; without an interval, only at the end. ``rows`` makes lines of ``table``
-    of a time (us), the number of a channel and its messages. ``between`` has what comes between these dumps.
+    """A dump on some channels at an interval; without an interval, only at the end.
+
+    ``rows`` makes lines of ``table`` from a time (us), the number of a channel and its messages. ``between`` has the
+    messages between these dumps.
     """
 
     table: TextIO
@@ -40,20 +42,20 @@ class Probe:
     samplers: list[sampler.Sampler] = field(default_factory=list)
 
     def look(self, t_us: int, origin_ns: int) -> None:
-        """Look now."""
+        """Take a sample now."""
         self._write_between(origin_ns, origin_ns + 1000 * t_us)
         for number, channel in enumerate(self.channels):
             self._write(t_us, number, netlink.dump(channel, self.message_type, self.request))
 
     def look_between(self) -> None:
-        """Look now, at a time that is not one of the interval."""
+        """Take a sample now, in addition to the interval."""
         for number, channel in enumerate(self.channels):
             found = list(netlink.dump(channel, self.message_type, self.request))
             if self.between:
                 self.between.add(number, found)
 
     def sample(self, cleanup: ExitStack, folder: Path, origin_ns: int, end_us: int) -> None:
-        """Let the kernel look, from the first interval to before ``end_us``."""
+        """Let the kernel take the samples, from the first interval to before ``end_us``."""
         assert self.interval_us
         interval_ns, request = 1000 * self.interval_us, netlink.dump_request(self.message_type, self.request)
         for number, channel in enumerate(self.channels):
@@ -62,7 +64,7 @@ class Probe:
             self.samplers.append(cleanup.enter_context(sampler.Sampler(channel, request, path, *times)))
 
     def finish(self, origin_ns: int, now_us: int) -> None:
-        """Write what the kernel has seen, and sockets that are still open. Raises LaboratoryError for a lost sample."""
+        """Write the kernel's samples, and the sockets that are still open. Raises LaboratoryError on a lost sample."""
         for together in zip(*(one.samples() for one in self.samplers), strict=True):
             self._write_between(origin_ns, together[0][0])
             for number, (t_ns, messages) in enumerate(together):
@@ -83,7 +85,7 @@ class Probe:
 
 @dataclass
 class SeenSockets:
-    """The senders' sockets of some flows, whose ports are given: what their CCAs say, and rows of sockets.csv.
+    """Observations of the senders' sockets, for rows of sockets.csv. ``flows`` has the flow of each port.
 
     Rows of cca_state.csv go to ``states`` meanwhile.
     """
@@ -99,30 +101,32 @@ class SeenSockets:
     _made: Counter[str] = field(default_factory=Counter)
 
     def rows(self, t_us: int, _number: int, messages: Iterable[bytes]) -> Iterator[str]:
-        """Rows by port and stream."""
-        found = [info for info in sockets.parse(messages) if info.destination_port in self.flows]
-        found.sort(key=lambda info: info.inode)  # the kernel tells of them in the order of a hash of their ports
-        for info in sorted(found, key=lambda info: (info.destination_port, self._stream(info))):
-            name, stream = self.flows[info.destination_port], self._stream(info)
-            if info.state == sockets.TCP_CLOSE:
-                del self._streams[name, info.source_port]  # another connection may have its port
-                t_us = max(t_us - 1000 * info.last_ack_ms, self._last_us)  # its program may close it later
+        """Yield the rows, sorted by port and stream."""
+        found = [one for one in sockets.parse(messages) if one.destination_port in self.flows]
+        found.sort(key=lambda one: one.inode)  # the kernel sorts them by a hash of their ports
+        for one in sorted(found, key=lambda one: (one.destination_port, self._stream(one))):
+            name, stream = self.flows[one.destination_port], self._stream(one)
+            closed = one.info["state"] == sockets.TCP_CLOSE
+            if closed:
+                del self._streams[name, one.source_port]  # another connection may get its port
+                last_ack_ms = one.info["last_ack_recv"] or 0
+                t_us = max(t_us - 1000 * last_ack_ms, self._last_us)  # its program may close it later
             else:
                 self._last_us = t_us
-                self.ccas[name] = info.cca
-                self.cca_values[name] = info.cca_values
-            if info.has_rtt:
-                self.min_rtt_us[name] = min(info.min_rtt, self.min_rtt_us.get(name, info.min_rtt))
-            if self.states and info.state != sockets.TCP_CLOSE and (info.cca_state or info.cca_values):
-                if info.cca not in self._parameters:
-                    self._parameters[info.cca] = parameter_names(info.cca)
-                lines = sockets.state_rows(t_us, name, stream, info, self._parameters[info.cca])
+                self.ccas[name] = one.cca
+                self.cca_values[name] = one.cca_values
+            if one.min_rtt_us is not None:
+                self.min_rtt_us[name] = min(one.min_rtt_us, self.min_rtt_us.get(name, one.min_rtt_us))
+            if self.states and not closed and (one.cca_state or one.cca_values):
+                if one.cca not in self._parameters:
+                    self._parameters[one.cca] = parameter_names(one.cca)
+                lines = sockets.state_rows(t_us, name, stream, one, self._parameters[one.cca])
                 self.states.writelines(f"{line}\n" for line in lines)
-            yield sockets.row(t_us, name, stream, info)
+            yield sockets.row(t_us, name, stream, one)
 
-    def _stream(self, info: sockets.TcpInfo) -> int:
-        """Number of the connection within its flow, in the order in which they were made."""
-        key = (self.flows[info.destination_port], info.source_port)
+    def _stream(self, one: sockets.Socket) -> int:
+        """Return the number of the connection within its flow, in the order of creation."""
+        key = (self.flows[one.destination_port], one.source_port)
         if key not in self._streams:
             self._streams[key] = self._made[key[0]]
             self._made[key[0]] += 1
@@ -130,7 +134,7 @@ class SeenSockets:
 
 
 class Probes:
-    """All probes of a run. Files go to ``folder``; nothing is looked at before ``start``."""
+    """All probes of a run. Files go to ``folder``; the first sample comes after ``start``."""
 
     def __init__(self, folder: Path, cleanup: ExitStack) -> None:
         self._folder = folder
@@ -140,10 +144,7 @@ class Probes:
         self._actions: list[tuple[int, Callable[[int], None]]] = []
 
     def sockets(self, network: Network, senders: Iterable[str], seen: SeenSockets, interval_us: int | None) -> None:
-        """Look at the sockets of ``senders``, at the end of each flow too, and note the last state of each.
-
-        Without an interval there is no other look.
-        """
+        """Sample the sockets of ``senders`` at the interval, at the end of each flow, and at their own end."""
         channels = [self._channel(network, sender, sockets.open_probe) for sender in sorted(set(senders))]
         listeners = [self._channel(network, sender, closings.open_listener) for sender in sorted(set(senders))]
         closed = self._cleanup.enter_context(closings.Closings(listeners))
@@ -154,7 +155,7 @@ class Probes:
         self._probes.append(self._sockets)
 
     def queues(self, network: Network, interval_us: int) -> None:
-        """Look at the queues of all shaped interfaces."""
+        """Sample the queues of all shaped interfaces."""
         channels, places = [], []
         for node, ports in network.ports.items():
             shaped = {port.name for port in ports if port.egress.rate_bps}
@@ -173,21 +174,21 @@ class Probes:
         self._probes.append(Probe(table, interval_us, queues.RTM_GETQDISC, queues.request(), channels, rows))
 
     def arrivals(self, network: Network, receivers: Iterable[str], interval_us: int) -> None:
-        """Count the packets that arrive at ``receivers``, and the marked ones among them."""
-        table = self._table("arrivals.csv", arrivals.COLUMNS)
-        counters: list[tuple[str, TextIO]] = []
+        """Count the packets that reach ``receivers``, and the marked packets among them."""
+        table = self._table("arrivals.csv", counters.ARRIVAL_COLUMNS)
+        opened: list[tuple[str, TextIO]] = []
         for receiver in sorted(set(receivers)):
             with network.inside(receiver):
-                counters.append((receiver, self._cleanup.enter_context(arrivals.open_probe())))
+                opened.append((receiver, self._cleanup.enter_context(counters.open_arrivals())))
 
         def look(t_us: int) -> None:
-            for node, counted in counters:
-                print(arrivals.row(t_us, node, *arrivals.read_arrivals(counted)), file=table)
+            for node, file in opened:
+                print(t_us, node, *counters.read_arrivals(file), sep=",", file=table)
 
         self._actions.append((interval_us, look))
 
     def start(self, timeline: Timeline, ends_us: Iterable[int]) -> None:
-        """Begin: by the kernel where it can, else on the time line. Flows end at ``ends_us``."""
+        """Start the samples, by the kernel if it can, else on the time line. Flows end at ``ends_us``."""
         if self._sockets:
             for t_us in sorted(set(ends_us)):
                 timeline.at(t_us, self._sockets.look_between)
@@ -204,7 +205,7 @@ class Probes:
             plan(interval_us, look)
 
     def finish(self, timeline: Timeline) -> None:
-        """Complete the tables when all traffic has ended. Raises LaboratoryError where a sample is missing."""
+        """Complete the tables after the end of all traffic. Raises LaboratoryError on a missing sample."""
         for probe in self._probes:
             probe.finish(timeline.origin_ns, timeline.now_us())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of a run while it happens: none outlives it, and each has to end well."""
+"""Programs of a run: none outlives it, and each must end well."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from longfat.guest.sysctls import LaboratoryError
 from longfat.network import longest_rtt_us
 from longfat.runspec import RunSpec
 
-DRAIN_S = 60.0  # a program that still runs so long after its end has failed
-DRAIN_ROUNDS = 10  # or so many of the longest round-trip time, if that is more
+DRAIN_S = 60.0  # a program that still runs this long after its end has failed
+DRAIN_ROUNDS = 10  # the same in longest round-trip times, if that is more
 LOOKS = 1000  # at a program in that time
 
 
 def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
-    """Make sure that the process is gone when the run ends."""
+    """End the process with the run, and return it."""
 
     def end() -> None:
         if process.poll() is None:
@@ -30,13 +30,13 @@ def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.
 
 
 def drain_s(spec: RunSpec) -> float:
-    """How long after its end a program of a run may still be running."""
+    """Return the longest time that a program of a run may run after its end, in seconds."""
     return max(DRAIN_S, DRAIN_ROUNDS * longest_rtt_us(spec) / 1e6)
 
 
 def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, within_s: float = DRAIN_S) -> None:
-    """Wait for a process to leave by itself. Raises LaboratoryError when it stays or leaves with another status."""
-    for _ in range(LOOKS if within_s > DRAIN_S else 0):  # wait() looks 20 times in each second
+    """Wait for the end of a process. Raises LaboratoryError if it stays or ends with another status."""
+    for _ in range(LOOKS if within_s > DRAIN_S else 0):  # wait() polls 20 times a second
         if process.poll() is None:
             time.sleep((within_s - DRAIN_S) / LOOKS)
     try:
@@ -48,7 +48,7 @@ def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, withi
 
 
 def memory_words(file: Path = Path("/proc/vmstat")) -> str:
-    """That the kernel has ended programs because there was no memory left, where it has (proc(5): oom_kill)."""
+    """Return a remark if the kernel has killed programs for lack of memory (proc(5): oom_kill), else nothing."""
     killed = [line for line in file.read_text().splitlines() if line.startswith("oom_kill ")]
     return (
         "" if killed in ([], ["oom_kill 0"]) else ": the guest is out of memory, `memory` of the experiment gives more"

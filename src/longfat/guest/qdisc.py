@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Egress of an interface as ``tc`` commands, and ``tc``'s answer as what was achieved. Pure.
+"""Egress of an interface as ``tc`` commands, and ``tc``'s answer as the achieved egress. Pure.
 
-In the guest the wire keeps rate and delay (guest/wire.py), and the packet queue in front of it is a qdisc. On other
-kernels a shaped interface is a token bucket of one frame (tbf), so that packets leave one after the other at the link's
-rate, with the packet queue inside it, and a delay element is netem with room for all that is under way. There the two
-never share an interface: netem's limit counts delayed packets too, and a queue limit would be lost in it. A delay
-element that varies its delay or loses packets is netem everywhere.
+In the guest the wire keeps rate and delay (guest/wire.py), behind a qdisc as the packet queue. On other kernels a
+shaped interface is a token bucket of one frame (tbf), so that packets leave one by one at the link's rate, with the
+packet queue inside, and a delay element is netem with room for all packets in flight. There the two never share an
+interface: netem's limit counts delayed packets, too, and would hide a queue limit. A delay element with random delay or
+loss is netem everywhere.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from longfat.guest.wire import UsedWire
 from longfat.network import frame_bytes
 from longfat.runspec import Card, DeliberateDrop, Egress, Link
 
-BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: keep a whole frame in it
-DELAY_LIMIT_PACKETS = 1_000_000  # a delay element never drops: more than any path here holds
+BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: it must still hold a frame
+DELAY_LIMIT_PACKETS = 1_000_000  # more than any path here holds: a delay element never drops
 QUEUE_HANDLE = 0x10 << 16  # the queue inside a shaped interface, "10:" of the commands below
-RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # of tc -d
+RED_OPTIONS = ("min", "max", "ecn", "harddrop", "adaptive", "nodrop", "probability", "ewma")  # names in tc -d
 IMPAIRMENT = ("loss", "jitter", "seed", "reorder", "rate", *NETEM_CHAIN)
 CARD = ("slot", "packet")
-SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # how often it is looked whether it has happened
+SHORTEST_LOOK_US, LONGEST_LOOK_US = 50, 1000  # interval of the looks at a deliberate drop
 
 
 def queue_commands(interface: str, egress: Egress) -> list[str]:
-    """Lines for ``tc -batch`` that put the queue in front of the wire of ``interface``.
+    """Return the lines for ``tc -batch`` that add the queue in front of the wire of ``interface``.
 
-    Its lengths in bytes count whole frames, as the wire does.
+    Its lengths in bytes count whole frames, like the wire.
     """
     if egress.rate_bps is None:
         return []
@@ -40,10 +40,9 @@ def queue_commands(interface: str, egress: Egress) -> list[str]:
 
 
 def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int = 0) -> list[str]:
-    """Lines for ``tc -batch`` that give ``interface`` the egress without a wire.
+    """Return the lines for ``tc -batch`` that add the egress without a wire.
 
-    ``late_us`` is how late the timer of a shaper may be without loss of rate: what it then missed is sent at once.
-
+    A shaper whose timer is late by up to ``late_us`` catches up, and so loses no rate.
     """
     if egress.rate_bps is not None:
         frame = frame_bytes(mtu_bytes, egress) + BURST_SLACK_BYTES
@@ -61,7 +60,7 @@ def egress_commands(interface: str, egress: Egress, mtu_bytes: int, late_us: int
 
 
 def impairment_command(interface: str, egress: Egress, seed: int) -> str:
-    """Line, in the words of ``longfat.guest.options``, that gives a delay element its impairment besides its delay."""
+    """Return the line, in the names of ``longfat.guest.options``, for a delay element with impairment."""
     given = egress.impairment.settings() if egress.impairment else {}
     settings = {**given, "latency": 1000 * egress.delay_us, "limit": DELAY_LIMIT_PACKETS, "seed": seed}
     return f"qdisc add dev {interface} root handle 1: netem " + " ".join(
@@ -70,9 +69,9 @@ def impairment_command(interface: str, egress: Egress, seed: int) -> str:
 
 
 def card_commands(interface: str, card: Card) -> list[str]:
-    """Lines, in the words of ``longfat.guest.options``, that put a card behind ``interface``: one netem in another.
+    """Return the lines, in the names of ``longfat.guest.options``, for a card: a netem inside another.
 
-    A packet of the outer one is given to the inner one when an interrupt hands it over.
+    An interrupt moves packets from the outer to the inner netem.
     """
     places = ("root handle 1:", "parent 1:1 handle 2:")
     return [
@@ -82,9 +81,9 @@ def card_commands(interface: str, card: Card) -> list[str]:
 
 
 def hook_command(interface: str) -> str:
-    """Line for ``tc -batch`` that makes the hook of deliberate drops, once and for all.
+    """Return the line for ``tc -batch`` that adds the hook of deliberate drops, before the run and for all of it.
 
-    Adding or removing clsact deactivates the device for a moment, which empties its qdiscs without counting a drop
+    Adding or removing clsact deactivates the device for a moment, which empties its qdiscs without counting drops
     (qdisc_graft in net/sched/sch_api.c).
     """
     return f"qdisc add dev {interface} clsact"
@@ -103,7 +102,7 @@ def _queue(egress: Egress) -> str:
 
 
 def looks_us(links: Iterable[Link]) -> int:
-    """Return how often to look whether a deliberate drop has happened: before its filter would take a second packet."""
+    """Return the interval of the looks at a deliberate drop, before its filter would drop a second packet."""
     ends = [(end.egress, link.mtu_bytes) for link in links for end in (link.a, link.b)]
     fastest_pps = max((egress.rate_bps or 0) / 8 / mtu for egress, mtu in ends)
     packets = min((drop.packet for egress, _ in ends for drop in egress.drops), default=DeliberateDrop.packet)
@@ -112,9 +111,9 @@ def looks_us(links: Iterable[Link]) -> int:
 
 @dataclass(frozen=True)
 class Hook:
-    """Where a deliberate drop happens: at an interface, as packets leave (``egress``) or arrive (``ingress``).
+    """Place of a deliberate drop: an interface, at ``egress`` or ``ingress``.
 
-    Never where their sender would notice: a drop on its own way out is a full queue to TCP, not a loss.
+    Never at the sender's own egress, where TCP would see a full queue instead of a loss.
     """
 
     node: str
@@ -122,21 +121,20 @@ class Hook:
     direction: str
 
     def drop_filter(self, packet: int) -> str:
-        """Return the line for ``tc -batch`` that drops every ``packet``-th of the packets that pass from now on."""
+        """Return the line for ``tc -batch`` that drops every ``packet``-th packet from now on."""
         action = f"action pass random determ drop {packet}"
         return f"filter add dev {self.interface} {self.direction} pref 1 protocol ip matchall {action}"
 
     def removal(self) -> str:
-        """Line for ``tc -batch`` that ends the deliberate drop; the filter must not live for a second drop."""
+        """Return the line for ``tc -batch`` that removes the filter, before it drops a second packet."""
         return f"filter del dev {self.interface} {self.direction} pref 1"
 
 
 def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire | None = None) -> dict[str, Any]:
-    """What ``tc -s -d -j qdisc show`` says of one interface: rate, queue, delay and drops.
+    """Return rate, queue, delay and drops of an interface from ``tc -s -d -j qdisc show`` and its wire ``used``.
 
-    ``qdiscs`` is the parsed JSON of all interfaces of the node, ``used`` the wire that it was found to have.
-    Missing parts are None, so that a gate sees them. Of a queue that is not a plain one there are its
-    ``queue_parameters`` too.
+    ``qdiscs`` is the parsed JSON of all interfaces of the node. Missing parts are None, for the gates. Queues other
+    than pfifo and bfifo have ``queue_parameters``.
     """
     own = [qdisc for qdisc in qdiscs if qdisc.get("dev") == interface]
     found: dict[str, Any] = {
@@ -158,7 +156,7 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
             found["drops"] += qdisc.get("drops", 0)
         elif qdisc["kind"] == "netem" and options.keys() & CARD:
             found["card"] = [*found.get("card", []), {key: options[key] for key in ("limit", *CARD) if key in options}]
-            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # the outer counts the inner's too
+            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # the outer one includes the inner one
         elif qdisc["kind"] == "netem":
             found["delay_us"] = round(options["delay"]["delay"] * 1e6)
             found["drops"] += qdisc.get("drops", 0)
@@ -166,7 +164,7 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
             found |= {"impairment": drawn, "passed_packets": qdisc["packets"]} if drawn else {}
         elif qdisc.get("handle") == "10:":
             found["queue_kind"] = qdisc["kind"]
-            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # tbf counts those of its own queue
+            found["drops"] += qdisc.get("drops", 0) if qdisc.get("root") else 0  # tbf includes its queue
             limit = "limit_bytes" if qdisc["kind"] in ("bfifo", "red") else "limit_packets"
             found[limit] = options.get("limit")
             if qdisc["kind"] not in ("pfifo", "bfifo"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probe of the qdiscs of a namespace: lengths and counters through rtnetlink (linux/gen_stats.h)."""
+"""Probe of the qdiscs of a namespace through rtnetlink: lengths and counters (linux/gen_stats.h)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,s
 
 @dataclass(frozen=True)
 class QdiscState:
-    """Length of a queue now and its counters since it was made; ``options``: its settings, in the kernel's form."""
+    """Present length of a queue, and its counters since its creation; ``options`` has the kernel's bytes."""
 
     interface_index: int
     handle: int
@@ -39,22 +39,22 @@ class QdiscState:
 
 
 def open_probe() -> socket.socket:
-    """An rtnetlink channel in the current network namespace."""
+    """Open an rtnetlink channel in the current network namespace."""
     return netlink.open_socket(socket.NETLINK_ROUTE)
 
 
 def request() -> bytes:
-    """The body of the request for every qdisc of a namespace."""
+    """Return the body of the request for every qdisc of a namespace."""
     return TCMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
 
 
 def read_qdiscs(channel: socket.socket) -> Iterator[QdiscState]:
-    """The state of every qdisc of the channel's namespace."""
+    """Yield the state of every qdisc of the channel's namespace."""
     return parse(netlink.dump(channel, RTM_GETQDISC, request()))
 
 
 def parse(messages: Iterable[bytes]) -> Iterator[QdiscState]:
-    """The qdiscs that the messages of a dump tell of."""
+    """Yield the qdiscs in a netlink dump."""
     for message in messages:
         _family, index, handle, parent, _info = TCMSG.unpack_from(message, 0)
         kind, settings, basic, queue, own = "", b"", (0, 0), (0, 0, 0), b""
@@ -76,7 +76,7 @@ def parse(messages: Iterable[bytes]) -> Iterator[QdiscState]:
 
 
 def row(t_us: int, node: str, interface: str, state: QdiscState) -> str:
-    """One line of queues.csv."""
+    """Return a line of queues.csv."""
     return (
         f"{t_us},{node},{interface},{state.kind},{state.backlog_packets},{state.backlog_bytes},"
         f"{state.drops},{state.sent_packets},{state.sent_bytes},{state.marked}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes and sets interfaces, addresses, routes and neighbours: requests of rtnetlink (linux/rtnetlink.h). Pure.
+"""Requests of rtnetlink (linux/rtnetlink.h) for interfaces, addresses, routes and neighbours. Pure.
 
-``ip`` sends the same, but each start of a program costs the guest more than all of a node's requests.
+``ip`` sends the same, but each start of a program costs a guest more than all requests of a node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NEW = NLM_F_CREATE | NLM_F_EXCL
 
 
 def veth(a: tuple[str, str, int], b: tuple[str, str, int]) -> Request:
-    """A new pair of interfaces, each given by its name, hardware address and namespace (a file descriptor)."""
+    """Make a pair of interfaces, each with name, hardware address and namespace (a file descriptor)."""
     peer = IFINFOMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0) + _end(*b)
     kind = attribute(IFLA_INFO_KIND, b"veth") + attribute(IFLA_INFO_DATA, attribute(VETH_INFO_PEER, peer))
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0) + _end(*a) + attribute(IFLA_LINKINFO, kind)
@@ -52,7 +52,7 @@ def _end(name: str, hardware: str, namespace: int) -> bytes:
 
 
 def moved(index: int, name: str, namespace: int) -> Request:
-    """An interface of this namespace goes into another one (a file descriptor) and is called ``name`` there."""
+    """Move an interface of this namespace to another (a file descriptor) under the name ``name``."""
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + _u32(IFLA_NET_NS_FD, namespace) + _text(IFLA_IFNAME, name)
     return Request(f"move an interface, to be {name}", RTM_NEWLINK, 0, body)
 
@@ -60,7 +60,7 @@ def moved(index: int, name: str, namespace: int) -> Request:
 def up(
     index: int, mtu_bytes: int | None = None, queue_packets: int | None = None, gso_segments: int | None = None
 ) -> Request:
-    """An interface comes up, with what is not None: MTU, length of its own queue, segments of a GSO packet."""
+    """Bring an interface up, with MTU, txqueuelen and segments of a GSO packet unless they are None."""
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, IFF_UP, IFF_UP)
     for kind, value in ((IFLA_MTU, mtu_bytes), (IFLA_TXQLEN, queue_packets), (IFLA_GSO_MAX_SEGS, gso_segments)):
         body += b"" if value is None else _u32(kind, value)
@@ -68,7 +68,7 @@ def up(
 
 
 def address(index: int, own: str, prefix_bits: int) -> Request:
-    """A new address of an interface."""
+    """Add an address to an interface."""
     packed = socket.inet_aton(own)
     body = IFADDRMSG.pack(socket.AF_INET, prefix_bits, 0, RT_SCOPE_UNIVERSE, index)
     body += attribute(IFA_LOCAL, packed) + attribute(IFA_ADDRESS, packed)
@@ -76,20 +76,20 @@ def address(index: int, own: str, prefix_bits: int) -> Request:
 
 
 def neighbour(index: int, peer: str, hardware: str) -> Request:
-    """The hardware address of a neighbour, for good."""
+    """Add a permanent neighbour."""
     body = NDMSG.pack(socket.AF_INET, index, NUD_PERMANENT, 0, 0)
     body += attribute(NDA_DST, socket.inet_aton(peer)) + attribute(NDA_LLADDR, _hardware(hardware))
     return Request(f"add neighbour {peer} {hardware}", RTM_NEWNEIGH, _NEW, body)
 
 
 def metrics(initial_cwnd_segments: int | None, cca: str | None) -> bytes:
-    """What connections over a route begin with, for ``route_via`` and ``route_to``; empty for the kernel's own."""
+    """Return initial window and CCA of connections over a route, for ``route_via`` and ``route_to``."""
     cwnd = _u32(RTAX_INITCWND, initial_cwnd_segments) if initial_cwnd_segments else b""
     return cwnd + (attribute(RTAX_CC_ALGO, cca.encode()) if cca else b"")
 
 
 def route_via(subnet: str, gateway: str, begin: bytes) -> Request:
-    """A new route to ``subnet`` (``10.0.1.0/30``) through a neighbour."""
+    """Add a route to ``subnet`` (``10.0.1.0/30``) through a neighbour."""
     more = attribute(RTA_GATEWAY, socket.inet_aton(gateway))
     return Request(
         f"add route {subnet} via {gateway}", RTM_NEWROUTE, _NEW, _route(subnet, RT_SCOPE_UNIVERSE, more, begin)
@@ -97,7 +97,7 @@ def route_via(subnet: str, gateway: str, begin: bytes) -> Request:
 
 
 def route_to(subnet: str, index: int, own: str, begin: bytes) -> Request:
-    """The route to the subnet of an interface, in place of the one that is there."""
+    """Replace the route to the subnet of an interface."""
     more = attribute(RTA_PREFSRC, socket.inet_aton(own)) + _u32(RTA_OIF, index)
     flags, body = NLM_F_CREATE | NLM_F_REPLACE, _route(subnet, RT_SCOPE_LINK, more, begin)
     return Request(f"replace route {subnet} src {own}", RTM_NEWROUTE, flags, body)

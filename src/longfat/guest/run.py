@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of one run: build, start, sample, collect. Writes the raw files of docs/data.md.
 
-Whatever goes wrong ends in outcome.json with status ``failed`` and the reason: a run is never half told.
+Every failure ends in outcome.json with status ``failed`` and the reason.
 """
 
 from __future__ import annotations
@@ -11,52 +11,86 @@ import subprocess
 import time
 import traceback
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from longfat.guest import traffic
 from longfat.guest.captures import Captures
 from longfat.guest.ccas import offered_ccas, refused_ccas
-from longfat.guest.counters import difference, read_counters
+from longfat.guest.counters import difference, others_us, pressure_us, read_counters
 from longfat.guest.drops import Drops
+from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import traffic_of, write_reports
 from longfat.guest.network import Maker, Network, Part, whole
-from longfat.guest.pressure import others_us, pressure_us
 from longfat.guest.probes import Probes, SeenSockets
-from longfat.guest.reports import write_json
+from longfat.guest.processes import drain_s
 from longfat.guest.schedules import Schedules
-from longfat.guest.stage import Stage
 from longfat.guest.sysctls import LaboratoryError, restart_entropy
 from longfat.guest.timeline import Timeline
 from longfat.runspec import RunSpec
 
-LEAD_NS = 100_000_000  # servers and captures are up at least this long before the measurement starts
-ROUND_NS = 100_000_000  # the start falls on a multiple of it: what a run has to prepare moves no packet
-CLOCK_US = 100_000  # how often the virtual clock is shown to the host, and 10,000 times at most in a run
+LEAD_NS = 100_000_000  # time of servers and captures before the start of the measurement, at least
+ROUND_NS = 100_000_000  # the start is a multiple of it, so that the preparation of a run moves no packet
+CLOCK_US = 100_000  # interval of the virtual clock's display to the host, 10,000 times at most in a run
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A run with its network and time line on this machine, and the observations of the socket probe.
+
+    Raw files go to ``folder``, temporary files to ``scratch``. ``cleanup`` ends everything that outlives the run.
+    """
+
+    spec: RunSpec
+    network: Network
+    cleanup: ExitStack
+    timeline: Timeline
+    seen: SeenSockets
+    folder: Path
+    scratch: Path
+
+    def here(self, node: str) -> bool:
+        """Return whether the node is on this machine."""
+        return node in self.network.ports
+
+    def output(self, name: str) -> IO[bytes]:
+        """Open a raw file for the output of a program."""
+        return self.cleanup.enter_context((self.folder / name).open("wb"))
+
+    @cached_property
+    def drain_s(self) -> float:
+        """Longest time that a program may run after its end, in seconds."""
+        return drain_s(self.spec)
+
+    def show_time(self) -> None:
+        """Show the host that the run continues: it ends a guest whose clock stands still."""
+        (self.folder / "clock").write_text(str(self.timeline.now_us()))
 
 
 class Meeting(Protocol):
-    """Where the machines of a run wait for each other."""
+    """Synchronisation of the machines of a run."""
 
     def start(self, network: Network) -> int:
-        """Called when all is ready here; returns when the measurement starts everywhere, in ns of CLOCK_MONOTONIC.
+        """Wait until every machine is ready; return the start of the measurement in ns of CLOCK_MONOTONIC.
 
-        That is now or still to come.
+        The start may be in the future.
         """
 
     def leave(self) -> None:
-        """Called when everything has been read here; returns when no machine needs the others' ends of its links."""
+        """Wait, after everything has been read here, until no machine needs this end of a link."""
 
 
 class Alone:
-    """The meeting of a machine that has the whole run."""
+    """The meeting of a machine with the whole run."""
 
     def start(self, network: Network) -> int:
-        """Leave servers and captures some time."""
+        """Give servers and captures some time."""
         return -(-(time.monotonic_ns() + LEAD_NS) // ROUND_NS) * ROUND_NS
 
     def leave(self) -> None:
-        """Nobody is there to wait for."""
+        """Return at once."""
 
 
 def run(
@@ -67,10 +101,10 @@ def run(
     part: Part | None = None,
     meeting: Meeting | None = None,
 ) -> None:
-    """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for what is not kept.
+    """Execute ``spec`` and write its raw files into ``folder``. ``scratch`` is for temporary files.
 
-    ``maker`` says what hosts are made of; Mininet's network namespaces when it is None. Where other machines take
-    part, ``part`` says what of the run is here; reports need the files of all of them and are not written then.
+    ``maker`` makes the hosts, by default as network namespaces. ``part`` is this machine's part of a run on several
+    machines; reports need the files of all machines, and are not written then.
     """
     outcome: dict[str, Any] = {"status": "ok", "reason": None, "end_us": 0}
     timeline = Timeline(spec.end_us)
@@ -83,7 +117,7 @@ def run(
             (folder / name).mkdir()
         seen = SeenSockets({port: name for name, port in traffic.ports(spec).items()})
         with Network(spec, scratch, maker, part or whole(spec)) as network, ExitStack() as cleanup:
-            _measure(Stage(spec, network, cleanup, timeline, seen, folder, scratch), meeting or Alone())
+            _measure(RunContext(spec, network, cleanup, timeline, seen, folder, scratch), meeting or Alone())
         if part is None:
             write_reports(spec, folder)
     except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
@@ -93,15 +127,15 @@ def run(
     write_json(folder / "outcome.json", outcome)
 
 
-def _measure(stage: Stage, meeting: Meeting) -> None:
-    """Let everything happen that the run is, and write every file but environment.json, reports and outcome.json."""
-    network, timeline = stage.network, stage.timeline
+def _measure(context: RunContext, meeting: Meeting) -> None:
+    """Execute the run, and write every file except environment.json, reports and outcome.json."""
+    network, timeline = context.network, context.timeline
     counters_before = {node.name: read_counters(network, node.name) for node in network.nodes}
     drops_before = network.drops()
-    kinds = traffic_of(stage)
-    captures = Captures(stage, kinds)
-    drops = Drops(network, timeline, stage.spec.links)
-    schedules = Schedules(network, timeline, stage.cleanup)
+    kinds = traffic_of(context)
+    captures = Captures(context, kinds)
+    drops = Drops(network, timeline, context.spec.links)
+    schedules = Schedules(network, timeline, context.cleanup)
     captures.start()
     for kind in kinds:
         kind.prepare()
@@ -113,9 +147,9 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
         kind.plan()
     drops.plan()
     schedules.plan()
-    probes = _start_probes(stage)
-    timeline.repeat(max(CLOCK_US, timeline.end_us // 10_000), stage.show_time)
-    restart_entropy(stage.spec.seed)
+    probes = _start_probes(context)
+    timeline.repeat(max(CLOCK_US, timeline.end_us // 10_000), context.show_time)
+    restart_entropy(context.spec.seed)
     timeline.play()
     followed = schedules.finish()
     pressure = None if pressure_before is None else (pressure_us() or 0) - pressure_before
@@ -133,27 +167,27 @@ def _measure(stage: Stage, meeting: Meeting) -> None:
         node.name: difference(counters_before[node.name], read_counters(network, node.name)) for node in network.nodes
     }
     achieved["capture"] = captures.finish()
-    (stage.folder / "clock").unlink(missing_ok=True)
+    (context.folder / "clock").unlink(missing_ok=True)
     for kind in kinds:
         achieved |= kind.achieved()
     achieved["cpu_pressure_us"] = pressure
     if others is not None:
         achieved["others_cpu_us"] = others
     achieved["memory_pressure"] = sum(c.get("TcpExt.TCPMemoryPressures", 0) for c in counters.values())
-    write_json(stage.folder / "counters.json", counters)
-    write_json(stage.folder / "achieved.json", achieved)
+    write_json(context.folder / "counters.json", counters)
+    write_json(context.folder / "achieved.json", achieved)
     meeting.leave()
 
 
-def _start_probes(stage: Stage) -> Probes:
-    asked, probes = stage.spec.probes, Probes(stage.folder, stage.cleanup)
-    senders = [flow.sender for flow in stage.spec.flows if stage.here(flow.sender)]
-    probes.sockets(stage.network, senders, stage.seen, asked.socket_interval_us)
+def _start_probes(context: RunContext) -> Probes:
+    asked, probes = context.spec.probes, Probes(context.folder, context.cleanup)
+    senders = [flow.sender for flow in context.spec.flows if context.here(flow.sender)]
+    probes.sockets(context.network, senders, context.seen, asked.socket_interval_us)
     if asked.queue_interval_us:
-        probes.queues(stage.network, asked.queue_interval_us)
-        if stage.spec.marks:
-            receivers = [flow.receiver for flow in stage.spec.flows if stage.here(flow.receiver)]
-            probes.arrivals(stage.network, receivers, asked.queue_interval_us)
-    ends_us = (flow.start_us + flow.duration_us for flow in stage.spec.flows if stage.here(flow.sender))
-    probes.start(stage.timeline, ends_us)
+        probes.queues(context.network, asked.queue_interval_us)
+        if context.spec.marks:
+            receivers = [flow.receiver for flow in context.spec.flows if context.here(flow.receiver)]
+            probes.arrivals(context.network, receivers, asked.queue_interval_us)
+    ends_us = (flow.start_us + flow.duration_us for flow in context.spec.flows if context.here(flow.sender))
+    probes.start(context.timeline, ends_us)
     return probes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Netlink dumps at fixed intervals, taken by the kernel into a file (kernels/: netlink: sample a dump).
+"""Netlink dumps at fixed intervals, written by the kernel to a file (kernels/: netlink: sample a dump).
 
-Kernels without that patch have no such device: there a program looks for itself (longfat.guest.probes).
+Kernels without that patch have no such device: there a program takes the samples (longfat.guest.probes).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ HEADER = struct.Struct("=QQ")  # ns of CLOCK_MONOTONIC, bytes that follow
 
 
 class Sampler(AbstractContextManager["Sampler"]):
-    """Repeats one dump on ``channel`` from ``first_ns`` to before ``until_ns``, each ``interval_ns``, into ``path``.
+    """Repeated dump on ``channel`` from ``first_ns`` to before ``until_ns`` every ``interval_ns`` into ``path``.
 
-    Raises OSError when the kernel refuses.
+    Raises OSError if the kernel refuses.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Sampler(AbstractContextManager["Sampler"]):
         self._path.unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """Take no further sample."""
+        """End the samples."""
         if self._device >= 0:
             os.close(self._device)
             self._device = -1
 
     def samples(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Stop; then time (ns) and bodies of the messages of each sample. Raises LaboratoryError for a lost one."""
+        """Stop, and yield time (ns) and message bodies of each sample. Raises LaboratoryError on a lost sample."""
         self.stop()
         taken = 0
         with self._path.open("rb") as file:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires whose rate and delay change while a run happens: each step at its time, and what came of it.
+"""Wires whose rate and delay change during a run.
 
-In virtual time a step is exact: the clock stands while it is done. Steps go on until all traffic has ended, also after
-the measurement: what leaves late must not leave faster.
+In virtual time a step is exact: the clock stands meanwhile. Steps continue after the measurement until the end of all
+traffic, so that late packets do not leave faster.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from longfat.guest.wire import Wire, read_wires
 from longfat.network import Port, Step, each_step
 
 PR_SET_TIMERSLACK = 29  # linux/prctl.h
-EARLY_US = 1  # the time line may be late by its own unit
+EARLY_US = 1  # the time line may be late by its unit
 
 
 @dataclass
 class _Course:
-    """The steps of one wire that are to come, its index in its namespace, and what was done of them.
+    """The coming steps of a wire, its index in its namespace, and the number and lateness of the steps done.
 
     ``later`` is the first step after the measurement.
     """
@@ -62,14 +62,14 @@ class Schedules:
             ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)  # in nanoseconds
 
     def plan(self) -> None:
-        """Put the first step of each wire on the time line; each step plans the next one."""
+        """Plan the first step of each wire; each step plans the next."""
         for course in self._courses:
             self._plan_next(course)
 
     def finish(self) -> dict[str, dict[str, Any]]:
-        """Return what each changing wire is, how many steps were done, how late, what could leave, and what left.
+        """Return for each changing wire its state, its steps, their lateness, and offered and sent bits.
 
-        Called at the end of the measurement. The steps to come are done while the traffic ends.
+        Called at the end of the measurement; the later steps follow while the traffic ends.
         """
         found = {}
         for course in self._courses:
@@ -89,13 +89,13 @@ class Schedules:
         return found
 
     def end(self) -> None:
-        """Do no further step: all traffic has ended."""
+        """End the steps: all traffic has ended."""
         self._ended.set()
         if self._follower.ident:
             self._follower.join()
 
     def _follow(self) -> None:
-        """Do the steps after the measurement, each at its time."""
+        """Execute the steps after the measurement at their times."""
         coming = [(course.later.at_us, number) for number, course in enumerate(self._courses) if course.later]
         heapq.heapify(coming)
         while coming:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guest's Python runs first: has all modules of a run ready in one file, then starts the run.
+"""First code of the guest's Python: loads all modules of a run from one file, then starts the run.
 
-Owns that file. Imported one by one, its hundred modules take the guest four thousand system calls: each is looked for,
-read and locked by itself; and a third of them is never used. Must not import more than the interpreter has in itself.
+Imported one by one, a hundred modules take four thousand system calls, and a third of the modules is never used. This
+module imports only modules that are built into the interpreter.
 """
 
 import builtins
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     ModuleType = type(sys)
 
-# The interpreter starts isolated and without site: name the folders that are needed.
+# The interpreter starts isolated and without site.
 FOLDERS = ["/code", "/usr/lib/python3.11/lib-dynload", "/usr/lib/python3.11", "/usr/lib/python3/dist-packages"]
 MODULES = "/code/modules"
 PROGRAM = "/code/start.pyc"
@@ -27,14 +27,14 @@ SIZE_BYTES = 8
 
 
 class Waiting(ModuleType):
-    """A module whose code is executed when something that it should have is first asked for."""
+    """A module whose code is executed at the first access to one of its names."""
 
     def __getattr__(self, name: str) -> object:
-        """Execute the code; that of the package that the module is in comes first."""
+        """Execute the code, after the code of the module's package."""
         package = sys.modules.get(self.__name__.rpartition(".")[0])
         if isinstance(package, Waiting):
             package.execute()
-        if isinstance(self, Waiting):  # not if the package has imported it
+        if isinstance(self, Waiting):  # unless the package has imported it
             self.execute()
         return getattr(self, name)
 
@@ -46,11 +46,11 @@ class Waiting(ModuleType):
 
 
 def load(file: str = MODULES) -> None:
-    """Put all modules of the file where ``import`` finds them."""
+    """Make all modules of the file available to ``import``."""
     descriptor = open(file, O_RDONLY)
     start = SIZE_BYTES + int.from_bytes(pread(descriptor, SIZE_BYTES, 0), "little")
     there, absent, functions = loads(pread(descriptor, start - SIZE_BYTES, SIZE_BYTES))
-    sys.modules.update(dict.fromkeys(absent))  # nobody need look for them
+    sys.modules.update(dict.fromkeys(absent))  # saves the search for them
     for name, path, is_package, size, offset in there:
         module = sys.modules[name] = Waiting(name)
         parent, _, own = name.rpartition(".")
@@ -65,22 +65,22 @@ def load(file: str = MODULES) -> None:
 
 
 class Compiled:
-    """In the place of ``exec`` in dataclasses, which makes six functions for each class from text: keeps their code."""
+    """Replacement of ``exec`` in dataclasses, which compiles six functions for each class: stores their code."""
 
     def __init__(self, code: "dict[str, CodeType]") -> None:
         self.code = code
 
     def exec(self, text: str, names: dict[str, object], own: dict[str, object]) -> None:
-        """Execute the text, compiled now if it was not before."""
+        """Execute the text, after compiling it if it is new."""
         if text not in self.code:
             self.code[text] = compile(text, "<string>", "exec")
         exec(self.code[text], names, own)
 
 
 def prepare() -> None:
-    """Compile the laboratory's code, and write the code of all modules of a run into one file.
+    """Compile the guest's code, and write the code of all modules of a run into one file.
 
-    To be called by the interpreter that will run them, before it has imported any of them.
+    Called by the interpreter that will run them, before it imports any of them.
     """
     sys.dont_write_bytecode = True
     collect(WANTED, MODULES)
@@ -93,7 +93,7 @@ def prepare() -> None:
 
 
 def collect(wanted: "Sequence[str]", file: str) -> None:
-    """Import the modules that are wanted, and write into the file the code of all that this brings."""
+    """Import the wanted modules, and write their code, and the code of every module they import, into the file."""
     from importlib import import_module
     from importlib.machinery import SourceFileLoader
 
@@ -107,7 +107,7 @@ def collect(wanted: "Sequence[str]", file: str) -> None:
         create(loader, spec)  # type: ignore[arg-type]
 
     class Missed:
-        """The last finder: what reaches it is nowhere."""
+        """The last finder, which records the modules that no other finder has."""
 
         def find_spec(self, name: str, path: object, target: object = None) -> None:
             absent.append(name)
@@ -130,15 +130,15 @@ def _write(
         codes.append(dumps(loader.get_code(loader.name)))
         index.append((loader.name, loader.path, loader.is_package(loader.name), len(codes[-1]), offset))
         offset += len(codes[-1])
-    told = dumps((index, list(absent), functions))
+    head = dumps((index, list(absent), functions))
     with builtins.open(file, "wb") as modules:
-        modules.write(len(told).to_bytes(SIZE_BYTES, "little") + told + b"".join(codes))
+        modules.write(len(head).to_bytes(SIZE_BYTES, "little") + head + b"".join(codes))
 
 
 if __name__ == "__main__":
-    __name__ = "longfat.guest.start"  # what the modules that it executes are warned of is not the main program's
+    __name__ = "longfat.guest.start"  # so that warnings of the executed modules do not name the main program
     sys.path[:] = FOLDERS
-    composing = "prepare" in sys.argv  # User-Mode Linux adds words of its own
+    composing = "prepare" in sys.argv  # User-Mode Linux adds further words
     if composing:
         prepare()
     else:

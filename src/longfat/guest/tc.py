@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each run asks of ``tc``, without starting it: adding qdiscs and showing them, by rtnetlink. Pure.
+"""``tc`` without the program: command lines that add qdiscs, and their JSON, by rtnetlink. Pure.
 
-Speaks ``tc``'s language, its command lines and its JSON, for the kinds of ``longfat.guest.options``, whose settings are
-whole numbers in the kernel's units; for any other kind the program is to be asked. Each start of it costs the guest
-more than all other things that a node needs.
+For the kinds in ``longfat.guest.options``, with settings as whole numbers in the kernel's units; other kinds need the
+program. Each of its starts costs a guest more than the rest of a node.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SIZE_TABLE = struct.Struct("=BBhiIIII")  # tc_sizespec: logs, alignment, overhea
 
 
 def request(line: str, indices: Mapping[str, int]) -> Request | None:
-    """The request of a line for ``tc -batch`` that adds a qdisc to an interface of ``indices``; None of another one."""
+    """Return the request for a line of ``tc -batch`` that adds a qdisc; None for any other line."""
     parts = LINE.fullmatch(line)
     form = FORMS.get(parts["kind"]) if parts else None
     if not parts or not form:
@@ -52,17 +51,17 @@ def request(line: str, indices: Mapping[str, int]) -> Request | None:
     return Request(line, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, body)
 
 
-def shown(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[str, Any]]:
-    """Qdiscs as ``tc -s -d -j qdisc show`` tells of them, but those of kinds that need the program.
+def to_dicts(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Return qdiscs in the form of ``tc -s -d -j qdisc show``, without kinds that need the program.
 
-    ``names`` has the interfaces' names by index. Settings have their names and units of ``longfat.guest.options``.
+    ``names`` has the names of interfaces by index. Settings have the names and units of ``longfat.guest.options``.
     """
-    told = []
+    found = []
     for state in states:
         if state.kind != "noqueue" and state.kind not in FORMS:
             continue
         at = {"root": True} if state.parent == TC_H_ROOT else {"parent": _text(state.parent)}
-        told.append(
+        found.append(
             {
                 "kind": state.kind,
                 "handle": _text(state.handle),
@@ -73,7 +72,7 @@ def shown(states: Sequence[QdiscState], names: Mapping[int, str]) -> list[dict[s
                 "drops": state.drops,
             }
         )
-    return told
+    return found
 
 
 def _settings(state: QdiscState) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has to do and when, in microseconds since the start of the measurement. Must not know what it is.
+"""Actions of a run by their times, in microseconds since the start of the measurement.
 
-A heap of its own: ``sched`` of the standard library takes four times as long for each action, and locks.
+``sched`` of the standard library takes four times as long for each action, and locks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import count
 
 
 class Timeline:
-    """Actions with their times; those of one time happen in the order in which they were planned."""
+    """Actions with their times; actions of one time happen in the order of planning."""
 
     def __init__(self, end_us: int) -> None:
         self.end_us = end_us
@@ -23,12 +23,12 @@ class Timeline:
         self._number = count()  # unique, so that actions are never compared
 
     def begin(self, origin_ns: int) -> None:
-        """Let the measurement start at ``origin_ns`` of CLOCK_MONOTONIC, which may still be to come."""
+        """Set the start of the measurement, ``origin_ns`` of CLOCK_MONOTONIC, which may be in the future."""
         self.origin_ns = origin_ns
         self.origin_epoch_us = (time.time_ns() + origin_ns - time.monotonic_ns()) // 1000
 
     def now_us(self) -> int:
-        """Microseconds since the start."""
+        """Return the microseconds since the start."""
         return (time.monotonic_ns() - self.origin_ns) // 1000
 
     def at(self, t_us: int, action: Callable[[], None]) -> None:
@@ -41,7 +41,7 @@ class Timeline:
             self.at(t_us, action)
 
     def play(self) -> None:
-        """Do everything at its time, what is planned meanwhile too, then wait for the end."""
+        """Execute all actions, including those planned meanwhile, at their times, then wait for the end."""
         while self._heap:
             t_us, _, action = heapq.heappop(self._heap)
             self._sleep_until(t_us)

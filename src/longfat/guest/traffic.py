@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf2 (2.1), and the sender of a limited application: command lines and the reading of CSV reports. Pure."""
+"""iperf2 (2.1), and the sender of a limited application: command lines and CSV reports. Pure."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from longfat.guest import app_rate, program
 from longfat.runspec import Flow, RunSpec
 
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
-TIMED_OUT = 124  # timeout(1) had to end its command
+TIMED_OUT = 124  # status of timeout(1) after it has ended its command
 _AGAIN = 'for stream in {streams}; do while "$@"; do :; done & done; wait'
-# Its SYN is marked as capable of ECN, and only a listener of its kind takes that (tcp_ecn_create_request).
+# CCAs whose SYN is ECN-capable, which only a listener with the same CCA accepts (tcp_ecn_create_request).
 NEEDING_ECN = frozenset({"dctcp"})
-BLOCK_BYTES = 1 << 20  # one system call moves this much; iperf2's own default is 128 KiB
-ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # of one end of all connections: programs fill their blocks, page by page
+BLOCK_BYTES = 1 << 20  # bytes of one system call; iperf2's default is 128 KiB
+ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # for all connections at one end, which fill their blocks page by page
 PAGE_BYTES = 4096
 
 
 def ports(spec: RunSpec) -> dict[str, int]:
-    """The port that each flow is received at, by its name."""
+    """Return the receiving port of each flow by its name."""
     return {flow.name: FIRST_PORT + k for k, flow in enumerate(spec.flows)}
 
 
 def block_bytes(spec: RunSpec) -> int:
-    """What one system call of a connection moves: in a run of many connections less than else."""
+    """Return the bytes of one system call of a connection, fewer in a run with many connections."""
     connections = sum(flow.streams for flow in spec.flows)
     share = ALL_BLOCKS_BYTES // max(connections, 1) // PAGE_BYTES * PAGE_BYTES
     return min(BLOCK_BYTES, max(share, PAGE_BYTES))
 
 
 def server_command(flow: Flow, port: int, block: int = BLOCK_BYTES) -> list[str]:
-    """The receiving iperf2: leaves after the flow's connections have closed, or stays when others follow them."""
+    """Return the receiving iperf2: it ends with the flow's connections, unless further connections follow."""
     command = ["iperf", "-s", "-p", str(port), "-l", str(block), "-y", "C"]
     if flow.transfer_bytes is None:
         command += ["-P", str(flow.streams)]
@@ -41,10 +41,10 @@ def server_command(flow: Flow, port: int, block: int = BLOCK_BYTES) -> list[str]
 
 
 def client_command(flow: Flow, address: str, port: int, block: int = BLOCK_BYTES) -> list[str]:
-    """The sending iperf2: CCA by ``-Z``, duration by ``-t`` in seconds.
+    """Return the sending iperf2, with the CCA by ``-Z`` and the duration by ``-t`` in seconds.
 
-    Where a connection has only so much to carry (``-n``), a shell starts the next for each stream, and timeout(1) ends
-    them all. A flow with a rate is sent by a program of the project.
+    For transfers (``-n``) a shell starts the next connection of each stream, and timeout(1) ends them all. The sender
+    of a flow with a rate is the project's own.
     """
     if flow.rate_bps is not None:
         order = {name: getattr(flow, name) for name in ("cca", "duration_us", "streams", "rate_bps", "on_us", "off_us")}
@@ -62,7 +62,7 @@ def client_command(flow: Flow, address: str, port: int, block: int = BLOCK_BYTES
 
 
 def client_status(flow: Flow) -> int:
-    """What the sending end ends with when all is well: timeout(1) has a number of its own."""
+    """Return the exit status of a successful sender."""
     return 0 if flow.transfer_bytes is None else TIMED_OUT
 
 
@@ -71,12 +71,11 @@ def _window(requested_bytes: int | None) -> list[str]:
 
 
 def parse_report(text: str, streams: int) -> tuple[int, int]:
-    """Bytes and bits per second of a flow from iperf2's ``-y C`` output, all its streams together.
+    """Return aggregate bytes and bits per second of a flow's streams from iperf2's ``-y C`` output.
 
-    The rate is that of all bytes until the last stream's end: streams end at different times, and the sum of their
-    own rates can exceed that of the path. A line is
-    ``timestamp,address,port,address,port,id,interval,bytes,bits per second``; ``id`` -1 is iperf2's own sum and is
-    left out. Raises ValueError when a stream has no report.
+    The rate is of all bytes until the end of the last stream: streams end at different times, and the sum of their
+    rates can exceed the rate of the path. A line is ``timestamp,address,port,address,port,id,interval,bytes,bits per
+    second``; the line with ``id`` -1 is iperf2's sum and is ignored. Raises ValueError if a stream has no report.
     """
     reports = {fields[5]: (int(fields[7]), int(fields[8])) for fields in _lines(text)}
     if len(reports) != streams:
@@ -87,20 +86,17 @@ def parse_report(text: str, streams: int) -> tuple[int, int]:
 
 
 def parse_blocked(text: str) -> int:
-    """Microseconds in which the connections of a limited application took no data, of all connections together."""
+    """Return the total blocked microseconds of the connections of a limited application."""
     return sum(int(fields[9]) for fields in _lines(text))
 
 
 def parse_transfers(text: str, port: int) -> list[tuple[int, int]]:
-    """The sender's port and the bytes of each connection that iperf2's ``-y C`` output tells of, in order of their end.
-
-    ``port`` is that which all go to.
-    """
+    """Return the sender's port and the bytes of each connection to ``port`` in iperf2's ``-y C`` output."""
     return [(next(end for end in map(int, fields[2:5:2]) if end != port), int(fields[7])) for fields in _lines(text)]
 
 
 def _lines(text: str) -> Iterator[list[str]]:
-    """The fields of each line that tells of one connection."""
+    """Yield the fields of each line about a connection."""
     for line in text.splitlines():
         fields = line.split(",")
         if len(fields) >= 9 and fields[5].isdigit():

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crowd of web users as a program of their node: sessions of the model, each over a connection of its own.
+"""A crowd of web users as a program of their node: sessions of the model, each over its own connection.
 
-HTTP is libcurl's, which the Debian package python3-pycurl brings; here is only who asks for what when. One process
-carries the crowd: libcurl's multi interface tells which sockets and which time to wait for, and epoll waits, so that
-nothing polls and any number of sockets will do. Reads the order that ``longfat.guest.web`` writes and writes one JSON
-object of what became of it.
+libcurl (Debian package python3-pycurl) does HTTP. One process serves the crowd: libcurl's multi interface names sockets
+and a time to wait for, and epoll waits, for any number of sockets. Reads the order of ``longfat.guest.web``, and writes
+a JSON object with the results.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BUFFER_BYTES = 64 << 10  # one read takes up to so much; from 128 KiB on malloc would map and unmap it each time
-# From the first sign of data, the program waits so long before it reads: where no time passes while it computes, it
-# would else be woken for each single segment. TCP acknowledges all the same.
+BUFFER_BYTES = 64 << 10  # largest read; from 128 KiB on malloc would map and unmap it each time
+# Wait between the first data and the read: in virtual time the program would be woken for each segment. TCP
+# acknowledges meanwhile.
 GATHER_S = 0.002
 HTTP_OK = 200
 
 
 @dataclass
 class User:
-    """One user: a handle of libcurl for all requests, and the session that says which they are."""
+    """One user: a libcurl handle for all requests, and the session."""
 
     number: int
     handle: Any
@@ -40,7 +39,7 @@ class User:
 
 @dataclass
 class Tally:
-    """What the users took in. ``errors`` counts by libcurl's names, or ``http_<status>``."""
+    """Results of the users. ``errors`` counts by libcurl's names, or ``http_<status>``."""
 
     bytes_received: int = 0
     replies: int = 0
@@ -48,8 +47,8 @@ class Tally:
     reply_s: float = 0.0
     errors: Counter[str] = field(default_factory=Counter)
 
-    def told(self) -> dict[str, Any]:
-        """The plain data of web.json."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data of web.json."""
         return {
             "bytes_received": self.bytes_received,
             "replies": self.replies,
@@ -60,9 +59,9 @@ class Tally:
 
 
 class Crowd:
-    """All users of one entry of the RunSpec's web traffic. ``curl`` is the module pycurl.
+    """All users of a web traffic. ``curl`` is the module pycurl.
 
-    ``users`` holds a session for each; ``end_s`` is a time of CLOCK_MONOTONIC.
+    ``users`` has a session for each; ``end_s`` is a time of CLOCK_MONOTONIC.
     """
 
     def __init__(self, curl: Any, server: str, users: list[Iterator[tuple[float, int]]], end_s: float) -> None:
@@ -82,7 +81,7 @@ class Crowd:
         self._multi.setopt(curl.M_TIMERFUNCTION, self._set_timer)
 
     def run(self, begin_s: float) -> Tally:
-        """Let the users be from ``begin_s`` to the end; transfers that are under way then are cut off."""
+        """Run the users from ``begin_s`` to the end, which cuts off unfinished transfers."""
         for user in self._users:
             self._plan(user, begin_s)
         while (now_s := time.monotonic()) < self._end_s:
@@ -100,7 +99,7 @@ class Crowd:
         return self._tally
 
     def _wait(self, now_s: float) -> None:
-        """Wait for a socket, for libcurl's time or for a user's, and let libcurl see to its sockets."""
+        """Wait for a socket, for libcurl's time or for a user's time, and let libcurl handle its sockets."""
         curl = self._curl
         times_s = [self._end_s, *(due_s for due_s, _ in self._due[:1])]
         times_s += [] if self._curl_due_s is None else [self._curl_due_s]
@@ -114,10 +113,10 @@ class Crowd:
             self._multi.socket_action(descriptor, action)
 
     def _handle(self, number: int) -> Any:
-        """A handle that takes what it is sent without keeping it.
+        """Return a handle that discards the received data.
 
-        libcurl keeps connections by the host's name, and looks at all those of one name before it uses one: each user
-        has a name of its own for the server.
+        libcurl searches all connections to a host name before it uses one, so each user has its own name for the
+        server.
         """
         curl = self._curl
         handle = curl.Curl()
@@ -130,7 +129,7 @@ class Crowd:
         return handle
 
     def _plan(self, user: User, from_s: float) -> None:
-        """Put the user's next request on the time line."""
+        """Plan the user's next request."""
         wait_s, user.file = next(user.requests)
         heapq.heappush(self._due, (from_s + wait_s, user.number))
 
@@ -141,7 +140,7 @@ class Crowd:
         self._multi.add_handle(user.handle)
 
     def _take_replies(self, now_s: float) -> None:
-        """Count what has ended, well or not, and plan what its users ask for next."""
+        """Count finished and failed transfers, and plan the next requests of their users."""
         waiting = 1
         while waiting:
             waiting, done, failed = self._multi.info_read()
@@ -161,7 +160,7 @@ class Crowd:
         self._multi.remove_handle(handle)
         self._plan(self._asking.pop(handle), now_s)
 
-    # libcurl calls these two: which socket to watch for what, and when to be called again at the latest.
+    # libcurl calls these two functions: to watch a socket, and to set the time of its next call.
 
     def _watch(self, what: int, descriptor: int, _multi: Any, _data: Any) -> None:
         curl = self._curl
@@ -182,14 +181,14 @@ class Crowd:
 
 
 def error_name(curl: Any, number: int) -> str:
-    """libcurl's name of an error: ``couldnt_connect`` for 7."""
+    """Return libcurl's name of an error: ``couldnt_connect`` for 7."""
     names = sorted(name for name in dir(curl) if name.startswith("E_") and getattr(curl, name) == number)
     return names[0].removeprefix("E_").lower() if names else f"curl_{number}"
 
 
 def main(order: dict[str, Any]) -> None:
-    """Do what the order says, and write to standard output what the users took in."""
-    # Imported here: the interpreter does not know the packages' folders before the lines at the end.
+    """Execute the order, and write the results to standard output."""
+    # Imported here: the interpreter knows the folders of packages only after the last lines of this module.
     import pycurl
 
     from longfat.guest.surge import Sessions, user_random
@@ -199,11 +198,11 @@ def main(order: dict[str, Any]) -> None:
     sessions = Sessions(web["model"], web["off_ppm"] / 1e6)
     users = [sessions.under_way(user_random(order["seed"], web["name"], k)) for k in range(web["users"])]
     crowd = Crowd(pycurl, order["server"], users, order["end_ns"] / 1e9)
-    json.dump(crowd.run(order["begin_ns"] / 1e9).told(), sys.stdout)
+    json.dump(crowd.run(order["begin_ns"] / 1e9).to_dict(), sys.stdout)
 
 
 if __name__ == "__main__":
-    # The interpreter starts isolated and without site: name the folders that are needed.
+    # The interpreter starts isolated and without site.
     sys.path[:] = [
         str(Path(__file__).resolve().parents[2]),
         "/usr/lib/python3.11",

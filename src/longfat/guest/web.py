@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web traffic: nginx at the sender, libcurl in the program of ``longfat.guest.users`` at the receiver.
+"""Web traffic: nginx at the sender, and the program of ``longfat.guest.users`` at the receiver.
 
-Owns the server's configuration and files, and both programs' command lines. Starts nothing.
+The server's configuration and files, and the command lines of both programs. Starts nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from longfat.guest import surge
 from longfat.runspec import Web
 
 FIRST_PORT = 8001  # entry k of the RunSpec's web traffic is served at FIRST_PORT + k
-LOOKS = 10  # how often the server's sockets are asked for their congestion control
-SPARE_FILES = 256  # open files of a program besides connections and the files that it serves
-KEEPALIVE_S = 15  # an idle connection is closed after it: the default of Apache up to 2.2
+LOOKS = 10  # number of looks at the congestion control of the server's sockets
+SPARE_FILES = 256  # open files of a program apart from connections and served files
+KEEPALIVE_S = 15  # life of an idle connection: the default of Apache up to 2.2
 USERS = Path(__file__).with_name("users.py")
 PYTHON = ("/usr/bin/python3", "-I", "-S")
 
 
 def server_config(users: Web, port: int, files: Path, scratch: Path) -> str:
-    """nginx's configuration: one worker that serves the folder ``files`` by sendfile over persistent connections."""
-    unused = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")  # folders that nginx makes at its start
+    """Return nginx's configuration: one worker with sendfile and persistent connections for the folder ``files``."""
+    unused = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")  # folders made by nginx at its start
     return "\n".join(
         [
             "daemon off;",
@@ -52,17 +52,17 @@ def server_config(users: Web, port: int, files: Path, scratch: Path) -> str:
 
 
 def server_command(config: Path) -> list[str]:
-    """nginx with a configuration of its own, its messages on standard error."""
+    """Return the command of nginx, with its messages on standard error."""
     return ["nginx", "-e", "stderr", "-p", str(config.parent), "-c", str(config)]
 
 
 def users_command(order: Path) -> list[str]:
-    """The users' program with the file that says what they do."""
+    """Return the command of the users' program with the file of its order."""
     return [*PYTHON, str(USERS), str(order)]
 
 
 def users_order(users: Web, seed: int, address: str, port: int, origin_ns: int) -> dict[str, Any]:
-    """What the users' program reads; times are CLOCK_MONOTONIC, in which the measurement started at ``origin_ns``."""
+    """Return the order of the users' program, in times of CLOCK_MONOTONIC; the measurement started at ``origin_ns``."""
     begin_ns = origin_ns + 1000 * users.start_us
     return {
         "web": dataclasses.asdict(users),
@@ -75,12 +75,12 @@ def users_order(users: Web, seed: int, address: str, port: int, origin_ns: int) 
 
 
 def looks_us(users: Web) -> Iterator[int]:
-    """The moments at which the server's sockets are looked at, evenly over the time of the users."""
+    """Return the times of the looks at the server's sockets, evenly over the time of the users."""
     return (users.start_us + (2 * k + 1) * users.duration_us // (2 * LOOKS) for k in range(LOOKS))
 
 
 def make_files(folder: Path) -> None:
-    """The model's files, each under its number: sparse, so that they take no memory."""
+    """Make the files of the model, named by their numbers and sparse, so that they need no memory."""
     folder.mkdir()
     for number, size in enumerate(surge.files("surge").sizes):  # the same under every model
         path = folder / str(number)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wire that a veth interface sends into: rate, framing and delay, by rtnetlink (kernels/: veth with a wire).
+"""The wire of a veth interface by rtnetlink: rate, framing and delay (kernels/: veth with a wire).
 
-The guest's kernel keeps them to the nanosecond: a frame takes its bits' time to leave and reaches the other end, whole,
-a delay later. Kernels without that patch shape with qdiscs instead (longfat.guest.qdisc).
+The guest's kernel keeps them to the nanosecond: a frame takes the time of its bits to leave, and arrives whole a delay
+later. Kernels without that patch use qdiscs instead (longfat.guest.qdisc).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ VETH_INFO_SEED = 11
 
 @dataclass(frozen=True)
 class Wire:
-    """Rate in bit/s (0: takes no time), delay in nanoseconds, bytes of a frame beside its Ethernet header.
+    """Rate in bit/s (0: takes no time), delay in nanoseconds, framing of a frame apart from its Ethernet header.
 
-    While it is ``held`` no bit leaves. Each frame has a further delay, uniform from 0 to ``jitter_ns`` and drawn from
-    ``seed``; without a seed the wire keeps the one that it has.
+    No bit leaves a ``held`` wire. Each frame has a further delay, uniform from 0 to ``jitter_ns`` and drawn from
+    ``seed``; without a seed the wire keeps its present one.
     """
 
     rate_bps: int = 0
@@ -45,7 +45,7 @@ class Wire:
 
     @classmethod
     def of(cls, egress: Egress, seed: int = 0) -> Wire | None:
-        """The wire of an egress; None when frames cross it in no time, and where netem delays and loses them."""
+        """Return the wire of an egress; None if it takes no time, or if netem delays the packets."""
         if egress.impairment or (egress.rate_bps is None and not egress.wire_delay_ns and not egress.processing_ns):
             return None
         wire = cls(egress.wire_bps or 0, egress.wire_delay_ns, egress.framing_bytes)
@@ -53,11 +53,11 @@ class Wire:
 
     @classmethod
     def at(cls, step: Step, framing_bytes: int) -> Wire:
-        """The wire that a step makes of one."""
+        """Return the wire of a step."""
         return cls(step.rate_bps, step.delay_ns, framing_bytes, step.held)
 
     def request(self, index: int) -> netlink.Request:
-        """What gives the interface ``index`` this wire."""
+        """Return the request that sets this wire at the interface ``index``."""
         data = (
             netlink.attribute(VETH_INFO_RATE, struct.pack("=Q", self.rate_bps))
             + netlink.attribute(VETH_INFO_DELAY, struct.pack("=Q", self.delay_ns))
@@ -74,9 +74,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class UsedWire:
-    """A wire as it was found, with the bytes that it has taken, framing included, the time in which it had a frame to
-    take, in nanoseconds, and the bits that could leave in this time.
-    """
+    """A wire as read back: its bytes so far, including framing, its busy time, and the bits that could leave in it."""
 
     wire: Wire
     sent_bytes: int
@@ -85,7 +83,7 @@ class UsedWire:
 
 
 def read_wires() -> dict[str, UsedWire]:
-    """The wires of the current network namespace by interface; those without rate and delay are left out."""
+    """Return the wires of the current network namespace by interface, except those without rate and delay."""
     names = dict(socket.if_nameindex())
     found = {}
     with netlink.open_socket(socket.NETLINK_ROUTE) as channel:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the packets that an interface gets from an address for a port, without waking a program for each of them.
+"""Counter of the packets that reach an interface from an address for a port, without waking a program for each.
 
-A packet socket with a ring (Documentation/networking/packet_mmap.rst): the kernel notes the head of each packet that
-its filter passes, and ``read`` counts them when it is called.
+A packet socket with a ring (Documentation/networking/packet_mmap.rst): the kernel stores the head of each packet that
+passes the filter, and ``read`` counts them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10  # linux/if_packet.
 TPACKET_V2 = 1
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 ETH_P_IP = 0x0800
-FRAME_BYTES = 128  # a packet's head in the ring: that of the ring's own, addresses, then IPv4 and TCP without options
+FRAME_BYTES = 128  # frame of the ring: its own header, addresses, then IPv4 and TCP without options
 BLOCK_BYTES = 1 << 16
 BLOCKS = 128  # room for 65536 packets: a tenth of a second of 1 Gbit/s in packets of 190 bytes
 STATUS_USER = 1
@@ -29,11 +29,11 @@ UDP_HEADER_BYTES = 8
 # Classic BPF: IPv4 source, then a fragment after the first, or the destination port behind a header of any length.
 LD_W, LD_H, LDX_IHL, LD_H_X, JEQ, JSET, RET = 0x20, 0x28, 0xB1, 0x48, 0x15, 0x45, 0x06
 SOURCE_AT, FRAGMENT_AT, PORT_AT, TAKEN_BYTES = 12, 6, 2, 40
-OFFSET, MORE = 0x1FFF, 0x2000  # of a fragment, in units of 8 bytes; that others come after it (RFC 791)
+OFFSET, MORE = 0x1FFF, 0x2000  # offset in units of 8 bytes, and the flag of further fragments (RFC 791)
 
 
 def instructions(address: str, port: int) -> bytes:
-    """Return the filter, which sees packets from their IPv4 header on; fragments after the first have no port."""
+    """Return the filter, which starts at the IPv4 header; fragments after the first have no port."""
     source = int.from_bytes(socket.inet_aton(address), "big")
     lines = (
         (LD_W, 0, 0, SOURCE_AT),
@@ -51,7 +51,7 @@ def instructions(address: str, port: int) -> bytes:
 
 @dataclass
 class _Datagram:
-    """The fragments of a datagram so far; ``headers`` is None until the first is there, which has the port."""
+    """The fragments of a datagram so far; ``headers`` is None until the first fragment, which has the port."""
 
     packets: int = 0
     ip_bytes: int = 0
@@ -61,23 +61,23 @@ class _Datagram:
 
 
 class Counts:
-    """Packets, their bytes with IPv4 header, and the bytes that UDP or TCP carry in whole datagrams."""
+    """Packets, their bytes with IPv4 header, and the payload of UDP or TCP in whole datagrams."""
 
     def __init__(self) -> None:
         self.packets = self.ip_bytes = self.payload_bytes = 0
         self._begun: dict[bytes, _Datagram] = {}
 
     def add(self, head: bytes) -> None:
-        """Count a packet by its head: what a fragmented datagram carries counts when all its fragments are there."""
+        """Count a packet by its head; the payload of a fragmented datagram counts after its last fragment."""
         length, ihl, fragment = int.from_bytes(head[2:4], "big"), 4 * (head[0] & 0xF), int.from_bytes(head[6:8], "big")
         offset, more = 8 * (fragment & OFFSET), bool(fragment & MORE)
         headers = None if offset else _header_bytes(head, ihl)
         if headers is not None and not more:
             self._count(1, length, length - ihl - headers)
             return
-        key = head[4:6] + head[9:10]  # identification and protocol: sender and receiver are the same
+        key = head[4:6] + head[9:10]  # identification and protocol; sender and receiver are fixed
         begun = self._begun.setdefault(key, _Datagram())
-        if headers is not None and begun.headers is not None:  # an earlier one of the same number was never complete
+        if headers is not None and begun.headers is not None:  # an earlier datagram with this number stayed incomplete
             begun = self._begun[key] = _Datagram()
         begun.packets, begun.ip_bytes = begun.packets + 1, begun.ip_bytes + length
         begun.carried += length - ihl
@@ -98,14 +98,14 @@ class Counts:
 
 
 def _header_bytes(head: bytes, ihl: int) -> int:
-    """Return the length of the header after that of IPv4."""
+    """Return the length of the header after the IPv4 header."""
     if head[9] == TCP:
         return 4 * (head[ihl + 12] >> 4)
     return UDP_HEADER_BYTES if head[9] == UDP else 0
 
 
 class Wiretap:
-    """Counts of what came to an interface of the current namespace."""
+    """Counts of the packets at an interface of the current namespace."""
 
     def __init__(self, interface: str, address: str, port: int) -> None:
         self.counts = Counts()
@@ -133,7 +133,7 @@ class Wiretap:
         self._socket.close()
 
     def read(self) -> None:
-        """Count what has come since the last time, and make room for more."""
+        """Count the packets since the last call, and free their room."""
         while True:
             status, _, size, _, at = HEAD.unpack_from(self._ring, self._next)
             if not status & STATUS_USER:
@@ -144,7 +144,7 @@ class Wiretap:
             self._next = (self._next + FRAME_BYTES) % len(self._ring)
 
     def lost(self) -> int:
-        """Packets for which there was no room, so far."""
-        told = self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)  # since it was last asked for
-        self._lost += struct.unpack("=II", told)[1]
+        """Return the packets without room so far."""
+        counted = self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)  # since the last call
+        self._lost += struct.unpack("=II", counted)[1]
         return self._lost

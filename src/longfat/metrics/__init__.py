@@ -4,31 +4,14 @@
 Importing the package registers every metric of the project. Must not judge.
 """
 
-from longfat.metrics import (
-    arrivals,
-    bottleneck,
-    cuts,
-    goodput,
-    harm,
-    outstanding,
-    requests,
-    steadiness,
-    together,
-    windows,
-)
-from longfat.metrics.registry import METRICS, Metric
+from importlib import import_module
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "arrivals",
-    "bottleneck",
-    "cuts",
-    "goodput",
-    "harm",
-    "outstanding",
-    "requests",
-    "steadiness",
-    "together",
-    "windows",
-]
+from longfat.metrics.registry import METRICS as METRICS
+from longfat.metrics.registry import Metric as Metric
+
+_MODULES = (
+    *("bottleneck", "cuts", "goodput", "harm", "outstanding"),
+    *("requests", "steadiness", "together", "windows"),
+)
+for _name in _MODULES:
+    import_module(f"{__name__}.{_name}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a whole link: how much of the bottleneck is used, and how often it marks.
+"""Metrics of a link: utilisation of the bottleneck, and ECN marks.
 
-A window of time begins after the flows' start-up where a claim is about the time after it.
+Claims about the time after the flows' start-up give a window of time.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import numpy as np
 from longfat.metrics.data import Array, Bottleneck, NoValue, Received, inside
 from longfat.metrics.registry import metric
 
-FRAME_BYTES = 1 << 16  # of the largest frame, by segmentation offload: it leaves the queue before it leaves the wire
+FRAME_BYTES = 1 << 16  # the largest frame with segmentation offload, which leaves the queue before it leaves the wire
 
 
 @metric("%", "link utilisation of the bottleneck", bounds=(0, 100), name="utilisation")
 def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
-    """Bytes that left the port, in percent of its capacity by its rate at each moment, in the window.
+    """Bytes that left the port, in percent of the capacity of its rate over time, in the window.
 
-    From the first to the last sample of the window. Bytes are those of whole frames: a busy link is at 100.
+    From the first to the last sample of the window. Bytes of whole frames count: a busy link is at 100.
     """
     sent_bits, capacity_bits = (
         8 * _grown(port.t_us, port.sent_bytes, since_us, until_us)[0],
@@ -27,13 +27,13 @@ def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | Non
     if capacity_bits <= 0:
         raise NoValue("the link can carry nothing in the window")
     if capacity_bits < sent_bits < capacity_bits + 8 * FRAME_BYTES:
-        return 100.0  # a frame that has left the queue is still on its way out
+        return 100.0  # a frame has left the queue, but not yet the wire
     return float(100 * sent_bits / capacity_bits)
 
 
-@metric("ppm", "marked packets of those that arrive", bounds=(0, 1e6), name="mark_rate")
+@metric("ppm", "share of received packets that are marked", bounds=(0, 1e6), name="mark_rate")
 def marked_ppm(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
-    """Marked packets over all that arrived, in parts per million, in the window."""
+    """Share of the received packets that are marked, in parts per million, in the window."""
     packets = sum(_grown(item.t_us, item.packets, since_us, until_us)[0] for item in arrivals)
     if packets <= 0:
         raise NoValue("no packet arrived in the window")
@@ -41,9 +41,9 @@ def marked_ppm(arrivals: Received, since_us: float, until_us: float | None = Non
     return 1e6 * marked / packets
 
 
-@metric("1/s", "marked packets a second", bounds=(0, np.inf))
+@metric("1/s", "marked packets per second", bounds=(0, np.inf))
 def marks_per_s(arrivals: Received, since_us: float, until_us: float | None = None) -> float:
-    """Marked packets that arrive in a second of the window."""
+    """Marked packets received per second of the window."""
     found = [_grown(item.t_us, item.marked, since_us, until_us) for item in arrivals]
     return 1e6 * float(sum(marked for marked, _ in found)) / max(span for _, span in found)
 
@@ -56,6 +56,6 @@ def _within(t_us: Array, values: Array, since_us: float, until_us: float | None)
 
 
 def _grown(t_us: Array, values: Array, since_us: float, until_us: float | None) -> tuple[float, float]:
-    """By how much a count grew in the window, and the microseconds between its first and last sample."""
+    """Return the growth of a count in the window, and the microseconds between its first and last sample."""
     times, counts = _within(t_us, values, since_us, until_us)
     return float(counts[-1] - counts[0]), float(times[-1] - times[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of cuts of the congestion window, and of how it grows between them, from the samples of sockets.
+"""Metrics of cuts of the congestion window, and of its growth between cuts, from the samples of sockets.
 
 Events of the congestion window are timed by the sample that shows them first.
 """
@@ -19,11 +19,11 @@ CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
 
 @metric("cuts", "cuts of the congestion window", bounds=(0, np.inf))
 def cuts(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
-    """How many times the congestion window was cut within the window of time.
+    """Number of cuts of the congestion window within the window of time.
 
     A cut is a step of ca_state from Open or Disorder into CWR, Recovery or Loss, or a fall of ssthresh between
-    two samples that both are outside of these: a cut that began and ended in between. A CCA that lowers
-    ssthresh to leave slow start early (CUBIC's HyStart, Vegas) has that counted, too.
+    two samples in Open or Disorder: a cut that began and ended between them. A CCA that lowers ssthresh to leave slow
+    start early (CUBIC's HyStart, Vegas) has that counted, too.
     """
     return float(len(cut_times_us(samples, since_us, until_us)))
 
@@ -38,8 +38,8 @@ def after_first_cut_segments(samples: Connection) -> float:
 def first_recovery_s(samples: Connection) -> float:
     """Seconds from the first cut until the congestion window is back at its value in the sample before the cut.
 
-    A segment less counts as well: where the receiver limits the window, the last one depends on rounding.
-    The recovery begins at the smallest window after the cut: in its first moments the cut is still under way.
+    A window one segment smaller counts as recovered: if the receiver limits the window, the last segment depends on
+    rounding. The search begins at the smallest window after the cut, since the cut takes some time.
     """
     cut, lowest = _lowest_after_first_cut(samples)
     before = samples.cwnd[cut - 1]
@@ -62,7 +62,7 @@ def window_at_segments(samples: Connection, at_us: float) -> float:
 
 
 def cut_places(samples: Samples) -> npt.NDArray[np.intp]:
-    """Places of the samples that show a cut first; each has a sample before it."""
+    """Return the places of the first sample after each cut; each has a sample before it."""
     within = np.isin(samples.ca_state, CUT_STATES)
     entered = ~within[:-1] & within[1:]
     between = ~within[:-1] & ~within[1:] & (np.diff(samples.ssthresh) < 0)
@@ -70,7 +70,7 @@ def cut_places(samples: Samples) -> npt.NDArray[np.intp]:
 
 
 def cut_times_us(samples: Samples, since_us: float | None, until_us: float | None) -> Array:
-    """When the congestion window was cut within the window of time, in microseconds; ``cuts`` has the definition."""
+    """Return the times in microseconds of cuts within the window of time, as ``cuts`` defines them."""
     times = samples.t_us[cut_places(samples)]
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
@@ -78,7 +78,7 @@ def cut_times_us(samples: Samples, since_us: float | None, until_us: float | Non
 
 
 def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
-    """Places of the first cut and of the smallest window from there to the first sample that is Open again."""
+    """Return the places of the first cut, and of the smallest window from it to the first sample in Open."""
     places = cut_places(samples)
     if not len(places):
         raise NoValue("the congestion window was never cut")
@@ -90,9 +90,9 @@ def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
 
 @metric("segments/s", "growth of the congestion window", bounds=(0, np.inf))
 def window_growth(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
-    """Segments a second by which the window grows in congestion avoidance, over the time that it spends there.
+    """Growth of the window in segments per second, over its time in congestion avoidance.
 
-    Taken over pairs of samples of which neither is in a cut, with no cut between them, at or above ssthresh.
+    Measured over pairs of samples at or above ssthresh, without a cut at or between them.
     """
     chosen = inside(samples.t_us, since_us, until_us)
     calm = chosen & ~np.isin(samples.ca_state, CUT_STATES) & (samples.cwnd >= samples.ssthresh)

@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from longfat.dataset.load import Dataset, Row, Run, Series
 
-Array = npt.NDArray[np.float64]  # of one dimension where nothing else is said
+Array = npt.NDArray[np.float64]  # one-dimensional unless stated
 
 
 class NoValue(Exception):
-    """The data cannot give the metric; the text states why."""
+    """The data do not contain the metric; the text is the reason."""
 
 
 class OutOfBounds(NoValue):
-    """A value that the metric cannot have: something of the run is not what it was taken for."""
+    """A value that the metric cannot have: the run is not what its settings promise."""
 
 
 def _nothing() -> Array:
@@ -54,17 +54,17 @@ class Samples:
     end: tuple[float, float] | None = None
 
     def since(self, since_us: float) -> Samples:
-        """The samples from that time on."""
+        """Return the samples from that time on."""
         return self.where(self.t_us >= since_us)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
-        """The samples that a mask chooses."""
+        """Return the samples that a mask selects."""
         arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray) and len(values)}
         chosen_arrays: dict[str, Any] = {name: values[chosen] for name, values in arrays.items()}
         return replace(self, **chosen_arrays)
 
     def acked_by(self, t_us: Array) -> Array:
-        """Bytes acknowledged by these times, linear between the beginning, the samples and the end."""
+        """Return the bytes acknowledged at these times, interpolated between the beginning, the samples and the end."""
         end_us, end_acked = ([value] for value in self.end) if self.end else ([], [])
         times, acked = np.concatenate((self.t_us, end_us)), np.concatenate((self.acked, end_acked))
         began = min(self.began_us, float(times[0]))
@@ -84,7 +84,7 @@ CLOSED = 7  # TCP_CLOSE (net/tcp_states.h): the state of a connection's last sam
 
 @dataclass(frozen=True)
 class Point:
-    """One value of a metric that has several in a run, and the arguments that a formula may take there, by name.
+    """One value of a metric with several in a run, and the arguments that a formula may take there, by name.
 
     The first name identifies the points. An argument that changed over time is an array: a formula's value is then its
     mean over the array. The value is known to ``give`` to either side, such as a window to a segment.
@@ -96,7 +96,7 @@ class Point:
 
     @property
     def place(self) -> float:
-        """Where it lies among the points of its run."""
+        """Its place among the points of its run."""
         return float(np.mean(next(iter(self.at.values()))))
 
 
@@ -105,7 +105,7 @@ Points = Sequence[Point]
 
 @dataclass(frozen=True)
 class Port:
-    """Samples of a shaped port, by time in microseconds: bytes that have left it so far, bits that could have."""
+    """Samples of a shaped port, by time in microseconds: bytes sent so far, and bits that could have been sent."""
 
     node: str
     t_us: Array
@@ -120,7 +120,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Packets that have reached a receiver, and the marked ones among them, by time in microseconds."""
+    """Packets received so far, and the marked ones among them, by time in microseconds."""
 
     t_us: Array
     packets: Array
@@ -129,7 +129,7 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time in microseconds."""
+    """A span of time in microseconds."""
 
     start_us: float
     end_us: float
@@ -153,7 +153,7 @@ class RunData:
         return self.dataset.web.get(self.run.run_id, ())
 
     def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
-        """Samples of the connections of a flow, or of all, by flow and number. Raises NoValue without samples."""
+        """Return the samples of a flow's connections, or of all, by flow and number. Raises NoValue without samples."""
         table = self.dataset.sockets(self.run.run_id, flow)
         starts = {row["flow"]: float(row["start_us"]) for row in self.flows}
         closed = table["state"] == CLOSED
@@ -175,7 +175,7 @@ class RunData:
         return found
 
     def by_flow(self, flow: str | None = None) -> dict[str, Samples]:
-        """Samples of each flow's only connection. Raises NoValue when a flow has several, or none while it was open."""
+        """Return the samples of each flow's only connection. Raises NoValue if there are several, or no samples."""
         streams = self.streams(flow)
         found = {name: samples for (name, _), samples in streams.items()}
         for name, samples in found.items():
@@ -187,39 +187,39 @@ class RunData:
         return found
 
     def connection(self, flow: str | None = None) -> Samples:
-        """Samples of one flow's only connection. Raises NoValue when there are several flows or connections."""
+        """Return the samples of the only connection of one flow. Raises NoValue if there are several of either."""
         flows = self.by_flow(flow)
         if len(flows) > 1:
             raise NoValue(f"the samples are of {len(flows)} flows; name one of {', '.join(flows)}")
         return next(iter(flows.values()))
 
     def outstanding(self, flow: str | None = None) -> Series:
-        """Outstanding data in bytes of a captured flow. Raises NoValue when none was recorded."""
+        """Return the outstanding data in bytes of a captured flow. Raises NoValue if none was recorded."""
         series = self.dataset.outstanding(self.run.run_id, flow)
         if not len(series.t_us):
             raise NoValue("no outstanding data or no RTT was recorded")
         return series
 
     def base_rtt_us(self, flow: str | None = None) -> float:
-        """The smallest RTT that a socket of the flow, or of any, has seen. Raises NoValue when none was recorded."""
+        """Return the smallest RTT of the flow's sockets, or of all. Raises NoValue if none was recorded."""
         rtts = [row["min_rtt_us"] for row in self.flows if flow in (None, row["flow"]) and row["min_rtt_us"]]
         if not rtts:
             raise NoValue("no outstanding data or no RTT was recorded")
         return float(min(rtts))
 
     def flow_rows(self) -> Sequence[Row]:
-        """The rows of ``flows``. Raises NoValue without a flow."""
+        """Return the rows of ``flows``. Raises NoValue without a flow."""
         if not self.flows:
             raise NoValue("the run has no flow")
         return self.flows
 
     def together(self) -> Span:
-        """From the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
+        """Return the time from the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
         rows = self.flow_rows()
         return Span(max(row["first_byte_us"] for row in rows), min(row["end_us"] for row in rows))
 
     def bottleneck(self) -> Port:
-        """The slowest shaped port that is not of an end host. Raises NoValue where it was not sampled."""
+        """Return the slowest shaped port of a router. Raises NoValue if it was not sampled."""
         table = self.dataset.port_samples(self.run.run_id)
         ports = []
         for name in dict.fromkeys(table["interface"].tolist()):
@@ -231,7 +231,7 @@ class RunData:
         return slowest(ports, ends | {node for node in nodes if nodes.count(node) == 1})
 
     def arrivals(self, flow: str | None = None) -> list[Arrivals]:
-        """Arrivals at the receivers of one flow, or of all. Raises NoValue where they are not that flow's alone."""
+        """Return the arrivals at the receivers of one flow, or of all. Raises NoValue if flows share a receiver."""
         receivers = {row["receiver"] for row in self.flows if flow in (None, row["flow"])}
         shared = [row["flow"] for row in self.flows if flow not in (None, row["flow"]) and row["receiver"] in receivers]
         if shared:
@@ -247,16 +247,16 @@ class RunData:
         return found
 
     def pings(self) -> Series:
-        """Round-trip times of the answered pings in microseconds, by the time of asking."""
+        """Return the round-trip times of the answered pings in microseconds, by the time of the request."""
         return self.dataset.pings(self.run.run_id)
 
     def counted(self, node: str, counter: str) -> float:
-        """The increase of a kernel counter of a node during the run."""
+        """Return the increase of a kernel counter of a node during the run."""
         rows = self.dataset.counters.get(self.run.run_id, ())
         return float(sum(row["value"] for row in rows if row["node"] == node and row["counter"] == counter))
 
     def ends(self, flow: str | None = None) -> tuple[str, str]:
-        """Sender and receiver of a flow, or of the first. Raises NoValue without such a flow."""
+        """Return sender and receiver of a flow, or of the first. Raises NoValue without such a flow."""
         rows = [row for row in self.flows if flow in (None, row["flow"])]
         if not rows:
             raise NoValue("the run has no such flow")
@@ -264,7 +264,7 @@ class RunData:
 
 
 def inside(t_us: Array, since_us: float | None, until_us: float | None) -> npt.NDArray[np.bool_]:
-    """Which of the times lie in the window, both ends included; None leaves an end open."""
+    """Return the mask of the times in the window, including both ends; None leaves an end open."""
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
     chosen: npt.NDArray[np.bool_] = (t_us >= since) & (t_us <= until)
@@ -272,7 +272,7 @@ def inside(t_us: Array, since_us: float | None, until_us: float | None) -> npt.N
 
 
 def union_us(spans: Iterable[tuple[float, float]]) -> float:
-    """Length of the time that lies in at least one of the spans, each from its start to its end."""
+    """Return the length of the union of spans, each from its start to its end."""
     total, until = 0.0, -np.inf
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, until))
@@ -281,7 +281,7 @@ def union_us(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
-    """The port of the least capacity that is not of an end host. Raises NoValue when there is none or more than one."""
+    """Return the router port of the least capacity. Raises NoValue unless there is exactly one."""
     found = [port for port in ports if port.node not in hosts]
     least = min((port.capacity_bits[-1] for port in found), default=0)
     found = [port for port in found if port.capacity_bits[-1] == least]
@@ -292,18 +292,18 @@ def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a metric's argument comes from."""
+    """The origin of a metric's argument."""
 
     read: Callable[[RunData, str | None], object]
     by_flow: bool = False
 
 
 def columns_of(table: str) -> Source:
-    """The columns of a table that one kind of traffic has for itself."""
+    """Return the source of a traffic kind's own table."""
     return Source(lambda data, flow: data.dataset.columns_of(table, data.run.run_id))
 
 
-# What a metric may ask for, by annotation.
+# Sources of arguments, by annotation.
 WholeRun = Annotated[RunData, Source(lambda data, flow: data)]
 FlowRows = Annotated[Sequence[Row], Source(lambda data, flow: data.flow_rows())]
 WebRows = Annotated[Sequence[Row], Source(lambda data, flow: data.web)]

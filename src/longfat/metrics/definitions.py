@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of a metric's definition: of its function's behaviour, and of the functions and constants that it uses.
+"""The digest of a metric's definition: its function's code, and the functions and constants that it uses.
 
-Stored values (``longfat.evidence``) belong to one definition. The code that reads the tables is not part of it:
-repeating a run shows that it still reads the same.
+Stored values (``longfat.evidence``) belong to one definition. The code that reads the tables is not part of it: a
+repeated run shows whether it still reads the same values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT = ("longfat.metrics.data", "longfat.metrics.registry")
 
 
 def definition_digest(metric: Metric) -> str:
-    """The first 8 hexadecimal digits of a SHA-256; another name, meaning or docstring does not change it."""
+    """Return the first 8 hexadecimal digits of a SHA-256, which name, meaning and docstring do not change."""
     return _digest(metric.function)
 
 
@@ -36,7 +36,7 @@ def _digest(function: Callable[..., float]) -> str:
 
 
 def _reached(function: Callable[..., object]) -> dict[str, str]:
-    """The canonical form of a function, and of all of the metrics' own code and constants that it leads to."""
+    """Return the canonical form of a function, and of all code and constants of metrics that it uses."""
     found: dict[str, str] = {"": _form(function)}
     waiting: list[object] = [function]
     while waiting:
@@ -57,7 +57,7 @@ def _is_ours(value: object) -> TypeGuard[Callable[..., object]]:
 
 
 def _globals_of(value: object) -> Iterator[tuple[str, object]]:
-    """The global names that a function, or the functions of a class, use, with what they stand for."""
+    """Yield the global names that a function, or the methods of a class, use, with their values."""
     if inspect.isclass(value):
         for member in vars(value).values():
             member = getattr(member, "fget", None) or getattr(member, "func", None) or member
@@ -78,7 +78,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _form(value: Callable[..., object]) -> str:
-    """The canonical form of a function or class, without its decorators: they register and describe it."""
+    """Return the canonical form of a function or class, without decorators, which only register and describe it."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value))))
     (node,) = tree.body
     if isinstance(node, ast.FunctionDef | ast.ClassDef):

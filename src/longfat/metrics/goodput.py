@@ -20,9 +20,9 @@ from longfat.metrics.registry import metric
 
 @metric("Mb/s", "goodput", bounds=(0, np.inf), name="goodput")
 def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
-    """Goodput in Mb/s (10^6 bit/s): bytes that one flow's receiver got, or those of all, over their receiving time.
+    """Goodput in Mb/s (10^6 bit/s): received bytes of one flow, or of all, over their receiving time.
 
-    The receiving time of one flow is the time that iperf2's receiving end reports; of several flows it is the union.
+    The receiving time of one flow is reported by iperf2's receiver; the receiving time of several flows is the union.
     """
     chosen = [row for row in flows if flow in (None, row["flow"])]
     if len(chosen) == 1:
@@ -33,7 +33,7 @@ def goodput_mbps(flows: FlowRows, flow: str | None = None) -> float:
 
 @metric("s", "time from the first start to the last byte", bounds=(0, np.inf), name="lasts")
 def lasts_s(flows: FlowRows) -> float:
-    """Seconds from the start of the first flow to the last byte that a receiver got."""
+    """Seconds from the start of the first flow to the last received byte."""
     if not flows:
         raise NoValue("the run has no flow")
     return float(max(row["last_byte_us"] for row in flows) - min(row["start_us"] for row in flows)) / 1e6
@@ -41,7 +41,7 @@ def lasts_s(flows: FlowRows) -> float:
 
 @metric("%", "share of the goodput", bounds=(0, 100), judged_by="median", name="share")
 def share_percent(flows: FlowRows, flow: str) -> float:
-    """One flow's part of the sum of the flows' goodputs, in percent: 100 * x / sum of x."""
+    """One flow's share of the sum of the flows' goodputs, in percent: 100 * x / sum of x."""
     total = of_flows("goodput_bps", "goodput", _at_once(flows), None)
     if total <= 0:
         raise NoValue("no flow received anything")
@@ -50,29 +50,29 @@ def share_percent(flows: FlowRows, flow: str) -> float:
 
 @metric("%", "runs at or above the level", bounds=(0, 100), name="reaches")
 def reaches_percent(flows: FlowRows, level_bps: float, flow: str | None = None) -> float:
-    """100 when the goodput of one flow, or of all, is at least the level, else 0: a mean of it is a share of runs."""
+    """100 if the goodput of one flow, or of all, is at least the level, else 0: its mean is a share of runs."""
     return 100.0 if 1e6 * goodput_mbps(flows, flow) >= level_bps else 0.0
 
 
 @metric("segments", "retransmissions", bounds=(0, np.inf))
 def retransmissions(flows: FlowRows, flow: str | None = None) -> float:
-    """Segments that the sending sockets sent again: one flow's, or the sum of all.
+    """Retransmitted segments of one flow, or the sum of all.
 
-    The kernel's own count for each connection (tcp_info tcpi_total_retrans) when it ended.
+    The kernel's count at the end of each connection (tcp_info tcpi_total_retrans).
     """
     return of_flows("retrans_segments", "count of retransmissions", flows, flow)
 
 
 @metric("Mb/s", "goodput of a connection", bounds=(0, np.inf), name="each")
 def each_mbps(flows: FlowRows, flow: str | None = None) -> float:
-    """Mean goodput of one connection in Mb/s, each over its flow's own time: of one flow's connections, or of all."""
+    """Mean goodput of a connection in Mb/s, over its flow's own time, for one flow or for all."""
     chosen = [row for row in flows if flow in (None, row["flow"])]
     if not chosen:
         raise NoValue("no goodput was reported")
     return _each(chosen) / 1e6
 
 
-@metric("", "goodput of a connection over that of one of the others", bounds=(0, np.inf))
+@metric("", "goodput of a connection over the goodput of another flow's connection", bounds=(0, np.inf))
 def fairness(flows: FlowRows, flow: str) -> float:
     """Mean goodput of one connection of the flow, divided by the mean goodput of one connection of all others."""
     own = [row for row in _at_once(flows) if row["flow"] == flow]
@@ -84,9 +84,9 @@ def fairness(flows: FlowRows, flow: str) -> float:
 
 @metric("transfers", "complete transfers", bounds=(0, np.inf))
 def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
-    """Connections that carried all they had to before the flow ended: one flow's, or the sum of all.
+    """Connections that completed their transfer before the flow ended: of one flow, or of all.
 
-    A count for a time ``within_us`` exists only for flows that lasted as long.
+    With ``within_us``, flows must have lasted for exactly this time.
     """
     count = of_flows("transfers", "count of transfers", flows, flow)
     require_length([row for row in flows if flow in (None, row["flow"])], within_us)
@@ -95,10 +95,10 @@ def transfers(flows: FlowRows, flow: str | None = None, within_us: float | None 
 
 @metric("GB", "data received", bounds=(0, np.inf), name="carried")
 def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float | None = None) -> float:
-    """Data received in GB (10^9 bytes) up to the last byte, incomplete transfers included: one flow's, or all flows'.
+    """Received data in GB (10^9 bytes), including incomplete transfers: of one flow, or of all.
 
-    An amount for a time ``within_us`` exists only for flows of transfers that lasted as long: what the socket buffers
-    of other flows hold at their end arrives later.
+    With ``within_us``, flows must have lasted for exactly this time, and must be flows of transfers: data in the socket
+    buffers of other flows arrive after their end.
     """
     chosen = [row for row in flows if flow in (None, row["flow"])]
     require_length(chosen, within_us)
@@ -110,7 +110,7 @@ def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float
 
 @metric("", "Jain's index", bounds=(0, 1), name="jain")
 def jain_index(rows: FlowRows) -> float:
-    """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 where all have the same, 1/n where one has all."""
+    """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all."""
     rates = np.array([row["goodput_bps"] for row in _at_once(rows)], dtype=np.float64)
     if len(rates) < 2 or not rates.any():
         raise NoValue("fairness is among two flows or more that carry something")
@@ -134,7 +134,7 @@ def asymmetry_size(rows: FlowRows, flow: str) -> float:
 
 
 def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
-    """Sum of a column over one flow's rows, or over all."""
+    """Sum a column over one flow's rows, or over all."""
     chosen = [row[column] for row in flows if flow in (None, row["flow"])]  # type: ignore[literal-required]
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
@@ -142,7 +142,7 @@ def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> 
 
 
 def _at_once(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, if there is a moment in the receiving time of every flow. Raises NoValue if not."""
+    """Return the rows if all flows receive at one moment. Raises NoValue if not."""
     carrying = [row for row in rows if row["bytes_received"]]
     if carrying and max(row["first_byte_us"] for row in carrying) >= min(row["last_byte_us"] for row in carrying):
         raise NoValue("the flows receive one after the other, and a share is one of the same time")
@@ -150,7 +150,7 @@ def _at_once(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _each(rows: Sequence[Row]) -> float:
-    """Goodput of one connection, on average."""
+    """Return the mean goodput of a connection."""
     return float(sum(row["goodput_bps"] for row in rows) / sum(row["streams"] for row in rows))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What newcomers do to a flow that was there before: harm, and the time until the path is shared.
+"""The effect of new flows on an established flow: harm, and the time until the path is shared.
 
 A flow has a time alone and a time in company: from its start to that of the next flow, and from the start of the last
 flow to the end of the first. Each time begins when ``settle_us`` of it have passed.
@@ -22,9 +22,9 @@ SETTLE_US = 5e6
 
 @metric("", "harm to the goodput", bounds=(-np.inf, 1), source=WARE)
 def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
-    """Part of the rate which the flow had alone that it lacks in company: (alone - in company) / alone.
+    """Share of the flow's rate that competing flows take: (alone - in company) / alone.
 
-    1 is starvation, 0 is no harm, and less than 0 a gain.
+    1 is starvation, 0 is no harm, and a negative value is a gain.
     """
     before, after = alone_and_in_company(rows, flow, settle_us)
     alone, company = (float(rates_mbps([flows[flow]], span)[0, 0]) for span in (before, after))
@@ -35,19 +35,19 @@ def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_U
 
 @metric("", "harm to the delay", bounds=(-np.inf, 1), source=WARE)
 def delay_harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
-    """Part of the flow's mean round-trip time in company that it did not have alone: (in company - alone) / in company.
+    """Share of the flow's mean RTT added by competing flows: (in company - alone) / in company.
 
-    The round-trip time is the kernel's smoothed one (tcp_info tcpi_rtt).
+    The RTT is the kernel's smoothed RTT (tcp_info tcpi_rtt).
     """
     before, after = (_mean_rtt(flows[flow], span) for span in alone_and_in_company(rows, flow, settle_us))
     return (after - before) / after
 
 
-@metric("s", "time until the newcomer has its share", bounds=(0, np.inf), source="RFC 5166, section 2.3")
+@metric("s", "time until a new flow has its share", bounds=(0, np.inf), source="RFC 5166, section 2.3")
 def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_us: float = 1e6) -> float:
-    """Seconds from the start of the last flow to the first interval in which it has this part of an equal share.
+    """Seconds from the start of the last flow to the first interval with this part of an equal share.
 
-    Where it never has, that is all of the time that it sends: the value is then a lower bound. ``part`` is a number.
+    If it never reaches this part, the value is its whole sending time: a lower bound. ``part`` is a number.
     """
     last = max(rows, key=lambda row: float(row["start_us"]))
     span = Span(float(last["start_us"]), float(min(row["end_us"] for row in rows)))
@@ -60,7 +60,7 @@ def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_
     return float(interval_us * (reached[0] + 1) if len(reached) else span.end_us - span.start_us) / 1e6
 
 
-@metric("%", "rate of the least flow, of an equal share", bounds=(0, 100))
+@metric("%", "rate of the slowest flow, of an equal share", bounds=(0, 100))
 def least_share(connections: Connections, span: Together) -> float:
     """Rate of the slowest connection while all flows send, in percent of an equal share of the rate of all."""
     (rates,) = rates_mbps(connections, span)
@@ -70,7 +70,7 @@ def least_share(connections: Connections, span: Together) -> float:
 
 
 def alone_and_in_company(rows: Sequence[Row], flow: str, settle_us: float) -> tuple[Span, Span]:
-    """The flow's time alone and its time in company. Raises NoValue where it lacks one of them."""
+    """Return the flow's time alone and its time in company. Raises NoValue if it lacks one of them."""
     own = next(row for row in rows if row["flow"] == flow)
     starts = [float(row["start_us"]) for row in rows if row["flow"] != flow]
     if not starts:

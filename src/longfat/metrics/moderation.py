@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variance in one scenario, as informed by the other scenarios of its experiment.
+"""The prior of a scenario's variance from the other scenarios of its experiment.
 
 Variances of sister scenarios are treated as draws from a scaled inverse chi-square distribution (Smyth 2004, "Linear
 models and empirical Bayes methods", section 6). Owns its fit; knows nothing of metrics.
@@ -23,10 +23,10 @@ Runs = Mapping[Hashable, float]  # the value of one scenario in each block
 
 
 def prior_of(sisters: Sequence[Runs]) -> Prior:
-    """The prior from the values of sister scenarios; those with one run do not count.
+    """Return the prior from the values of sister scenarios with two runs or more.
 
-    Its size is the mean of the variances, so quiet scenarios do not mislead unlucky ones. Its weight follows from how
-    much more the variances differ than by chance. Too few sisters give no prior.
+    Its size is the mean of the variances, so that quiet scenarios do not dominate. Its weight depends on the excess of
+    the variances' scatter over chance. Too few sisters give no prior.
     """
     known = [one for one in sisters if len(one) > 1]
     variances = np.array([np.var(list(one.values()), ddof=1) for one in known])
@@ -42,7 +42,7 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
 
 
 def _together(sisters: Sequence[Runs]) -> float:
-    """p value of the F test that blocks have nothing in common, over the sisters that have the same blocks."""
+    """Return the p value of the F test of independent blocks, over the sisters with the same blocks."""
     if not sisters:
         return 1.0
     blocks = max((frozenset(one) for one in sisters), key=len)
@@ -61,7 +61,7 @@ def _together(sisters: Sequence[Runs]) -> float:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x where trigamma(x) is the value, by Newton's method on its reciprocal."""
+    """Return x where trigamma(x) is the value, by Newton's method on its reciprocal."""
     x = 0.5 + 1 / value
     for _ in range(50):
         step = float(special.polygamma(1, x)) * (1 - float(special.polygamma(1, x)) / value)

@@ -37,15 +37,15 @@ class Judged(Protocol):
     def exact(self) -> bool: ...
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """The two-sided interval."""
+        """Return the two-sided interval."""
         ...
 
     def p_above(self, limit: float) -> float:
-        """How probable such runs were if the truth lay at ``limit`` or below it."""
+        """Return the probability of such runs if the truth is ``limit`` or less."""
         ...
 
     def p_below(self, limit: float) -> float:
-        """How probable such runs were if the truth lay at ``limit`` or above it."""
+        """Return the probability of such runs if the truth is ``limit`` or more."""
         ...
 
 
@@ -66,7 +66,7 @@ class Median:
 
     @property
     def runs(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.values)
 
     @property
@@ -75,7 +75,7 @@ class Median:
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Between two of the values; the metric's bounds where there are too few of them."""
+        """Return the interval between two of the values; the metric's bounds if there are too few values."""
         if self.exact:
             return self.value, self.value
         n = len(self.values)
@@ -85,11 +85,11 @@ class Median:
         return self.values[cut - 1], self.values[n - cut]
 
     def p_above(self, limit: float) -> float:
-        """Sign test."""
+        """Return the p value of a sign test."""
         return self._sign_test(sum(value > limit for value in self.values), self.value > limit)
 
     def p_below(self, limit: float) -> float:
-        """Sign test."""
+        """Return the p value of a sign test."""
         return self._sign_test(sum(value < limit for value in self.values), self.value < limit)
 
     def _sign_test(self, count: int, certain: bool) -> float:
@@ -110,33 +110,33 @@ class Sampled:
 
     @property
     def runs(self) -> int:
-        """The repetitions that it rests on: each holds a run for every value that is ranked."""
+        """The number of repetitions; each has a run for every ranked value."""
         return self.n
 
     @property
     def sd(self) -> float | None:
-        """A place in an order has none."""
+        """None: a rank or a count has no deviation."""
         return None
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Quantiles of the bootstrap distribution that are values of it."""
+        """Return quantiles of the bootstrap distribution that occur in it."""
         if self.exact:
             return self.value, self.value
         ends = np.quantile(self.samples, ((1 - confidence) / 2, (1 + confidence) / 2), method="inverted_cdf")
         return float(ends[0]), float(ends[1])
 
     def p_above(self, limit: float) -> float:
-        """Share of the samples at the limit or below it."""
+        """Return the share of the samples at the limit or below it."""
         return sum(value <= limit for value in self.samples) / len(self.samples)
 
     def p_below(self, limit: float) -> float:
-        """Share of the samples at the limit or above it."""
+        """Return the share of the samples at the limit or above it."""
         return sum(value >= limit for value in self.samples) / len(self.samples)
 
 
 @dataclass(frozen=True)
 class Widest:
-    """The largest of several estimates, each of one pair: a statement about it must hold for every pair."""
+    """The largest of several estimates, one for each pair: a statement about it must hold for every pair."""
 
     of: tuple[Judged, ...]
 
@@ -162,32 +162,32 @@ class Widest:
 
     @property
     def sd(self) -> float | None:
-        """A largest has none."""
+        """None: a maximum has no deviation."""
         return None
 
     @property
     def exact(self) -> bool:
-        """Whether nothing varies in any of them."""
+        """Whether all of them are without error."""
         return all(one.exact for one in self.of)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """The lower end holds for all pairs together (Bonferroni), the upper end needs no correction."""
+        """Return the interval: the lower end holds for all pairs (Bonferroni), the upper end needs no correction."""
         strict = 1 - (1 - confidence) / len(self.of)
         return max(one.interval(strict)[0] for one in self.of), max(one.interval(confidence)[1] for one in self.of)
 
     def p_above(self, limit: float) -> float:
-        """One pair suffices: the smallest of all, times their number."""
+        """Return the smallest of all, times their number: one pair suffices."""
         return min(1.0, len(self.of) * min(one.p_above(limit) for one in self.of))
 
     def p_below(self, limit: float) -> float:
-        """Every pair must be: the largest of all."""
+        """Return the largest of all: every pair must be below."""
         return max(one.p_below(limit) for one in self.of)
 
 
 def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
-    """A statistic of resamples of repetitions: n - 1 of the n with replacement, which makes up for how few they are.
+    """Return a statistic of resamples of n - 1 of the n repetitions, with replacement, which corrects for small n.
 
-    Deterministic. A single repetition gives the one value that it has.
+    The resamples are the same each time. A single repetition gives its own value.
     """
     n = len(samples)
     if n == 1:

@@ -22,7 +22,7 @@ RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs; t
 
 @metric("points", "points in the plot of outstanding data", bounds=(0, np.inf))
 def points(series: Outstanding, since_us: float | None = None, until_us: float | None = None) -> float:
-    """Number of points in a plot of outstanding data: one for each packet that moved it, within the window."""
+    """Number of points in a plot of outstanding data, one for each packet that changed it, within the window."""
     since = -np.inf if since_us is None else since_us
     until = np.inf if until_us is None else until_us
     return float(((series.t_us >= since) & (series.t_us < until)).sum())
@@ -41,10 +41,10 @@ def before_drop_bytes(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> flo
 
 
 def recovered_us(series: Series, at_us: float, rtt_us: float) -> float:
-    """When a flow is back at its own pace after a drop, in microseconds: an RTT after the emptiest moment.
+    """Return the end of recovery after a drop, in microseconds: an RTT after the minimum of outstanding data.
 
     The acknowledgement that ends recovery covers all that was sent since the loss, so outstanding data falls
-    to nearly nothing and takes an RTT to fill the reduced window. Sought within ten RTTs of ``at_us``.
+    to nearly nothing and takes an RTT to fill the reduced window. It is sought within ten RTTs of ``at_us``.
     """
     recovery = _cut(series, at_us, at_us + RECOVERY_RTTS * rtt_us)
     return float(recovery.t_us[int(recovery.values.argmin())]) + rtt_us
@@ -59,15 +59,15 @@ def after_drop_bytes(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> floa
 
 @metric("", "outstanding data after over before the drop", bounds=(0, np.inf))
 def drop_ratio(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> float:
-    """Outstanding data after a drop as a fraction of that before: 1 - b, of no unit."""
+    """Outstanding data after a drop as a fraction of the level before: 1 - b, dimensionless."""
     return after_drop_bytes(series, at_us, rtt_us) / before_drop_bytes(series, at_us, rtt_us)
 
 
 @metric("per RTT", "growth factor in slow start", bounds=(0, np.inf))
 def slow_start_growth(series: Outstanding, rtt_us: BaseRtt) -> float:
-    """Factor by which outstanding data grows each RTT in slow start, of no unit.
+    """Factor by which outstanding data grows each RTT in slow start, dimensionless.
 
-    Slow start is taken to last until the peak of an RTT no longer exceeds that of the one before by a tenth.
+    Slow start lasts until the peak of an RTT exceeds the peak of the previous RTT by less than a tenth.
     A straight line is fitted to the logarithm of its peaks up to half of the highest.
     """
     starts, _ = per_rtt(series, rtt_us)
@@ -102,7 +102,7 @@ def linear_growth_segments(
 
 @metric("", "R^2 of a straight line", bounds=(0, 1))
 def linearity(series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: float) -> float:
-    """How straight the growth is: the coefficient of determination R^2 of the fitted line, of no unit."""
+    """Coefficient of determination R^2 of a line fitted to the growth, dimensionless."""
     t_us, levels = per_rtt(series, rtt_us, since_us, until_us)
     _, _, error = _line(t_us, levels)
     scatter = float(((levels - levels.mean()) ** 2).sum())
@@ -115,8 +115,8 @@ def linearity(series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: f
 def regrowth_percent(series: Outstanding, rtt_us: BaseRtt, at_us: float) -> float:
     """Growth in percent per RTT after a drop: slope of a straight line through the logarithm of the levels.
 
-    Taken from the end of recovery to the last RTT below 98 % of the level before the drop: there something
-    else than its congestion window may hold the sender.
+    Measured from the end of recovery to the last RTT below 98 % of the level before the drop: above that, the sender
+    may not be limited by its congestion window.
     """
     target = REGROWN * before_drop_bytes(series, at_us, rtt_us)
     _, levels = per_rtt(series, rtt_us, recovered_us(series, at_us, rtt_us), np.inf)
@@ -130,9 +130,9 @@ def regrowth_percent(series: Outstanding, rtt_us: BaseRtt, at_us: float) -> floa
 def bend(
     series: Series, rtt_us: float, since_us: float, until_us: float, highest_bytes: float = np.inf
 ) -> tuple[float, float, float]:
-    """Where growth changes its slope: time in s, level in bytes, and slope after over slope before.
+    """Return the point at which growth changes its slope: time in s, level in bytes, slope after over before.
 
-    Two straight lines are fitted to the levels of the RTTs; the break is where their squared error is least.
+    Two straight lines are fitted to the levels of the RTTs; the break minimises their squared error.
     The first RTT above ``highest_bytes`` ends the window.
     """
     t_us, levels = per_rtt(series, rtt_us, since_us, until_us)
@@ -166,7 +166,7 @@ def bend_time(
 def bend_level(
     series: Outstanding, rtt_us: BaseRtt, since_us: float, until_us: float, highest_bytes: float = np.inf
 ) -> float:
-    """Outstanding data in bytes where growth changes its slope (``bend``)."""
+    """Outstanding data in bytes at which growth changes its slope (``bend``)."""
     return bend(series, rtt_us, since_us, until_us, highest_bytes)[1]
 
 
@@ -181,9 +181,9 @@ def bend_ratio(
 def per_rtt(
     series: Series, rtt_us: float, since_us: float | None = None, until_us: float | None = None
 ) -> tuple[Array, Array]:
-    """Middle of each whole RTT of the window in microseconds, and the median level in it in bytes.
+    """Return the middle of each whole RTT of the window in microseconds, and its median level in bytes.
 
-    An RTT without a packet keeps the level of the one before. Without a window the whole series is taken.
+    An RTT without a packet keeps the previous level. Without a window, the whole series is used.
     """
     cut = _cut(series, since_us, until_us)
     start = float(cut.t_us[0]) if since_us is None else since_us
@@ -211,13 +211,13 @@ def _cut(series: Series, since_us: float | None, until_us: float | None) -> Seri
 
 
 def _end_of_ascent(peaks: Array) -> int:
-    """Number of intervals up to the first that does not exceed the one before by 10 % or more."""
+    """Return the number of intervals before the first that exceeds its predecessor by less than 10 %."""
     flat = np.flatnonzero(peaks[1:] < 1.1 * peaks[:-1])
     return int(flat[0]) + 1 if len(flat) else len(peaks)
 
 
 def _line(x: Array, y: Array) -> tuple[float, float, float]:
-    """Slope, intercept and squared error of the least-squares line."""
+    """Return slope, intercept and squared error of the least-squares line."""
     dx, dy = x - x.mean(), y - y.mean()
     slope = float((dx * dy).sum() / (dx * dx).sum())
     return slope, float(y.mean() - slope * x.mean()), float(((dy - slope * dx) ** 2).sum())

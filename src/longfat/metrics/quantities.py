@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities: a metric over chosen runs, estimated from them.
 
-Owns the choice of runs by factors, and the rules that scenarios are strata, that runs are the replicates, and that runs
-equal to the byte count once. Must not judge.
+Owns the choice of runs by factors, and three rules: scenarios are strata, runs are replicates, and byte-identical runs
+count once. Must not judge.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Condition:
     text: str = ""
 
     def holds(self, value: Scalar | None) -> bool:
-        """Whether the factor's value meets the condition; a run without the factor does not."""
+        """Return whether the factor's value meets the condition; a run without the factor does not."""
         if value is None:
             return False
         if self.relation == "=":
@@ -74,12 +74,12 @@ class Selection:
     added: tuple[tuple[str, Condition], ...] = ()  # the part of ``where`` that it was narrowed by
 
     def narrowed(self, factor: str, value: Scalar) -> Selection:
-        """The same, with the factor also held at one value."""
+        """Return the selection with the factor also fixed at one value."""
         held = (factor, Condition("=", (value,)))
         return dataclasses.replace(self, where=(*self.where, held), added=(*self.added, held))
 
     def chosen(self, dataset: Dataset) -> list[Run]:
-        """All lock entries that it asks for, whatever their status."""
+        """Return all lock entries that it selects, whatever their status."""
         return [
             run
             for run in dataset.runs
@@ -90,10 +90,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class Repetitions(Generic[Value]):
-    """The value of each complete repetition, and why others of the ``planned`` are not complete.
+    """The value of each complete repetition, and the reasons why others of the ``planned`` ones are not complete.
 
-    ``observed`` identifies all measurements of a complete repetition: repetitions with equal measurements, which differ
-    only in their number, are one observation.
+    ``observed`` identifies the measurements of a complete repetition: repetitions with equal measurements are one
+    observation.
     """
 
     values: Mapping[int, Value]
@@ -111,15 +111,15 @@ class Repetitions(Generic[Value]):
 
     @property
     def repeats(self) -> int:
-        """How many complete repetitions are the same to the byte as an earlier one."""
+        """The number of complete repetitions that are byte-identical to an earlier one."""
         return len(self.values) - len(self.distinct)
 
     def least(self, count: int) -> None:
-        """Raise NoValue with the reasons when there are fewer than ``count`` observations."""
+        """Raise NoValue with the reasons if there are fewer than ``count`` observations."""
         if len(self.distinct) < count:
             counted = _counted(self.faults)
             complete = f"{len(self.values)} of {self.planned} repetitions are complete"
-            complete += f", of these {self.repeats} the same to the byte as another" if self.repeats else ""
+            complete += f", {self.repeats} of them byte-identical to another" if self.repeats else ""
             raise NoValue(f"{complete}, at least {count} are needed" + (f": {counted}" if counted else ""))
 
 
@@ -127,9 +127,9 @@ class Repetitions(Generic[Value]):
 class Pool:
     """Properties that runs of a dataset share: random numbers within a block, and variances among sister scenarios.
 
-    ``groups`` maps an experiment that draws like another to that other one: runs of one group and repetition share
-    their seeds (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which
-    nothing is drawn from a seed: one run suffices for them.
+    ``groups`` maps an experiment to the experiment with which it is paired: their runs share seeds by repetition
+    (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which the seed has no
+    effect: one run suffices for them.
     """
 
     dataset: Dataset
@@ -137,15 +137,15 @@ class Pool:
     fixed: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
 
     def draws(self, run: Run) -> bool:
-        """Whether anything in the run is drawn from its seed."""
+        """Return whether the seed has an effect in the run."""
         return run.factors not in self.fixed.get(run.experiment, ())
 
     def block(self, run: Run) -> tuple[str, int]:
-        """The group and repetition that share the run's random numbers."""
+        """Return the group and repetition that share the run's random numbers."""
         return self.groups.get(run.experiment, run.experiment), run.repetition
 
     def prior(self, selection: Selection) -> Prior:
-        """The prior of the metric's variance from all scenarios of the experiment."""
+        """Return the prior of the metric's variance from all scenarios of the experiment."""
         what = (selection.experiment, selection.metric, selection.flow, *sorted(selection.parameters.items()))
         if what not in self._priors:
             everything = dataclasses.replace(selection, where=(), added=())
@@ -161,21 +161,21 @@ class Pool:
 
 @dataclass(frozen=True)
 class _Row:
-    """The runs of one scenario that have a value, and why others have none."""
+    """The runs of one scenario that have a value, and the faults of the others."""
 
     values: list[tuple[Run, float]]
     faults: list[str]
 
     @property
     def distinct(self) -> list[tuple[Run, float]]:
-        """One run, the first, of those that are the same to the byte."""
+        """The first run of each group of byte-identical runs."""
         firsts: dict[Hashable, tuple[Run, float]] = {}
         for run, value in sorted(self.values, key=lambda pair: pair[0].repetition):
             firsts.setdefault(run.measured or run.run_id, (run, value))
         return list(firsts.values())
 
     def enough(self, least: int, pool: Pool) -> bool:
-        """Whether there are enough, or there is no randomness: several that are all equal, or nothing is drawn."""
+        """Return whether there are enough runs, or no randomness: all are equal, or the seed has no effect."""
         if len(self.distinct) == 1:
             return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
         return len(self.distinct) >= least
@@ -193,9 +193,9 @@ def _by_scenario(dataset: Dataset, selection: Selection, runs: Iterable[Run]) ->
 
 
 def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Estimate:
-    """The metric over the chosen runs, in its unit: the mean over scenarios of the mean over each one's runs.
+    """Return the mean over scenarios of the metric's mean over the runs of each, in the metric's unit.
 
-    Raises NoValue when a scenario has fewer than ``least`` runs that differ, unless it has no randomness.
+    Raises NoValue if a scenario has fewer than ``least`` different runs, unless it has no randomness.
     """
     metric = METRICS[selection.metric]
     prior = pool.prior(selection) if pool else Prior()
@@ -209,10 +209,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
 
 
 def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None) -> tuple[float, ...]:
-    """The metric in each repetition that every scenario has, a mean over scenarios, where all of them differ.
-
-    Raises NoValue like ``measure``.
-    """
+    """Return the mean over scenarios for each repetition that all of them have. Raises NoValue like ``measure``."""
     rows = list(_measured(dataset, selection, 1, pool or Pool(dataset)).values())
     found = [{run.repetition: value for run, value in row.distinct} for row in rows]
     common = set.intersection(*(set(one) for one in found))
@@ -220,7 +217,7 @@ def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None
 
 
 def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Median:
-    """The median of the metric over the chosen runs. Raises NoValue like ``measure``."""
+    """Return the median of the metric over the chosen runs. Raises NoValue like ``measure``."""
     rows = _measured(dataset, selection, least, pool or Pool(dataset))
     values = sorted(value for row in rows.values() for _, value in row.distinct)
     counts = [len(row.distinct) for row in rows.values()]
@@ -251,7 +248,7 @@ def _repeats(rows: Mapping[str, _Row]) -> int:
 
 
 def _between(rows: Mapping[str, _Row]) -> float | None:
-    """Standard deviation between the repetitions that every scenario has, each the mean over scenarios."""
+    """Return the standard deviation between repetitions, each a mean over scenarios."""
     found = [{run.repetition: value for run, value in row.values} for row in rows.values()]
     common = set.intersection(*(set(one) for one in found))
     if len(common) < 2 or max(len(row.distinct) for row in rows.values()) < 2:
@@ -269,7 +266,7 @@ def _counted(faults: Iterable[str]) -> str:
 
 
 def valued(dataset: Dataset, selection: Selection) -> Iterator[Run]:
-    """The chosen runs that have a value: those that an estimate rests on."""
+    """Yield the chosen runs that have a value."""
     for run in selection.chosen(dataset):
         with suppress(NoValue):
             (points_of_run if METRICS[selection.metric].over else metric_of_run)(dataset, run, selection)
@@ -277,11 +274,9 @@ def valued(dataset: Dataset, selection: Selection) -> Iterator[Run]:
 
 
 def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
-    """The metric in each repetition of the chosen runs, in the metric's unit.
+    """Return the metric in each repetition of the chosen runs, a mean over their scenarios.
 
-    Where runs of several scenarios are chosen, the metric is averaged over the scenarios within each
-    repetition. A repetition in which a run is missing or not valid is left out as a whole. Raises NoValue when
-    the lock has no such run.
+    A repetition with a missing or invalid run is left out. Raises NoValue if the lock has no such run.
     """
     found = gathered(dataset, selection, lambda run: metric_of_run(dataset, run, selection))
     means = {repetition: sum(values) / len(values) for repetition, values in found.values.items()}
@@ -289,7 +284,7 @@ def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
 
 
 def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value]) -> Repetitions[list[Value]]:
-    """The value of each chosen run, by repetition. Raises NoValue when the lock has no such run."""
+    """Return the value of each chosen run, by repetition. Raises NoValue if the lock has no such run."""
     runs = selection.chosen(dataset)
     if not runs:
         raise NoValue(f"the lock has no such run of experiment {selection.experiment!r}")
@@ -297,7 +292,7 @@ def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value])
     values: dict[int, list[Value] | None] = {}
     observed: dict[int, set[Hashable]] = {}
     for run in runs:
-        # A run without a digest is like no other.
+        # A run without a digest equals no other run.
         observed.setdefault(run.repetition, set()).add((run.scenario, run.measured or run.run_id))
         try:
             value = of(run)
@@ -317,14 +312,14 @@ def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value])
 
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
-    """The metric of one run, computed once. Raises NoValue when the run is not valid or its data cannot give it."""
+    """Return the metric of one run, computed once. Raises NoValue if the run is invalid or lacks the data."""
     value = _once(dataset, run, selection, _value)
     assert isinstance(value, float | int)
     return value
 
 
 def impossible(dataset: Dataset, selections: Iterable[Selection]) -> dict[str, str]:
-    """Return why valid runs must be invalid, by run_id: values of the selections outside their metrics' bounds."""
+    """Return, by run_id, the values of valid runs that lie outside their metrics' bounds, as reasons."""
     for selection in selections:
         for _ in valued(dataset, selection):
             pass
@@ -332,14 +327,14 @@ def impossible(dataset: Dataset, selections: Iterable[Selection]) -> dict[str, s
 
 
 def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
-    """The points of a metric that has several in a run, computed once. Raises NoValue like ``metric_of_run``."""
+    """Return the points of a metric with several in a run, computed once. Raises NoValue like ``metric_of_run``."""
     points = _once(dataset, run, selection, _points)
     assert isinstance(points, tuple)
     return points
 
 
 def key_of(run: Run, selection: Selection) -> Hashable:
-    """The key of a run's value in ``Dataset.computed``."""
+    """Return the key of a run's value in ``Dataset.computed``."""
     return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
 
 
@@ -369,5 +364,5 @@ def _points(data: RunData, selection: Selection) -> tuple[Point, ...]:
 
 
 def significant(value: float) -> float:
-    """The value to nine significant digits: rounding errors must never decide an order."""
+    """Round to nine significant digits: rounding errors must never decide an order."""
     return float(f"{value:.9g}")

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics: one decorated function is one metric.
 
-A metric's signature states everything that it needs. A parameter annotated with a source (``longfat.metrics.data``) is
-read from the run; ``flow`` is the flow that a claim names; every other parameter is one that a claim may or must give,
-and its suffix is its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must
-not choose runs.
+A metric's signature lists all its inputs. An argument annotated with a source (``longfat.metrics.data``) is read from
+the run, and ``flow`` is the flow that a claim names. Every other argument is a parameter of the claim, whose suffix is
+its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must not choose runs.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ Function = TypeVar("Function", bound=Callable[..., float | Points])
 
 _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate", "_segments": "number"}
 BOUND_SLACK = 0.005
-"""Share of a bound by which a value may exceed it: a frame more or less at the ends of a window of samples."""
+"""Share of a bound by which a value may exceed it: sampling is inexact by a frame at the ends of a window."""
 OWN_METRICS = "metrics.py"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument that a claim gives a metric: its name there, its dimension, and the function's own name for it."""
+    """A metric's parameter: its name in claims, its dimension, and its name in the function."""
 
     name: str
     dimension: Dimension
@@ -46,10 +45,10 @@ class Parameter:
 class Metric:
     """A metric by its registration.
 
-    ``bounds`` are the smallest and the largest value that it can have. ``judged_by`` states which value of its runs is
-    compared with limits: the mean, or the median where runs fall into two modes. ``flow`` states whether a claim may
-    name a flow, ``must_name_flow`` whether it has to. A metric ``over`` variables has several points in a run: the
-    formula that it is compared with may take these variables.
+    ``bounds`` are its smallest and largest possible values. ``judged_by`` is the statistic that is compared with
+    limits: the mean, or the median if runs fall into two modes. ``flow`` states whether a claim may name a flow,
+    ``must_name_flow`` whether it must. A metric ``over`` variables has several points in a run, and a formula that it
+    is compared with may use these variables.
     """
 
     name: str
@@ -69,12 +68,12 @@ class Metric:
 
     @property
     def shipped(self) -> bool:
-        """Whether it is of this package, and not a study's own."""
+        """Whether it is part of this package instead of a study."""
         return self.function.__module__.startswith(__package__)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Names of the parameters that a claim has to give, the flow included."""
+        """Names of the parameters that a claim must give, including the flow."""
         given = tuple(name for name, parameter in self.parameters.items() if parameter.required)
         return (*given, "flow") if self.must_name_flow else given
 
@@ -88,7 +87,7 @@ class Metric:
         return self.bounded(float(value))
 
     def bounded(self, value: float) -> float:
-        """Return a value within the bounds, of which samples may miss the ends. Raises OutOfBounds."""
+        """Clip a value that exceeds the bounds by no more than the slack. Raises OutOfBounds for any other."""
         low, high = self.bounds
         if not math.isnan(value) and not low - BOUND_SLACK * abs(low) <= value <= high + BOUND_SLACK * abs(high):
             unit = f" {self.unit}" if self.unit else ""
@@ -96,7 +95,7 @@ class Metric:
         return value if math.isnan(value) else min(max(value, low), high)
 
     def points(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> tuple[Point, ...]:
-        """The points of one run of a metric that has several. Raises NoValue with the reason."""
+        """Return the points of one run. Raises NoValue with the reason."""
         value = self._computed(data, flow, parameters)
         assert isinstance(value, Sequence), "a metric with a single value has no points"
         return tuple(value)
@@ -122,31 +121,40 @@ def metric(
 ) -> Callable[[Function], Function]:
     """Register a function as a metric. ``source`` names the publication that defines it, if any.
 
-    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that gives ``Points`` names in ``over`` the
-    variables that each point is at. Raises TypeError when the signature says nothing about a parameter, or when the
-    name is taken.
+    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that returns ``Points`` lists the variables of a
+    point in ``over``. Raises TypeError if an argument has no known suffix, or the name is taken.
     """
 
     def register(function: Function) -> Function:
         own = name or function.__name__
         if own in METRICS:
             raise TypeError(f"there is a metric {own!r} already")
-        METRICS[own] = _described(own, function, unit, meaning, bounds, judged_by, source, over)
+        sources, parameters, flow = _arguments(own, function)
+        METRICS[own] = Metric(
+            name=own,
+            unit=unit,
+            meaning=meaning,
+            bounds=bounds,
+            judged_by=judged_by,
+            source=source,
+            definition=inspect.getdoc(function) or "",
+            parameters=parameters,
+            flow=flow is not None or any(read.by_flow for read in sources.values()),
+            must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
+            over=over,
+            function=function,
+            _sources=sources,
+            _takes_flow=flow is not None,
+        )
         return function
 
     return register
 
 
-def _described(
-    name: str,
-    function: Callable[..., float | Points],
-    unit: str,
-    meaning: str,
-    bounds: tuple[float, float],
-    judged_by: JudgedBy,
-    source: str,
-    over: tuple[str, ...],
-) -> Metric:
+def _arguments(
+    name: str, function: Function
+) -> tuple[dict[str, Source], dict[str, Parameter], inspect.Parameter | None]:
+    """Return a function's sources, its parameters, and its argument ``flow`` if it has one."""
     hints = get_type_hints(function, include_extras=True)
     sources: dict[str, Source] = {}
     parameters: dict[str, Parameter] = {}
@@ -158,23 +166,7 @@ def _described(
         elif argument != "flow":
             parameter = _parameter(name, argument, declared.default is inspect.Parameter.empty)
             parameters[parameter.name] = parameter
-    flow = signature.get("flow")
-    return Metric(
-        name=name,
-        unit=unit,
-        meaning=meaning,
-        bounds=bounds,
-        judged_by=judged_by,
-        source=source,
-        definition=inspect.getdoc(function) or "",
-        parameters=parameters,
-        flow=flow is not None or any(read.by_flow for read in sources.values()),
-        must_name_flow=flow is not None and flow.default is inspect.Parameter.empty,
-        over=over,
-        function=function,
-        _sources=sources,
-        _takes_flow=flow is not None,
-    )
+    return sources, parameters, signature.get("flow")
 
 
 def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
@@ -186,7 +178,7 @@ def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
 
 
 def load_own_metrics(study_dir: Path) -> None:
-    """Register the metrics of a study's own ``metrics.py``, once. Raises StudyError when it cannot be loaded."""
+    """Register the metrics of a study's ``metrics.py``, once. Raises StudyError if it cannot be loaded."""
     path = study_dir / OWN_METRICS
     module_name = f"longfat_metrics_of_{study_dir.resolve().name.replace('-', '_')}"
     if not path.exists() or module_name in sys.modules:

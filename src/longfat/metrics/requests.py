@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of requests: how long their responses took."""
+"""Metrics of requests: response times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATE_PERCENT = 99
 
 
 def times_ms(responses: Responses, above_bytes: float, up_to_bytes: float) -> Array:
-    """How long the responses took whose sizes lie between the two. Raises NoValue where there is none."""
+    """Return the response times of responses between two sizes. Raises NoValue if there is none."""
     sizes, times_us = (responses[name].astype(np.float64) for name in ("response_bytes", "response_us"))
     found: Array = times_us[(sizes > above_bytes) & (sizes <= up_to_bytes)] / 1000
     if not len(found):
@@ -25,16 +25,16 @@ def times_ms(responses: Responses, above_bytes: float, up_to_bytes: float) -> Ar
     return found
 
 
-@metric("ms", "mean time of a response", bounds=(0, np.inf))
+@metric("ms", "mean response time", bounds=(0, np.inf))
 def response_time(responses: Responses, above_bytes: float = 0.0, up_to_bytes: float = np.inf) -> float:
     """Mean time from the start of a request's connection to the last byte of its response, in milliseconds.
 
-    Of all requests of a run that were answered, or of those whose response is of more than `above` and up to `up_to`.
+    With `above` and `up_to`, only responses of these sizes count.
     """
     return float(times_ms(responses, above_bytes, up_to_bytes).mean())
 
 
-@metric("ms", "time that one response of a hundred exceeds", bounds=(0, np.inf))
+@metric("ms", "99th-percentile response time", bounds=(0, np.inf))
 def late_response_time(responses: Responses, above_bytes: float = 0.0, up_to_bytes: float = np.inf) -> float:
-    """The 99th percentile of the times that `response_time` is the mean of, in milliseconds."""
+    """99th percentile of the response times whose mean is `response_time`, in milliseconds."""
     return float(np.percentile(times_ms(responses, above_bytes, up_to_bytes), LATE_PERCENT))

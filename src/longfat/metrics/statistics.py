@@ -33,9 +33,9 @@ class Prior:
 
 @dataclass(frozen=True)
 class Stratum:
-    """The runs of one scenario in an estimate: by run, its block and what it adds to the estimate's error.
+    """The runs of one scenario in an estimate: by run, its block and its contribution to the estimate's error.
 
-    ``prior`` is the variance of the estimate that sister scenarios lead to expect from this stratum.
+    ``prior`` is the variance of the estimate that sister scenarios predict for this stratum.
     """
 
     pulls: Mapping[Hashable, tuple[Hashable, float]]
@@ -44,24 +44,24 @@ class Stratum:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom, the sisters' included."""
+        """Degrees of freedom, including the sisters'."""
         return len(self.pulls) - 1 + self.prior_degrees
 
     @property
     def variance(self) -> float:
-        """The stratum's contribution to the variance, moderated: never less than its own runs show."""
+        """The stratum's contribution to the variance, moderated, but at least the variance of its own runs."""
         n = len(self.pulls)
         own = math.fsum(pull**2 for _, pull in self.pulls.values()) * n / (n - 1)
         moderated = (self.prior_degrees * self.prior + (n - 1) * own) / self.degrees
         return max(own, moderated)
 
     def weighed(self, weight: float) -> Stratum:
-        """The same in an estimate that takes this one ``weight`` times."""
+        """Return the stratum of an estimate that is ``weight`` times this one."""
         pulls = {run: (block, weight * pull) for run, (block, pull) in self.pulls.items()}
         return Stratum(pulls, weight**2 * self.prior, self.prior_degrees)
 
     def joined(self, other: Stratum) -> Stratum:
-        """Both together: pulls of one run add up, whatever metric of it they come from."""
+        """Return the sum of both: the pulls of one run add up, even from different metrics."""
         pulls = dict(self.pulls)
         for run, (block, pull) in other.pulls.items():
             pulls[run] = (block, pull + (pulls[run][1] if run in pulls else 0.0))
@@ -79,11 +79,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with all that its interval needs.
+    """A value with the strata from which its interval follows.
 
-    ``n`` is the smallest number of runs in a stratum, ``runs`` the number of all, ``repeats`` counts those that were
-    equal to the byte to another and add nothing. ``sd`` is the deviation between repetitions, where one metric was
-    measured. ``origin`` is set for a ratio: the interval is then made on the log scale of value less origin.
+    ``n`` is the smallest number of runs in a stratum, ``runs`` the number of all, ``repeats`` the number of further,
+    byte-identical runs, which add nothing. ``sd`` is the deviation between repetitions of a single metric. ``origin``
+    is set for a ratio, whose interval is computed on the log scale of value minus origin.
     """
 
     value: float
@@ -98,12 +98,12 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing varies in it: computed, or without any randomness in its runs."""
+        """Whether it has no error: it is computed, or its runs have no randomness."""
         return not any(pull for one in self.strata.values() for _, pull in one.pulls.values())
 
     @property
     def range(self) -> float:
-        """The largest difference between two runs of a scenario, as its effect on the value."""
+        """The largest effect on the value of a difference between two runs of a scenario."""
         ranges = [0.0]
         for one in self.strata.values():
             pulls = [pull for _, pull in one.pulls.values()]
@@ -112,7 +112,7 @@ class Estimate:
 
     @cached_property
     def spread(self) -> Spread:
-        """Its standard error. Runs of a block are taken as dependent unless nothing indicates it."""
+        """The standard error. Runs of a block count as dependent unless a test clearly accepts independence."""
         variance, degrees = _satterthwaite((one.variance, one.degrees) for one in self.strata.values())
         blocked, block_degrees = _satterthwaite(self._blocks())
         if not blocked and not variance:
@@ -130,7 +130,7 @@ class Estimate:
         return Spread(math.sqrt(max(blocked, mixed)), block_degrees, gain)
 
     def _blocks(self) -> list[tuple[float, float]]:
-        """Variance and degrees of freedom of each group of blocks, its repetitions taken as the replicates."""
+        """Return variance and degrees of freedom of each group of blocks, with its repetitions as replicates."""
         groups: dict[Hashable, dict[Hashable, float]] = {}
         for stratum in self.strata.values():
             for block, pull in stratum.pulls.values():
@@ -145,7 +145,7 @@ class Estimate:
         return found
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """The two-sided interval, within the value's bounds; the value itself where nothing varies."""
+        """Return the two-sided interval, within the value's bounds; the value itself if it has no error."""
         if not self.spread.error:
             return self.value, self.value
         reach = float(special.stdtrit(self.spread.degrees, (1 + confidence) / 2)) * self.spread.error
@@ -159,11 +159,11 @@ class Estimate:
         return max(low, min(self.bounds[0], self.value)), min(high, max(self.bounds[1], self.value))
 
     def p_above(self, limit: float) -> float:
-        """How probable such a value were if the truth lay at ``limit`` or below it."""
+        """Return the probability of such a value if the truth is ``limit`` or less."""
         return self._tail(limit, 1)
 
     def p_below(self, limit: float) -> float:
-        """How probable such a value were if the truth lay at ``limit`` or above it."""
+        """Return the probability of such a value if the truth is ``limit`` or more."""
         return self._tail(limit, -1)
 
     def _tail(self, limit: float, sign: int) -> float:
@@ -181,7 +181,7 @@ class Estimate:
 
 
 def exactly(value: float) -> Estimate:
-    """A number that rests on no measurement."""
+    """Return a number without error."""
     return Estimate(value)
 
 
@@ -192,10 +192,9 @@ def stratified(
     repeats: int = 0,
     sd: float | None = None,
 ) -> Estimate:
-    """The mean of the strata's means, from the values of runs by stratum and run, each with its block.
+    """Return the mean of the strata's means, from the values of runs by stratum and run, each with its block.
 
-    A stratum of a single run adds nothing to the error: it has no randomness. Raises ValueError
-    without a value.
+    A stratum of a single run adds nothing to the error: it has no randomness. Raises ValueError without a value.
     """
     if not values or not all(values.values()):
         raise ValueError("an estimate needs at least one value in each stratum")
@@ -225,19 +224,19 @@ def stratified(
 
 
 def total(a: Estimate, b: Estimate) -> Estimate:
-    """a + b."""
+    """Return a + b."""
     bounds = a.bounds[0] + b.bounds[0], a.bounds[1] + b.bounds[1]
     return _combined(a, 1.0, b, 1.0, a.value + b.value, bounds, _shifted(a, b, 1.0))
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
-    """a - b."""
+    """Return a - b."""
     bounds = a.bounds[0] - b.bounds[1], a.bounds[1] - b.bounds[0]
     return _combined(a, 1.0, b, -1.0, a.value - b.value, bounds, _shifted(a, b, -1.0))
 
 
 def product(a: Estimate, b: Estimate) -> Estimate:
-    """a * b."""
+    """Return a * b."""
     origin = None
     for one, other in ((a, b), (b, a)):
         if not other.strata and one.origin is not None:
@@ -246,7 +245,7 @@ def product(a: Estimate, b: Estimate) -> Estimate:
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
-    """a / b, with its interval on the log scale. Raises ValueError when the interval of ``b`` reaches zero."""
+    """Return a / b, with its interval on the log scale. Raises ValueError if the interval of ``b`` reaches zero."""
     low, high = b.interval()
     if low <= 0:
         raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} reaches zero")
@@ -256,18 +255,18 @@ def ratio(a: Estimate, b: Estimate) -> Estimate:
 
 
 def percent_gain(a: Estimate, b: Estimate) -> Estimate:
-    """By how many percent ``a`` exceeds ``b``. Raises ValueError like ``ratio``."""
+    """Return the percentage by which ``a`` exceeds ``b``. Raises ValueError like ``ratio``."""
     return product(exactly(100.0), difference(ratio(a, b), exactly(1.0)))
 
 
 def extreme(values: Sequence[Estimate], choose: Callable[[Iterable[float]], float]) -> Estimate:
-    """The one of several that is the largest or the smallest, as ``choose`` (max or min) has it."""
+    """Return the largest or the smallest, by ``choose`` (max or min)."""
     wanted = choose(one.value for one in values)
     return next(one for one in values if one.value == wanted)
 
 
 def _shifted(a: Estimate, b: Estimate, sign: float) -> float | None:
-    """The origin of a ratio to which an exact number is added."""
+    """Return the origin of a ratio to which an exact number is added."""
     if not b.strata and a.origin is not None:
         return a.origin + sign * b.value
     if not a.strata and b.origin is not None:
@@ -284,10 +283,10 @@ def _combined(
     bounds: tuple[float, float],
     origin: float | None,
 ) -> Estimate:
-    """What two make together, to first order.
+    """Combine two estimates, to first order.
 
-    How many runs there are is up to the sides that have randomness: not to a number, nor to scenarios without any, of
-    which one run says all.
+    The number of runs is that of the random sides: a number has none, and one run suffices for a scenario without
+    randomness.
     """
     strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
     for key, one in b.strata.items():
@@ -308,7 +307,7 @@ def _combined(
 
 
 def _satterthwaite(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Variance and degrees of freedom of a sum of independent parts."""
+    """Return variance and degrees of freedom of a sum of independent parts."""
     known = list(parts)
     variance = math.fsum(part for part, _ in known)
     if not variance:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of how steady a throughput is, and metrics from pings and the kernel's counters.
+"""Metrics of the steadiness of throughput, and of pings.
 
-A throughput over time counts the data acknowledged in whole intervals; ``since`` leaves a start out.
+Throughput over time counts the data acknowledged in whole intervals, from ``since`` on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAST_INTERVALS = 3  # fewer have no meaningful deviation
 
 
 def variation(rates: Array) -> float:
-    """Standard deviation over the mean, of no unit: 0 is steady."""
+    """Return the standard deviation over the mean, dimensionless: 0 is steady."""
     if len(rates) < LEAST_INTERVALS:
         raise NoValue(f"there are {len(rates)} intervals, at least {LEAST_INTERVALS} are needed")
     if rates.mean() <= 0:
@@ -25,11 +25,11 @@ def variation(rates: Array) -> float:
     return float(rates.std() / rates.mean())
 
 
-@metric("", "deviation of the acknowledged rate over its mean", bounds=(0, np.inf), source="Bullot and Cottrell 2003")
+@metric("", "coefficient of variation of the acknowledged rate", bounds=(0, np.inf), source="Bullot and Cottrell 2003")
 def stability(
     connections: Connections, rows: FlowRows, interval_us: float, since_us: float = 0.0, flow: str | None = None
 ) -> float:
-    """Standard deviation over the mean of the data acknowledged in whole intervals, of a flow or all: 0 is steady."""
+    """Standard deviation over mean of the data acknowledged per interval, of a flow or of all: 0 is steady."""
     own = [row for row in rows if flow in (None, row["flow"])]
     if not own:
         raise NoValue("the run has no such flow")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the time in which all flows of a run send: their joint rate, its division, its steadiness.
+"""The rates of connections while all flows of a run send.
 
 A connection carries the data that its receiver acknowledged, from the samples of the sending socket, interpolated
 linearly between two samples.
@@ -16,7 +16,7 @@ from longfat.metrics.registry import metric
 
 
 def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | None = None) -> Array:
-    """Mb/s of each connection (columns) in each whole interval of the span (rows); one interval where none is given.
+    """Return Mb/s of each connection (columns) in each whole interval of the span (rows), by default one interval.
 
     The span ends with the last sample of a connection whose end was not sampled. Raises NoValue for too short a span.
     """
@@ -30,7 +30,7 @@ def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | 
     return 8 * np.array(steps, dtype=np.float64).T / np.diff(edges)[:, np.newaxis]
 
 
-@metric("Mb/s", "throughput while all flows send", bounds=(0, np.inf), name="together")
+@metric("Mb/s", "aggregate throughput while all flows send", bounds=(0, np.inf), name="together")
 def together_mbps(connections: Connections, span: Together) -> float:
-    """Mb/s (10^6 bit/s) of all connections while all flows send."""
+    """Aggregate rate of all connections in Mb/s (10^6 bit/s) while all flows send."""
     return float(rates_mbps(connections, span).sum())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of one connection's windows and of the queue that it sees, from the samples of its socket.
 
-``since`` leaves a start out. A window of a CCA with a delay part is the sum of both parts.
+Samples before ``since`` do not count. The window of a CCA with a delay part is the sum of both parts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from longfat.metrics.data import Connection, NoValue, Samples
 from longfat.metrics.registry import metric
 
 
-@metric("segments", "segments that the connection has in queues", bounds=(0, np.inf), name="backlog")
+@metric("segments", "segments of the connection in queues", bounds=(0, np.inf), name="backlog")
 def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
-    """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas reckons it."""
+    """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas computes it."""
     samples = samples.since(since_us)
     known = (samples.srtt_us > 0) & (samples.min_rtt_us > 0)
     if not known.any():
@@ -27,9 +27,9 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
 
 @metric("", "ssthresh after a cut over the window before it", bounds=(0, np.inf))
 def threshold_ratio(samples: Connection, since_us: float | None = None) -> float:
-    """ssthresh in the sample that shows a cut first over the window before the cut, median over the cuts.
+    """ssthresh in the first sample after a cut over the window before the cut, median over the cuts.
 
-    The window before is the larger of that sample's and the one before: a cut takes a round trip to come down.
+    The window before is the larger of this sample's and the previous one's: a cut takes a round trip.
     """
     places = _cuts_since(samples, since_us)
     if not len(places):
@@ -39,7 +39,7 @@ def threshold_ratio(samples: Connection, since_us: float | None = None) -> float
 
 @metric("segments", "smallest ssthresh after a cut", bounds=(0, np.inf), name="least_threshold")
 def least_threshold_segments(samples: Connection, since_us: float | None = None) -> float:
-    """Smallest ssthresh that a cut left, in segments."""
+    """Smallest ssthresh after a cut, in segments."""
     places = _cuts_since(samples, since_us)
     if not len(places):
         raise NoValue("the congestion window was never cut")

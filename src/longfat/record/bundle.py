@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
 
-Owns the names of run folders and their three files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know a
-laboratory's files, and never touches a committed folder. A process killed at any moment leaves a partial folder, which
-nobody reads as a result, or a complete one.
+Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know the files
+of a backend, nor change a committed folder. A process killed at any moment leaves a partial folder, which is never read
+as a result, or a complete one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RunStatus = Literal["ok", "failed"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The content of ``run.json``; the only facts with wall-clock time in them, and the name of the ``node``."""
+    """Content of ``run.json``, the only file of a record with wall-clock time and the name of the ``node``."""
 
     run_id: str
     status: RunStatus
@@ -48,9 +48,9 @@ def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
 
 
 class Bundle:
-    """The partial folder of a run, to be committed or discarded; leaving the ``with`` block discards it.
+    """The partial folder of a run, to be committed or discarded; the end of the ``with`` block discards it.
 
-    ``folder`` is where the laboratory's files go. Opening creates ``raw`` if need be, and ``spec.json``.
+    ``folder`` takes the backend's files. Opening creates ``raw`` if it is missing, and ``spec.json``.
     """
 
     def __init__(self, raw: Path, name: str, spec: RunSpec) -> None:

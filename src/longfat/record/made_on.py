@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit and the machine that the runs of a results folder were made with, for people.
+"""The commit and the machine of the newest runs of a results folder, for people.
 
-Owns ``made-on.json``. Nothing depends on it: digests say what a run was, and in virtual time no machine counts.
+Owns ``made-on.json``. Nothing depends on it: digests identify a run, and in virtual time the machine has no effect.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class MadeOn:
 
 
 def this_machine() -> str:
-    """The processor's name, how many CPUs this process may use, and the kernel."""
+    """Return the processor's name, the number of CPUs that this process may use, and the kernel."""
     cpus = len(os.sched_getaffinity(0))
     count = "1 CPU" if cpus == 1 else f"{cpus} CPUs"
     return f"{_processor()}, {count}, {platform.system()} {platform.release()}"
 
 
 def keep_made_on(results: Path, made: MadeOn) -> None:
-    """Write what the newest runs were made with. Raises OSError."""
+    """Write the commit and the machine of the newest runs. Raises OSError."""
     write_whole(results / NAME, json.dumps(asdict(made), indent=1) + "\n")
 
 
 def read_made_on(results: Path) -> MadeOn | None:
-    """What the newest runs were made with; None where the folder does not say."""
+    """Return the commit and the machine of the newest runs, or None if they are unknown."""
     try:
         return MadeOn(**json.loads((results / NAME).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of a run as one digest: two runs with equal digests are the same observation.
 
-Owns the choice of raw files: those that numbers come from. Settings, programs' texts and captures are not among them:
-they show ports and sequence numbers, which differ by seed and measure nothing.
+Owns the choice of raw files: the sources of numbers. Settings, output of programs and captures are excluded: their
+ports and sequence numbers differ by seed and measure nothing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from longfat.record.bundle import SUMS
 
 NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "achieved.json", "hosts.json")
-"""Of the reports of a run those that say how it was done (docs/data.md)."""
+"""Reports about the execution of a run, not about what it measured (docs/data.md)."""
 
 
 def is_measured(name: str) -> bool:
-    """Whether a raw file, by its name in the run folder, has measurements: every table, and reports of the run."""
+    """Return whether a raw file, by its name in the run folder, has measurements: every table, and some reports."""
     return name.endswith(".csv") or (name.endswith(".json") and "/" not in name and name not in NOT_MEASURED)
 
 
 def measured_digest(folder: Path) -> str:
-    """SHA-256 (hex) over names and checksums of the measured files of a committed run folder.
+    """Return the SHA-256 (hex) of names and checksums of the measured files of a committed run folder.
 
-    The checksums are those of its SHA256SUMS, which ``read_record`` verifies. Raises OSError when it is not there.
+    The checksums come from its SHA256SUMS, which ``read_record`` verifies. Raises OSError if that is missing.
     """
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     measured = [line for line in lines if is_measured(line[66:])]

@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 
 from longfat.manifest.expressions import ExpressionError
-from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
 from longfat.relations.formulas import FORMULAS
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown
 
 
 class RelationError(ExpressionError):
@@ -93,17 +93,17 @@ class Scope:
     over: tuple[str, ...] = ()
 
     def having(self, variable: str, value: Value, terms: Sequence[Measured]) -> Scope:
-        """The same with a variable that has a value in these terms."""
+        """Return the scope in which a variable has a value in these terms."""
         mentioned = any(_mentions(item, variable) for term in terms for item in (*term.items, *self.where))
         held = self.held - {variable} if mentioned else self.held | {variable}
         return dataclasses.replace(self, environment={**self.environment, variable: value}, held=held)
 
     def resolved(self, value: Value) -> Value:
-        """A value, or that of the variable whose name it is."""
+        """Return the value, or the variable's value if it is the name of a variable."""
         return self.environment.get(str(value.base), value) if value.word else value
 
     def values_of(self, selection: Selection, factor: str) -> Sequence[Value]:
-        """The values of a factor that a selection chooses."""
+        """Return the values of a factor that a selection chooses."""
         return (self.given_values or values_in_study(self.study))(selection, factor)
 
     @property
@@ -143,7 +143,7 @@ def selection_of(term: Measured, scope: Scope) -> Selection:
 
 @dataclass
 class _Choice:
-    """Conditions, flow and parameters that a term's items name so far."""
+    """Conditions, flow and parameters of a term, from the items added so far."""
 
     scope: Scope
     metric: Metric

@@ -13,15 +13,15 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from longfat.manifest.idle import varies
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
+from longfat.schema.names import Finding
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
-    """Return the claims with ``same_as`` and ``contradicts``, as their tests over the study's points have them."""
+    """Return the claims with ``same_as`` and ``contradicts``, which follow from their tests over the study's points."""
     tests = {claim.id: tuple(tests_of(claim, study)) for claim in claims}
     excluded = _excluded(claims, tests)
     firsts: dict[Hashable, str] = {}
@@ -61,7 +61,7 @@ def contradicted(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
 
 
 def without_oracle(claims: Sequence[Claim], study: Study) -> list[str]:
-    """Return the measured claims of which the paper's own numbers are not, or not all, given."""
+    """Return the ids of measured claims without all of the paper's own numbers."""
     papers = printed_numbers(claims, study)
     return [
         claim.id

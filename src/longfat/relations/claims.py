@@ -13,14 +13,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
 from longfat.manifest.models import Header
-from longfat.manifest.names import Path
 from longfat.relations.bind import RelationError
 from longfat.relations.nodes import terms_of
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Path
 
 
 def _syntax(given: str) -> str:
@@ -54,7 +54,7 @@ class PaperStatement(Closed):
     where: f.Text = Field(description="section, figure or table of the paper")
 
     def text(self) -> str:
-        """The value with its unit, for people."""
+        """Format the value with its unit."""
         if self.value is None:
             return "no number stated"
         values = self.value if isinstance(self.value, tuple) else (self.value,)
@@ -65,39 +65,39 @@ class PaperStatement(Closed):
 class Deviation(Closed):
     """Known behaviour that differs from a claim."""
 
-    reason: f.Text = Field(description="why, with the source: a file of the kernel, say")
-    relation: Relations = Field(description="what holds instead; of several each must hold")
+    reason: f.Text = Field(description="reason, with its source, such as a file of the kernel")
+    relation: Relations = Field(description="relations that hold instead, all of them")
 
 
 class Inconsistent(Closed):
     """Where the paper's own figures contradict the statement."""
 
-    where: f.Text = Field(description="the place in the paper that contradicts it, beside that of the statement")
-    reason: f.Text = Field(description="what stands there")
+    where: f.Text = Field(description="the place in the paper that contradicts the statement")
+    reason: f.Text = Field(description="the text or number there")
 
 
 class Retest(Closed):
-    """How much the paper's own numbers differ when it measures the same again."""
+    """Difference between the paper's own measurements of one number."""
 
     deviation: f.Number = Field(description="standard deviation, in percent of the number or in its unit")
-    of: Literal["number", "unit"] = Field("number", description="number: in percent of it; unit: in its unit")
+    of: Literal["number", "unit"] = Field("number", description="number: in percent of the number; unit: in its unit")
     where: f.Text = Field(description="where the paper measures again")
 
 
 class Needs(Closed):
-    """Conditions on runs for the claim to be judged on them at all."""
+    """Conditions that runs must meet before a claim is judged on them."""
 
     lasts: f.Length | dict[str, f.Length] | None = Field(
         None,
-        description="each run's traffic lasts at least so long; or so long by experiment, by id or by names such as"
-        " `*-ireland`, of which an id takes precedence, then a later name",
+        description="least length of each run's traffic; or the length by experiment, with ids or patterns such as"
+        " `*-ireland`: an id takes precedence over a pattern, and a later pattern over an earlier one",
     )
-    epochs: f.Count | None = Field(None, description="windows are cut at least so often in each run")
-    utilisation: f.Number | None = Field(None, description="the bottleneck is used by at least so many percent")
-    at_least_n: f.Count | None = Field(None, description="each scenario has at least so many runs")
+    epochs: f.Count | None = Field(None, description="least number of cuts of the congestion window in each run")
+    utilisation: f.Number | None = Field(None, description="least link utilisation of the bottleneck in percent")
+    at_least_n: f.Count | None = Field(None, description="least number of runs of each scenario")
 
     def lasts_in(self, experiment: str) -> float:
-        """Seconds that the traffic of an experiment's runs lasts at least; 0 where any length does."""
+        """Return the least length in seconds of the traffic of an experiment's runs; 0 if any length suffices."""
         if not isinstance(self.lasts, dict):
             return self.lasts.value / 1e6 if self.lasts else 0.0
         matching = [length for name, length in self.lasts.items() if fnmatchcase(experiment, name)]
@@ -109,26 +109,24 @@ Kind = Literal["law", "construction"]
 
 
 class WrittenClaim(Closed):
-    """One testable statement of the paper, or a hypothesis of one's own study, as in claims.yaml."""
+    """A testable statement of the paper, or a hypothesis of a study without one, as in claims.yaml."""
 
-    id: f.Name = Field(description="unique in the study; that of the paper's catalogue, if there is a paper")
-    artifact: f.Name | None = Field(None, description="figure or table that it is about")
+    id: f.Name = Field(description="unique in the study; the id in the paper's catalogue, if there is a paper")
+    artifact: f.Name | None = Field(None, description="the figure or table of the claim")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
-    statement: f.Text = Field(description="the statement in one sentence of our own")
-    paper: PaperStatement | None = Field(
-        None, description="what the paper states; required where the study has a paper"
-    )
-    relation: Relations = Field((), description="what decides it; of several each must hold")
-    deviation: Deviation | None = Field(None, description="what is known to hold instead, and why")
-    not_testable: f.Text | None = Field(None, description="why this testbed cannot test it")
+    statement: f.Text = Field(description="the statement in one sentence, in our own words")
+    paper: PaperStatement | None = Field(None, description="the paper's statement; required if the study has a paper")
+    relation: Relations = Field((), description="relations that must all hold")
+    deviation: Deviation | None = Field(None, description="relations known to hold instead, with the reason")
+    not_testable: f.Text | None = Field(None, description="reason why this testbed cannot test it")
     kind: Kind | None = Field(
-        None, description="law: a rule of an algorithm, two runs suffice; construction: true by how runs are set up"
+        None, description="law: a rule of an algorithm, two runs suffice; construction: true by the set-up of the runs"
     )
-    calibrated_on: f.Text | None = Field(None, description="which setting was chosen with this number in sight")
-    oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by the metric as a relation names it")
-    inconsistent: Inconsistent | None = Field(None, description="where the paper contradicts its statement")
-    retest: Retest | None = Field(None, description="how much the paper's number differs when it measures again")
-    needs: Needs | None = Field(None, description="what its runs must be")
+    calibrated_on: f.Text | None = Field(None, description="the setting that was chosen by this number")
+    oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by metric as in a relation")
+    inconsistent: Inconsistent | None = Field(None, description="the place where the paper contradicts its statement")
+    retest: Retest | None = Field(None, description="difference between the paper's own measurements of the number")
+    needs: Needs | None = Field(None, description="conditions on its runs")
 
     @model_validator(mode="after")
     def _check_test(self) -> WrittenClaim:
@@ -138,30 +136,30 @@ class WrittenClaim(Closed):
 
 
 class TableClaims(Closed):
-    """A table of the paper whose rows are claims: rows of one ``claim`` are one claim, those without one are none.
+    """A table of the paper whose rows are claims: the rows with one ``claim`` make a claim, other rows make none.
 
-    ``${COLUMN}`` stands for what a row has there. Where each row is a cell, ``${value}`` brings the paper's own error
-    along, if the row has one, and ``${cells}`` stands for all of a claim's cells.
+    ``${COLUMN}`` is replaced by the row's value. If each row is a cell, ``${value}`` includes the paper's own error, if
+    the row has one, and ``${cells}`` lists all cells of a claim.
     """
 
     file: f.Text = Field(
-        description="CSV file beside claims.yaml with a column claim; if its rows are cells with value, and cell, error"
-        " and n if need be"
+        description="CSV file next to claims.yaml with a column claim; if its rows are cells, with columns value and,"
+        " optionally, cell, error and n"
     )
     artifact: f.Name = Field(description="the table")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
-    paper: f.Text | None = Field(None, description="what the paper states in a row (default: the claim's cells)")
-    relation: Templates = Field((), description="the relation of a row; of several each must hold")
-    not_testable: f.Text | None = Field(None, description="why this testbed cannot test its claims")
+    paper: f.Text | None = Field(None, description="the paper's statement in a row (default: the claim's cells)")
+    relation: Templates = Field((), description="relations of a row, which must all hold")
+    not_testable: f.Text | None = Field(None, description="reason why this testbed cannot test its claims")
     retest: Retest | None = Field(
         None,
-        description="how much the numbers differ when the paper measures again; column retest says where",
+        description="difference between the paper's own measurements, for rows with `yes` in the column retest",
     )
-    kind: Kind | None = Field(None, description="as of a claim: law or construction")
-    needs: Needs | None = Field(None, description="what the runs of its claims must be")
+    kind: Kind | None = Field(None, description="law or construction, as in a claim")
+    needs: Needs | None = Field(None, description="conditions on the runs of its claims")
 
     @model_validator(mode="after")
     def _check_test(self) -> TableClaims:
@@ -175,18 +173,19 @@ class ClaimsDocument(Closed):
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
-    needs: Needs | None = Field(None, description="what the runs of a claim must be that has no `needs` of its own")
+    needs: Needs | None = Field(None, description="conditions on the runs of claims without `needs`")
     tables: tuple[TableClaims, ...] = Field((), description="the paper's tables whose cells are claims")
     claims: tuple[WrittenClaim, ...] = Field((), description="the claims")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One testable statement with its decision: relations that must all hold, or why it cannot be tested.
+    """A testable statement with the relations that must all hold, or the reason why it cannot be tested.
 
-    ``paper`` is the paper's statement and ``where`` its place; both are "" for a hypothesis. ``place`` is its place in
-    claims.yaml. ``retests`` has, for each relation, the deviation of the paper's own retests. ``deviation`` states why
-    something else is known to hold, and ``instead`` what.
+    ``paper`` is the paper's statement and ``where`` its place; both are "" for a hypothesis. ``place`` is the claim's
+    place in claims.yaml. ``contradicts`` lists the claims that exclude it, ``same_as`` names an earlier claim with the
+    same test. ``retests`` has the paper's own retest for each relation. ``deviation`` is the reason why the relations
+    in ``instead`` are known to hold.
     """
 
     id: str
@@ -221,7 +220,7 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """The category in which it is counted: measured claims, or one of the kinds that are counted separately."""
+        """The category in which it is counted: measured, or a kind that is counted separately."""
         if self.not_testable is None and not self.measured:
             return "arithmetic"
         return self.declared or ("calibrated" if self.calibrated_on else "measured")
@@ -231,10 +230,10 @@ KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
 
 
 def claim_nouns(header: Header) -> tuple[str, str]:
-    """The noun for a claim of the study, singular and plural: without a paper it is the author's own hypothesis."""
+    """Return the noun for a claim of the study, singular and plural: hypothesis if there is no paper."""
     return ("claim", "claims") if header.paper else ("hypothesis", "hypotheses")
 
 
 def counted_claims(count: int, header: Header) -> str:
-    """A number of claims, for people."""
+    """Format a number of claims."""
     return f"{count} {claim_nouns(header)[count != 1]}"

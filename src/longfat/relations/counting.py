@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How verdicts are counted: measured claims by word; claims that no measurement could have changed are separate.
+"""The count of verdicts: measured claims by word, apart from claims that no measurement could have changed.
 
 Owns the words and the kinds. A test that occurs twice, and claims that exclude each other, count once. Judges nothing.
 """
@@ -36,7 +36,7 @@ Counts = Mapping[str, Mapping[VerdictWord, int]]
 
 @dataclass(frozen=True)
 class Share:
-    """Of so many testable claims, how many have a word and how many hold: are reproduced or agree."""
+    """The number of testable claims, of decided ones, and of those that hold: reproduced or in agreement."""
 
     testable: int
     decided: int
@@ -49,7 +49,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Counted:
-    """The parts of a verdict that counting needs. ``group`` has the claims that exclude it."""
+    """The parts of a verdict that are needed to count it. ``group`` lists the claims that exclude it."""
 
     claim: str
     word: VerdictWord
@@ -59,12 +59,12 @@ class Counted:
 
 
 def category_of(claim: Claim) -> str:
-    """The category in which a claim is counted."""
+    """Return the category in which a claim is counted."""
     return "inconsistent" if claim.inconsistent else claim.kind
 
 
 def counted(claims: Iterable[Claim], words: Mapping[str, VerdictWord]) -> list[Counted]:
-    """The claims that have a word, as they are counted."""
+    """Select the claims that have a word, for counting."""
     return [
         Counted(claim.id, words[claim.id], category_of(claim), claim.same_as, claim.contradicts)
         for claim in claims
@@ -73,7 +73,7 @@ def counted(claims: Iterable[Claim], words: Mapping[str, VerdictWord]) -> list[C
 
 
 def tally(rows: Iterable[Counted]) -> Counts:
-    """How often each word was given, by category. Of a group the best word counts."""
+    """Count the words by category. Of claims that exclude each other the best word counts."""
     counts: dict[str, dict[VerdictWord, int]] = {name: dict.fromkeys(VERDICT_WORDS, 0) for name in CATEGORIES}
     known = [row for row in rows if row.same_as is None]
     words = {row.claim: row.word for row in known}
@@ -87,13 +87,14 @@ def tally(rows: Iterable[Counted]) -> Counts:
 
 
 def total(counts: Counts) -> Mapping[VerdictWord, int]:
-    """The words over all categories."""
+    """Sum the words over all categories."""
     return {word: sum(row[word] for row in counts.values()) for word in VERDICT_WORDS}
 
 
 def shares(counts: Counts) -> Mapping[str, Share]:
-    """What was decided and what holds: of measured claims, of all that can be tested, and of these without those that
-    the paper's own figures contradict. A claim that a setting was chosen by is in none of them.
+    """Return the shares of decided claims and of claims that hold, without claims by which a setting was chosen.
+
+    They are of measured claims, of all testable claims, and of the testable claims that the paper does not contradict.
     """
     every = tuple(name for name in CATEGORIES if name != "calibrated")
     return {
@@ -111,7 +112,7 @@ def _share(counts: Counts, names: Iterable[str]) -> Share:
 
 
 def apart(counts: Counts) -> list[str]:
-    """The categories counted apart from measured claims, one phrase for each that has any."""
+    """Format the categories other than measured claims, one phrase for each that has any."""
     found = []
     for name, meaning in APART.items():
         words = [f"{number} {word.replace('_', ' ')}" for word, number in counts[name].items() if number]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,9 +21,7 @@ from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import Scope, Value, ValuesOf
 from longfat.relations.limits import LEVEL, NO_EFFECT, Agreement, Limits, Outcome
 from longfat.relations.nodes import Binary, Expression
-from longfat.relations.points import farthest, places
-from longfat.relations.ranking import count_of, rank_of
-from longfat.relations.readings import Law, Readings
+from longfat.relations.readings import Readings
 from longfat.relations.relation import Comparison, Relation
 from longfat.relations.tree import At, judged, unit, value, words
 from longfat.runspec import Scalar
@@ -103,22 +101,6 @@ class Grounds(Readings):
     def middle(self, selection: Selection, least: int | None) -> Judged:
         """Return the median over the runs."""
         return median(self.dataset, selection, LEAST_RUNS if least is None else least, self.pool)
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """Return the rank of a factor's value."""
-        return rank_of(self.dataset, of, then, factor, value)
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Return the number of selections whose mean holds."""
-        return count_of(self.dataset, selections, holds)
-
-    def farthest(self, selection: Selection, law: Law, sign: str) -> Estimate:
-        """Return the point of a metric divided by the law there, where it is farthest from the law."""
-        return farthest(self.pool, selection, law, sign)
-
-    def places(self, selection: Selection) -> Estimate:
-        """Return the number of different places of a metric's points."""
-        return places(self.pool, selection)
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, str, Scalar], str]:

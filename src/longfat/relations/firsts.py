@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims at the time when a results folder first saw them, kept there for ever.
+"""The first claims of a results folder, recorded before its runs, so that a later change of a limit is visible.
 
-Owns ``claims-first.json`` and the differences between it and the claims of today. Limits that change after the runs
-cannot change unseen.
+Owns ``claims-first.json`` and its differences from the present claims.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Decisive = Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class First:
-    """The deciding parts of the claims, their digest, and when they were kept: before the runs or after."""
+    """The deciding parts of the claims, their digest, and the time of recording: before the runs or after."""
 
     sha256: str
     time: str
@@ -33,7 +32,7 @@ class First:
 
 
 def decisive(claims: Sequence[Claim]) -> Decisive:
-    """All of the claims that a verdict depends on, by claim."""
+    """Return all parts of the claims on which a verdict depends, by claim."""
     return {
         claim.id: {
             "relation": [relation.text for relation in claim.relations],
@@ -51,12 +50,12 @@ def decisive(claims: Sequence[Claim]) -> Decisive:
 
 
 def digest(claims: Decisive) -> str:
-    """SHA-256 of the deciding parts, whatever the order of the claims."""
+    """Return the SHA-256 of the deciding parts, independent of the order of the claims."""
     return hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).hexdigest()
 
 
 def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> First:
-    """The claims that the folder saw first; kept now if none. Raises RigError when it cannot be read or written."""
+    """Return the folder's first claims, recorded now if there are none. Raises RigError if the file cannot be used."""
     path = results / FIRST
     now = decisive(claims)
     try:
@@ -73,7 +72,7 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
 
 
 def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
-    """The changes since, one line for each claim and key."""
+    """Yield the changes since then, one line for each claim and key."""
     now = json.loads(json.dumps(decisive(claims)))
     for name in sorted({*first.claims, *now}):
         if name not in first.claims:

@@ -7,11 +7,11 @@ bytes, segments) and every result a plain number in the unit its docstring gives
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import cache
 
 # RFC 3649, section 5: both ends of the response function, and b at the upper one.
 LOW_WINDOW = 38
@@ -194,7 +194,7 @@ def _place(window: float, low_window: float, high_window: float) -> float:
     return math.log(window / low_window) / math.log(high_window / low_window)
 
 
-@cache
+@functools.cache
 def highspeed_rows() -> tuple[float, ...]:
     """The windows of the table of RFC 3649, appendix B: each at which a(w) has grown by one more segment."""
     rows, last = [float(LOW_WINDOW)], 1.0
@@ -332,54 +332,9 @@ def asymmetry_of_two(x1: float, x2: float) -> float:
 
 
 FORMULAS: dict[str, Callable[..., float]] = {
-    formula.__name__: formula
-    for formula in (
-        bandwidth_delay_product,
-        quotient,
-        path_segments,
-        sawtooth_window,
-        standard_increase,
-        scalable_increase,
-        window_of_path,
-        standard_recovery,
-        standard_loss_rate,
-        loss_rate_of_path,
-        scalable_loss_rate,
-        scalable_recovery_rtts,
-        scalable_halving_rtts,
-        scalable_doubling_rtts,
-        scalable_recovery,
-        scalable_halving,
-        scalable_doubling,
-        rate_variation,
-        stability_bound,
-        highspeed_loss_rate,
-        highspeed_decrease,
-        highspeed_increase,
-        highspeed_fitted_increase,
-        highspeed_response_increase,
-        highspeed_response_decrease,
-        highspeed_kernel_increase,
-        highspeed_row,
-        highspeed_table_increase,
-        highspeed_table_decrease,
-        scalable_kept,
-        htcp_increase,
-        htcp_kernel_increase,
-        htcp_kept,
-        bic_increase,
-        bic_share,
-        bic_kernel_share,
-        cubic_k,
-        cubic_regained,
-        westwood_window,
-        compound_increase,
-        compound_given,
-        compound_seen_backlog,
-        compound_tuned_gamma,
-        asymmetry_of_two,
-    )
+    name: found for name, found in vars().copy().items() if inspect.isfunction(found) and not name.startswith("_")
 }
+"""Every public function above, by its name."""
 
 
 def arguments_of(name: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges claims: each gets a verdict from the dataset by the relations that were fixed before.
+"""The judge: gives each claim a verdict from the dataset, by the relations that were fixed before the runs.
 
-Owns the verdicts. Uses only ``longfat.metrics`` and the statistics behind it; has no number of any study.
+Owns the verdicts: the words are chosen in ``decide`` and nowhere else. Has no number of any study.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.manifest.names import shown
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
@@ -26,10 +25,11 @@ from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_firs
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers, printed_numbers
+from longfat.schema.names import shown
 from longfat.seals import check_seal, seal, seal_of
 
 VERDICTS = "verdicts.json"
-INSTEAD = "instead: "  # what is found in the place of what a claim says begins with it
+INSTEAD = "instead: "  # prefix of comparisons of a known deviation
 _MOST_TELLING: Sequence[Outcome] = ("fails", "undecided", "no_data", "holds")
 
 
@@ -37,9 +37,9 @@ _MOST_TELLING: Sequence[Outcome] = ("fails", "undecided", "no_data", "holds")
 class Verdict:
     """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place.
 
-    ``category`` is the kind in which it is counted, ``inconsistent`` where the paper contradicts its statement,
-    ``group`` the claims that exclude it, ``same_as`` the claim that is the same test. ``deviation`` states why the
-    claim is not reproduced, where its known deviation was found to hold.
+    ``category`` is the kind in which it is counted, ``inconsistent`` the place where the paper contradicts its
+    statement, ``group`` the claims that exclude it, ``same_as`` the claim with the same test. ``deviation`` is the
+    reason of a known deviation that was found to hold.
     """
 
     claim: str
@@ -59,14 +59,14 @@ class Verdict:
 
     @property
     def counted(self) -> Counted:
-        """The verdict as it is counted."""
+        """The verdict for counting."""
         return Counted(self.claim, self.verdict, self.category, self.same_as, self.group)
 
     @property
     def deciding(self) -> Evidence | None:
-        """The comparison that stands for the claim: the first that fails, else that is open, has no data, or holds.
+        """The comparison that represents the claim: the first that fails, else is undecided, has no data, or holds.
 
-        What was found in its place, where its known deviation holds, does not stand for it.
+        Comparisons of a known deviation do not represent it.
         """
         own = [one for one in self.evidence if not one.what.startswith(INSTEAD)]
         return min(own, key=lambda one: _MOST_TELLING.index(one.outcome), default=None)
@@ -74,7 +74,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Origin:
-    """The claims that verdicts rest on, with those that the results folder saw first."""
+    """The claims behind verdicts, compared with the first claims of the results folder."""
 
     claims_sha256: str
     first_sha256: str
@@ -84,18 +84,18 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """A sentence about when the limits were fixed."""
+        """A sentence about the time at which the limits were fixed."""
         when = "before its first run" if self.before_runs else "when it was first judged, after its runs"
         if self.changes:
-            return f"The claims were kept {when} ({self.first_time}), and have changed since"
-        return f"The claims, with their limits, are those that this folder kept {when}"
+            return f"The claims were recorded {when} ({self.first_time}), and have changed since"
+        return f"The claims and their limits are those that were recorded {when}"
 
 
 def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[Path]) -> list[Verdict]:
-    """Give every claim of the study its verdict, in their order, and write ``verdicts.json``.
+    """Return the verdict on every claim, in the order of the claims, and write ``verdicts.json``.
 
-    It is sealed with the dataset and the ``files`` of the study that say what is judged.
-    Raises RigError when the dataset is missing or nothing can be written.
+    The file is sealed with the dataset and the ``files`` of the study. Raises RigError if the dataset is missing or
+    nothing can be written.
     """
     grounds = Grounds(study, load_dataset(results))
     papers = printed_numbers(claims, study)
@@ -119,15 +119,15 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[
 
 
 def read_verdicts(results: Path, study_dir: Path | None = None) -> list[Verdict]:
-    """The verdicts as ``judge`` wrote them; with ``study_dir`` only those by its manifest and claims of today.
+    """Read the verdicts that ``judge`` wrote; with ``study_dir`` they must belong to its present manifest and claims.
 
-    Raises RigError when they are missing or damaged, RecordError when they are not those of the dataset.
+    Raises RigError if they are missing or damaged, RecordError if they do not belong to the dataset.
     """
     return _read(results, study_dir)[0]
 
 
 def read_origin(results: Path) -> Origin:
-    """What the verdicts rest on. Raises errors like ``read_verdicts``."""
+    """Read the origin of the verdicts. Raises errors like ``read_verdicts``."""
     return _read(results)[1]
 
 
@@ -153,7 +153,7 @@ def _unreadable(path: Path, reason: str) -> RigError:
 
 
 def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | None = None) -> Verdict:
-    """The verdict on one claim; ``papers`` has the paper's own numbers by claim."""
+    """Return the verdict on one claim; ``papers`` has the paper's own numbers by claim."""
     word: VerdictWord
     reason: str | None
     evidence: tuple[Evidence, ...] = ()
@@ -188,18 +188,18 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
 def _deviation(
     claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
-    """The claim's deviation if it was found, and the reason of the verdict with the result of the deviation."""
+    """Return the claim's deviation if it was found, and the verdict's reason with the result of the deviation."""
     if claim.deviation is None or word in ("inconclusive", "not_measured"):
         return None, reason
     if word != "not_reproduced":
-        return None, f"the deviation that is stated was not found: {claim.deviation}"
+        return None, f"the stated deviation was not found: {claim.deviation}"
     if _combined(instead)[0] != "reproduced":
-        return None, f"{reason}, and not what its deviation says either: {claim.deviation}"
+        return None, f"{reason}, and its stated deviation does not hold either: {claim.deviation}"
     return claim.deviation, f"deviates as stated: {claim.deviation}"
 
 
 def _evidence(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> tuple[Evidence, ...]:
-    """All comparisons; of those that fail by themselves, only those fail that Holm's procedure keeps."""
+    """Return all comparisons; those that fail alone fail only if Holm's procedure confirms it."""
     found = [
         item
         for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True)
@@ -221,7 +221,7 @@ def _rule(claim: Claim, retest: Retest | None = None, paper: PaperNumbers | None
 
 
 def _combined(evidence: Sequence[Evidence]) -> tuple[VerdictWord, str | None]:
-    """All comparisons must hold; one that fails decides, else one that is open leaves the claim open."""
+    """Combine comparisons, which must all hold: the worst decides, in the order failed, without data, undecided."""
     failed = [item for item in evidence if item.outcome == "fails"]
     if failed:
         return "not_reproduced", _first(failed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of a relation: the numbers that follow from its sign, and how a value is compared with them.
+"""The limits of a relation: the numbers that follow from its sign, and the comparison of a value with them.
 
 Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result, and
 the two error probabilities by which a comparison is decided (docs/verdicts.md).
@@ -21,15 +21,15 @@ from longfat.metrics.statistics import Estimate
 TOLERANCE = 0.05
 APPROXIMATE_TOLERANCE = 0.10
 
-LEVEL = 0.05  # of every decision: that it holds, and that it fails
-NO_EFFECT = 0.01  # an order whose numbers the paper does not print: sides as close as this are equal
+LEVEL = 0.05  # error probability of each decision, to hold and to fail
+NO_EFFECT = 0.01  # difference of equal sides, if the paper does not print their numbers
 
 Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 Outcome = Literal["holds", "fails", "undecided", "no_data"]
 
 
 class Chances(NamedTuple):
-    """How probable such runs were if the comparison did not hold, and if it did; small numbers decide."""
+    """The probabilities of such runs if the comparison does not hold, and if it does; small numbers decide."""
 
     holds: float
     fails: float
@@ -40,7 +40,7 @@ class Chances(NamedTuple):
 class Limits:
     """A lower and an upper bound; ``inclusive`` if the bounds themselves are allowed.
 
-    ``alike`` is the largest distance from zero at which a difference counts as none; 0 where this does not apply.
+    ``alike`` is the largest size of a difference that counts as none; 0 if this does not apply.
     """
 
     low: float
@@ -50,7 +50,7 @@ class Limits:
 
     @classmethod
     def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
-        """The range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include equality."""
+        """Return the range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include equality."""
         margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
         if sign == ">":
             return cls(number, math.inf, False)
@@ -65,16 +65,16 @@ class Limits:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The lowest and the highest number that is allowed; infinite on a side that is open."""
+        """The lowest and the highest number that is allowed; infinite on an open side."""
         return self.low, self.high
 
     def hold(self, value: float) -> bool:
-        """Whether a value without error lies inside, to nine digits."""
+        """Return whether a value without error lies inside, to nine digits."""
         given, low, high = significant(value), significant(self.low), significant(self.high)
         return low <= given <= high if self.inclusive else low < given < high
 
     def chances(self, value: Judged) -> Chances:
-        """Two one-sided tests for inside, the two-sided one for outside; a value without error is just compared."""
+        """Test inside by two one-sided tests, outside by a two-sided one; compare a value without error directly."""
         if value.exact:
             inside = self.hold(value.value)
             none = self.alike > 0 and abs(value.value) <= self.alike
@@ -90,7 +90,7 @@ class Limits:
         return Chances(holds, fails)
 
     def text(self, unit: str) -> str:
-        """The limits in words."""
+        """Format the limits."""
         if math.isinf(self.low):
             return f"{'at most' if self.inclusive else 'below'} {self.high:,.10g} {unit}".strip()
         if math.isinf(self.high):
@@ -98,7 +98,7 @@ class Limits:
         return f"{self.low:,.10g} to {self.high:,.10g} {unit}".strip()
 
     def excludes(self, other: Limits | Agreement) -> bool:
-        """Whether no value lies within both."""
+        """Return whether no value lies within both."""
         limits = other if isinstance(other, Limits) else other.printed
         low, high = max(self.low, limits.low), min(self.high, limits.high)
         return low > high or (low == high and not (self.inclusive and limits.inclusive))
@@ -106,8 +106,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A number that the paper prints with its own standard error: ours agrees when they differ by no more than both
-    errors and ``retest``, how much the paper's own numbers differ when it measures again, explain.
+    """A number that the paper prints with its own standard error.
+
+    A measured number agrees if the difference is explained by both errors and by ``retest``, the difference between the
+    paper's own measurements.
     """
 
     number: float
@@ -116,7 +118,7 @@ class Agreement:
 
     @property
     def finest(self) -> float:
-        """The largest error of ours with which an agreement is meaningful."""
+        """The largest measurement error with which an agreement is meaningful."""
         return max(self.error, TOLERANCE * abs(self.number))
 
     @property
@@ -132,11 +134,11 @@ class Agreement:
         return self.number - reach, self.number + reach
 
     def hold(self, value: float) -> bool:
-        """Whether a value without error agrees."""
+        """Return whether a value without error agrees."""
         return abs(value - self.number) <= 1.96 * math.hypot(self.error, self.retest)
 
     def chances(self, value: Judged) -> Chances:
-        """The probability of such a difference by chance; of agreement it is 0 or 1: precise enough or not."""
+        """Return the probability of such a difference by chance; of agreement it is 0 or 1: precise enough or not."""
         own = value.spread.error if isinstance(value, Estimate) else (value.sd or 0.0) / math.sqrt(max(value.runs, 1))
         combined = math.sqrt(own**2 + self.error**2 + self.retest**2)
         distance = abs(value.value - self.number)
@@ -146,17 +148,17 @@ class Agreement:
         return Chances(0.0 if own <= self.finest else 1.0, chance)
 
     def text(self, unit: str) -> str:
-        """The number with its errors in words."""
+        """Format the number with its errors."""
         retest = f", measured again ± {self.retest:,.4g}" if self.retest else ""
         return f"{self.number:,.10g} ± {self.error:,.10g}{retest} {unit}".strip()
 
     def excludes(self, other: Limits | Agreement) -> bool:
-        """Whether the printed numbers exclude each other."""
+        """Return whether the printed numbers exclude each other."""
         return self.printed.excludes(other)
 
 
 def fallen(chances: list[float], level: float = LEVEL) -> set[int]:
-    """Which of a claim's parts fail: Holm's procedure, by which one falsely does at the level over all of them."""
+    """Return the places of a claim's parts that fail by Holm's procedure, which keeps the level over all parts."""
     found: set[int] = set()
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     for step, place in enumerate(order):

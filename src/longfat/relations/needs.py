@@ -40,7 +40,7 @@ def _too_few(least: int, selection: Selection, grounds: Grounds) -> Iterator[str
 
 
 def asked_of(needs: Needs, selection: Selection) -> Iterator[tuple[float, Selection]]:
-    """Yield the metrics that show whether a selection's runs do, with the smallest allowed value of each."""
+    """Yield the metrics that tell whether a selection's runs meet the needs, each with its smallest allowed value."""
     bare = dataclasses.replace(selection, flow=None, parameters={})
     if seconds := needs.lasts_in(selection.experiment):
         yield seconds, dataclasses.replace(bare, metric="lasts")

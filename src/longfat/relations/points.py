@@ -7,11 +7,13 @@ Owns the choice of the point that decides: the one farthest from the law. Must n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from longfat.metrics.data import NoValue, Point
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, gathered, points_of_run, significant
 from longfat.metrics.statistics import Estimate
-from longfat.relations.readings import Law
+
+Law = Callable[[Point], float]
 
 
 def over_law(point: Point, law: Law) -> float:

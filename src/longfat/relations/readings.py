@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longfat.manifest.study import Study
-from longfat.metrics.data import NoValue, Point
+from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged
-from longfat.metrics.quantities import Selection
+from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import ValuesOf
-from longfat.runspec import Scalar
-
-Law = Callable[[Point], float]
 
 
 @dataclass(frozen=True)
 class Readings:
-    """A source that has no number at all; each method raises NoValue."""
+    """A source without any number."""
 
     study: Study
 
@@ -28,26 +24,15 @@ class Readings:
         """The values of a factor among the runs that a selection chooses; None for those of the study's points."""
         return None
 
+    @property
+    def pool(self) -> Pool:
+        """The runs behind ranks, counts and points. Raises NoValue if there are none."""
+        raise NoValue("a rank, a count or points are not given apart from the relation")
+
     def read(self, selection: Selection, least: int | None) -> Estimate:
-        """Return the metric."""
+        """Return the metric. Raises NoValue."""
         raise NoValue("the number is not given")
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """Return the value by which a lone metric is judged, where this is the median."""
+        """Return the value by which a lone metric is judged, if this is the median. Raises NoValue."""
         return self.read(selection, least)
-
-    def place(self, of: Selection, then: Selection, factor: str, value: Scalar) -> Judged:
-        """Return the rank of a factor's value."""
-        raise NoValue("the rank is not given apart from the relation")
-
-    def count(self, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Judged:
-        """Return the number of selections whose mean holds."""
-        raise NoValue("the count is not given apart from the relation")
-
-    def farthest(self, selection: Selection, law: Law, sign: str) -> Estimate:
-        """Return the point of a metric divided by the law there, where it is farthest from the law."""
-        raise NoValue("the points are not given")
-
-    def places(self, selection: Selection) -> Estimate:
-        """Return the number of different places of a metric's points."""
-        raise NoValue("the points are not given")

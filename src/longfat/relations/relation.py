@@ -84,7 +84,7 @@ class Relation:
         return experiment_of(term, scope)[0].id
 
     def selections(self, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
-        """Yield all that it reads, for all values of its loops."""
+        """Yield the selections that it reads, for all values of its loops."""
         for scope in self.scopes(study, values_of):
             for comparison in self.comparisons:
                 yield from selections(comparison.of, scope)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as CSV files, above all those of papers: one row for each cell, with its number and, where the paper prints
-them, its error and sample size.
+"""Tables as CSV files, such as tables of papers: one row for each cell, with its number, and its error and sample
+size if the paper prints them.
 
 Owns the form of such a file. Must not know the meaning of the columns.
 """
@@ -31,7 +31,7 @@ class Row:
     columns: Mapping[str, str]
 
     def filled(self, template: str, **further: str) -> str:
-        """The template with each ``${COLUMN}`` and each further given name replaced.
+        """Return the template with each ``${COLUMN}`` and each ``further`` name replaced.
 
         Raises TableError on an unknown column.
         """
@@ -45,7 +45,7 @@ class Row:
         return _REFERENCE.sub(field, template)
 
     def lacks(self, template: str) -> bool:
-        """Whether the row has nothing in a column that the template asks for."""
+        """Return whether the row has an empty column that the template names."""
         return any(self.columns.get(name) == "" for name in _REFERENCE.findall(template))
 
 
@@ -65,7 +65,7 @@ class Cell(Row):
         return f"{self.columns.get('cell', '')} {self.printed}".strip()
 
     def filled(self, template: str, **further: str) -> str:
-        """As of any row; ``${value}`` brings the paper's own error along."""
+        """Fill the template as for any row; ``${value}`` includes the paper's own error."""
         return super().filled(template, **{**further, VALUE: self.printed})
 
 
@@ -73,7 +73,7 @@ Cells = Sequence[Cell]
 
 
 def read_rows(path: Path) -> tuple[Row, ...]:
-    """The rows of a table, of which there is one at least. Raises TableError when it cannot be read."""
+    """Read the rows of a table. Raises TableError if it cannot be read or has no row."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -93,14 +93,14 @@ def read_rows(path: Path) -> tuple[Row, ...]:
 
 
 def read_cells(path: Path) -> Cells:
-    """The cells of a table. Raises TableError when it cannot be read."""
+    """Read the cells of a table. Raises TableError if it cannot be read."""
     return tuple(_cell(path, row) for row in _rows_with(path, ("claim", VALUE)))
 
 
 def read_claimed(path: Path) -> dict[str, Sequence[Row]]:
-    """The rows of a table by claim, both in the file's order, without those that no claim is about.
+    """Read the rows of a table by claim, in the file's order, without rows of no claim.
 
-    Where the table has a column ``value`` they are cells. Raises TableError when it cannot be read.
+    If the table has a column ``value``, the rows are cells. Raises TableError if it cannot be read.
     """
     found: dict[str, list[Row]] = {}
     for row in _rows_with(path, ("claim",)):

@@ -50,6 +50,8 @@ from longfat.relations.nodes import (
     parts,
     terms_of,
 )
+from longfat.relations.points import farthest, places
+from longfat.relations.ranking import count_of, rank_of
 from longfat.relations.readings import Readings
 
 
@@ -145,7 +147,7 @@ def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
 
 
 def selections(node: Expression, scope: Scope) -> Iterator[Selection]:
-    """Yield all that an expression reads; of a loop in it, for each of its values."""
+    """Yield the selections that an expression reads, for each value of a loop in it."""
     match node:
         case Term():
             yield selection_of(node, scope)
@@ -197,7 +199,7 @@ def unit(node: Expression) -> str:
 
 
 def words(node: Expression, scope: Scope) -> str:
-    """Return the text of an expression for people; of a loop, at the first of its values."""
+    """Return the text of an expression for people; a loop is shown at its first value."""
     texts = [words(part, scope) for part in parts(node)] if not isinstance(node, Extreme | Count) else []
     match node:
         case Term():
@@ -230,7 +232,7 @@ def words(node: Expression, scope: Scope) -> str:
 
 
 def _named(selection: Selection) -> str:
-    """Return metric, experiment, conditions and flow in words; of a factor that is held, its value."""
+    """Return metric, experiment, conditions and flow in words; a fixed factor has its value."""
     conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
     flow = [f"flow {selection.flow}"] if selection.flow else []
     return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])
@@ -295,10 +297,12 @@ def value(node: Expression, at: At) -> Estimate:
             found = [value(node.of, inner) for inner in _inner(node, at)]
             return statistics.extreme(found, max if node.kind == "max" else min)
         case Places():
-            return at.readings.places(selection_of(node.of, at.scope))
+            return places(at.readings.pool, selection_of(node.of, at.scope))
         case Farthest():
             law = node.law
-            return at.readings.farthest(selection_of(node.of, at.scope), lambda point: computed(law, point), node.sign)
+            return farthest(
+                at.readings.pool, selection_of(node.of, at.scope), lambda point: computed(law, point), node.sign
+            )
     raise ValueError("a rank, a count or a spread stands alone on its side: it cannot be part of arithmetic")
 
 
@@ -309,11 +313,11 @@ def judged(node: Expression, at: At) -> Judged:
             return at.readings.middle(selection_of(node, at.scope), at.least)
         case Rank():
             of, then = selection_of(node.of, at.scope), selection_of(node.then, at.scope)
-            return at.readings.place(of, then, node.factor, at.scope.resolved(node.value).base)
+            return rank_of(at.readings.pool.dataset, of, then, node.factor, at.scope.resolved(node.value).base)
         case Count():
             chosen = [selection_of(node.of, inner.scope) for inner in _inner(node, at)]
             sign, level = node.sign, node.level
-            return at.readings.count(chosen, lambda mean: RELATIONS[sign](mean, level))
+            return count_of(at.readings.pool.dataset, chosen, lambda mean: RELATIONS[sign](mean, level))
         case Spread():
             inner = _inner(node, at)
             if len(inner) < 2:

@@ -81,7 +81,7 @@ def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str,
 
 
 def _colours(dataset: Dataset) -> dict[str, str]:
-    """The colour of each congestion control, that of the figures."""
+    """The colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
 

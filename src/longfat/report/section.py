@@ -19,6 +19,7 @@ from longfat.evidence.page import PAGE, cell
 from longfat.files import write_whole
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
+from longfat.report.comparison import MODERN as TODAY
 from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
 
@@ -26,8 +27,6 @@ BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end o
 _WORD = re.compile(r"[\w-]+")
 _NAMING = re.compile(r"(\w+(?:-\w+)+)|\(([^()]*)\)")
 UNKNOWN = "?"
-TODAY = "modern"
-"""The stack of the kernel as it comes."""
 _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
 
 
@@ -39,14 +38,14 @@ def write_section(one: Evidenced, today: Evidenced | None) -> None:
 
 
 def renewed(text: str, one: Evidenced, today: Evidenced | None) -> str:
-    """The README with tables and numbers of the evidence. Raises StudyError on an expression that there is not."""
+    """Return the README with the numbers of the evidence. Raises StudyError for a faulty expression."""
     if BEGIN in text and END in text:
         text = between(text, _section(one, today))
     return _NUMBER.sub(lambda found: f"{_value(found, one)}<!-- {found['expression']} -->", text)
 
 
 def _value(found: re.Match[str], one: Evidenced) -> str:
-    """The value of an expression with as many decimals as it has now."""
+    """The value of an expression, with the number of decimals in the text."""
     try:
         number = one.value(found["expression"])
     except RelationError as error:
@@ -69,7 +68,7 @@ def _section(one: Evidenced, today: Evidenced | None) -> Iterator[str]:
 
 
 def sentence(counts: Counts) -> str:
-    """The words of measured claims in a sentence."""
+    """Format the numbers of verdicts on measured claims as a sentence."""
     row = {word: number for word, number in counts["measured"].items() if number and word != "not_testable"}
     parts = [f"{number} {'is' if number == 1 else 'are'} {NAMES[word]}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
@@ -86,7 +85,7 @@ def cause_experiments(one: Evidenced) -> Iterator[tuple[str, str]]:
 
 
 def experiment_words(text: str) -> list[str]:
-    """The words that may name an experiment: an English word, such as parallel, does so in parentheses only."""
+    """Return the words that may name an experiment: an English word, such as parallel, only in parentheses."""
     return [one or word for one, inside in _NAMING.findall(text) for word in ([one] if one else _WORD.findall(inside))]
 
 
@@ -102,20 +101,20 @@ def _row(*cells: str) -> str:
 
 
 def write_overview(path: Path, every: Sequence[Evidenced]) -> None:
-    """Renew the table of all studies in a page that has the marks for it; nothing where there is no such page."""
+    """Renew the table of all studies in a page with the marks, if the page exists."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if BEGIN in text and END in text and text != (new := between(text, overview(every))):
         write_whole(path, new)
 
 
 def between(text: str, lines: Iterable[str]) -> str:
-    """The text with other lines between the marks."""
+    """Return a text with other lines between the marks."""
     before, rest = text.split(BEGIN, 1)
     return before + "\n".join([BEGIN, *lines, END]) + rest.split(END, 1)[1]
 
 
 def overview(every: Sequence[Evidenced]) -> Iterator[str]:
-    """A table of studies with evidence, as Markdown."""
+    """Yield the lines of a table of studies with evidence, as Markdown."""
     yield ""
     columns = ("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate")
     yield from (_row(*columns), "|---|---|---|---|---|---|---|")

@@ -1,9 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-output "inventory" {
-  description = "The lab as infra/inventory.schema.json describes it."
-  value       = module.inventory.inventory
-}
-
 output "machines" {
   description = "Role and type of each machine, known before any is made."
   value = { for name, host in var.hosts : name => {

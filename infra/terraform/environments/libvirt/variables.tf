@@ -1,20 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-variable "tags" {
-  description = "Study and owner of the lab; an expiry (RFC 3339 in UTC) is possible but costs nothing to leave out."
-  type = object({
-    study   = string
-    owner   = string
-    expires = optional(string)
-  })
-
-  validation {
-    condition = var.tags.expires == null || (
-      can(formatdate("YYYY", var.tags.expires)) && can(regex("Z$", var.tags.expires))
-    )
-    error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
-  }
-}
-
 variable "name" {
   description = "What the names of everything in libvirt begin with, so that several labs fit on one host."
   type        = string
@@ -42,24 +26,6 @@ variable "hosts" {
   validation {
     condition     = alltrue([for host in var.hosts : host.cpus >= 1 && host.memory_mib >= 256])
     error_message = "A machine has at least one processor and 256 MiB."
-  }
-}
-
-variable "links" {
-  description = "Links between two machines each, by name."
-  type = map(object({
-    a = string
-    b = string
-  }))
-  default = {
-    direct = { a = "sender", b = "receiver" }
-    left   = { a = "sender", b = "router" }
-    right  = { a = "router", b = "receiver" }
-  }
-
-  validation {
-    condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
-    error_message = "A link's name is a small letter, then small letters, digits and hyphens, 32 in all; ssh is taken."
   }
 }
 

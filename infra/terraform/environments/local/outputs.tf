@@ -1,9 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-output "inventory" {
-  description = "The lab as infra/inventory.schema.json describes it."
-  value       = module.inventory.inventory
-}
-
 output "commands" {
   description = "QEMU's arguments for each machine, without those of its life as a process."
   value       = local.commands

@@ -1,20 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-variable "tags" {
-  description = "Study and owner of the lab; an expiry (RFC 3339 in UTC) is possible but costs nothing to leave out."
-  type = object({
-    study   = string
-    owner   = string
-    expires = optional(string)
-  })
-
-  validation {
-    condition = var.tags.expires == null || (
-      can(formatdate("YYYY", var.tags.expires)) && can(regex("Z$", var.tags.expires))
-    )
-    error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
-  }
-}
-
 variable "folder" {
   description = "Where disks, sockets, PID files and consoles of the machines are; made and removed with them."
   type        = string
@@ -55,24 +39,6 @@ variable "hosts" {
       host.cpus >= 1, host.cpus <= 64, host.memory_mib >= 64, floor(host.memory_mib) == host.memory_mib
     ])])
     error_message = "A machine has 1 to 64 processors and at least 64 MiB."
-  }
-}
-
-variable "links" {
-  description = "Links between two machines each, by name."
-  type = map(object({
-    a = string
-    b = string
-  }))
-  default = {
-    direct = { a = "sender", b = "receiver" }
-    left   = { a = "sender", b = "router" }
-    right  = { a = "router", b = "receiver" }
-  }
-
-  validation {
-    condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
-    error_message = "A link's name is a small letter, then small letters, digits and hyphens, 32 in all; ssh is taken."
   }
 }
 

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 locals {
-  ends = {
-    for end in flatten([
-      for name, link in var.links : [for host in [link.a, link.b] : { link = name, host = host }]
-    ]) : "${end.link}/${end.host}" => end if contains(keys(var.hosts), end.host)
-  }
   reservations = {
     for name, host in var.hosts : name => host.reservation_id == null ? var.reservation_id : host.reservation_id
   }
@@ -17,20 +12,6 @@ locals {
 # First into the state and last out of it: `longfat lab list` and `sweep` read it.
 resource "terraform_data" "lab" {
   input = { environment = "openstack", tags = var.tags }
-}
-
-check "expiry" {
-  assert {
-    condition     = timecmp(plantimestamp(), var.tags.expires) < 0
-    error_message = "The expiry ${var.tags.expires} has passed: this lab may be destroyed at any time."
-  }
-}
-
-module "first_boot" {
-  source = "../../modules/first_boot"
-
-  ssh_public_keys = [trimspace(var.ssh_public_key)]
-  ssh_prefixes    = var.ssh_prefixes
 }
 
 data "openstack_networking_network_v2" "management" {

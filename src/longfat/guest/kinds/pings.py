@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pings of one run while it happens: the program that sends them and prints the table of round-trip times."""
+"""The pings of a run: a program sends them and prints the table of round-trip times."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from longfat.network import longest_rtt_us
 from longfat.runspec import RunSpec
 
 if TYPE_CHECKING:
-    from longfat.guest.stage import Stage
+    from longfat.guest.run import RunContext
 
 
 class Traffic:
     """The pings of a run."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self.ports: dict[str, int] = {}
         self._programs: list[subprocess.Popen[bytes]] = []
@@ -39,7 +39,7 @@ class Traffic:
             self._programs.append(started(stage.cleanup, process))
 
     def finish(self) -> None:
-        """Wait for the program, which awaits the reply to its last request."""
+        """Wait for the program, which waits for the reply to its last request."""
         for process in self._programs:
             finish(process, "the ping probe", within_s=self._stage.drain_s)
 

@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from longfat.guest.container_init import LATE_US
 from longfat.guest.echo import Echo
-from longfat.guest.enclosed import LATE_US
 from longfat.guest.network import Cable, Namespaces, Network, Part
 from longfat.guest.run import run
 from longfat.guest.sysctls import LaboratoryError

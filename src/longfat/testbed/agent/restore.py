@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longfat.guest import offloads
+from longfat.guest.interfaces import offloads_on, set_offloads
 from longfat.guest.sysctls import read_sysctl, write_sysctl
 from longfat.testbed.agent.facts import NICS
 
@@ -45,7 +45,7 @@ def _card_state(name: str) -> dict[str, Any]:
         "mtu": facts["mtu"],
         "txqueuelen": facts.get("txqlen", 1000),
         "gso_max_segs": facts.get("gso_max_segs"),
-        "offloads": offloads.offloads_on(name),
+        "offloads": offloads_on(name),
     }
 
 
@@ -80,7 +80,7 @@ def _restore_card(card: dict[str, Any]) -> None:
     if card["gso_max_segs"]:
         settings += ["gso_max_segs", str(card["gso_max_segs"])]
     _said("ip", "link", "set", "dev", card["name"], *settings, "up")
-    offloads.set_offloads(card["name"], card["offloads"])
+    set_offloads(card["name"], card["offloads"])
 
 
 def _await_name(address: str, name: str) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from longfat.errors import RigError
+from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import write_reports
-from longfat.guest.reports import write_json
 from longfat.runspec import RunSpec
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from longfat.errors import RigError
-from longfat.gates import RTT_ALLOWANCE_US, RTT_TOLERANCE
+from longfat.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
 from longfat.network import Port, ports, route
 from longfat.runspec import Link, RunSpec
 from longfat.testbed.connect.placement import Placement

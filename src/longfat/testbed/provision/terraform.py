@@ -48,11 +48,11 @@ def interrupts_for_child() -> Iterator[None]:
 
 
 def check_variables(folder: Path, module: Path) -> None:
-    """Check the names of the variables in a lab's folder against the module's variables.tf.
+    """Check the names of the variables in a lab's folder against the module.
 
     Terraform itself checks their values, but only warns of an unknown name. Raises StudyError with every problem.
     """
-    text = (module / "variables.tf").read_text(encoding="utf-8")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(module.glob("*.tf")))
     declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
     required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
     path = folder / VARIABLES
@@ -64,7 +64,7 @@ def check_variables(folder: Path, module: Path) -> None:
         hint = f"did you mean {near[0]}?" if near else None
         problems.append(Problem(str(path), None, name, "unknown variable", hint))
     if problems:
-        hint = f"infra/terraform/environments/{module.name}/variables.tf describes each variable"
+        hint = f"infra/terraform/environments/{module.name} describes its variables in README.md and *.tf"
         raise StudyError(f"wrong variables of environment {module.name}", problems=tuple(problems), hint=hint)
 
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# Variables and parts of every environment whose machines are rented; linked into its folder.
+variable "tags" {
+  description = "Study, owner and expiry (RFC 3339 in UTC); everything that the provider can tag carries them."
+  type = object({
+    study   = string
+    owner   = string
+    expires = string
+  })
+
+  validation {
+    condition     = can(formatdate("YYYY", var.tags.expires)) && can(regex("Z$", var.tags.expires))
+    error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
+  }
+}
+
+variable "name" {
+  description = "What the names of everything rented begin with, so that several labs fit into one project."
+  type        = string
+  default     = "longfat"
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{0,15}$", var.name))
+    error_message = "The name is a small letter, then small letters, digits and hyphens, 16 in all."
+  }
+}
+
+variable "links" {
+  description = "Links between two machines each, by name."
+  type = map(object({
+    a = string
+    b = string
+  }))
+  default = {
+    left  = { a = "sender", b = "router" }
+    right = { a = "router", b = "receiver" }
+  }
+
+  validation {
+    condition     = length(var.links) > 0
+    error_message = "There is at least one link."
+  }
+}
+
+variable "ssh_public_key" {
+  description = "Key that may log in, a line of authorized_keys."
+  type        = string
+
+  validation {
+    condition = can(regex(
+      "^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp256) [A-Za-z0-9+/=]+( [^\n]*)?$", trimspace(var.ssh_public_key)
+    ))
+    error_message = "The key is one line such as the content of id_ed25519.pub."
+  }
+}
+
+variable "ssh_prefixes" {
+  description = "Address prefixes from which SSH is let in: your own."
+  type        = set(string)
+
+  validation {
+    condition     = length(var.ssh_prefixes) > 0 && alltrue([for prefix in var.ssh_prefixes : can(cidrhost(prefix, 0))])
+    error_message = "At least one prefix is needed, each such as 192.0.2.0/24 or 2001:db8::/48."
+  }
+
+  validation {
+    condition = alltrue([for prefix in var.ssh_prefixes :
+      try(tonumber(split("/", prefix)[1]), 0) >= (strcontains(prefix, ":") ? 16 : 8)
+    ])
+    error_message = "A prefix that takes in much of the Internet is refused: at least /8 for IPv4, /16 for IPv6."
+  }
+}
+
+check "expiry" {
+  assert {
+    condition     = timecmp(plantimestamp(), var.tags.expires) < 0
+    error_message = "The expiry ${var.tags.expires} has passed: this lab may be destroyed at any time."
+  }
+}
+
+module "first_boot" {
+  source = "../../modules/first_boot"
+
+  ssh_public_keys = [trimspace(var.ssh_public_key)]
+  ssh_prefixes    = var.ssh_prefixes
+}
+
+locals {
+  ends = {
+    for end in flatten([
+      for name, link in var.links : [for host in [link.a, link.b] : { link = name, host = host }]
+    ]) : "${end.link}/${end.host}" => end if contains(keys(var.hosts), end.host)
+  }
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the kernel, of a run and of a study's programs: how they are read, written and copied."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+READ_BYTES = 1 << 14
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
+_REASONS = {errno.ENOENT: "it is not there", errno.ELOOP: "it is a link"}
+
+
+def read_file(path: str | Path) -> str:
+    """Return the text of a file of the kernel by the fewest system calls: a run reads hundreds of them."""
+    descriptor, text = os.open(path, os.O_RDONLY), b""
+    try:
+        while more := os.read(descriptor, READ_BYTES):
+            text += more
+    finally:
+        os.close(descriptor)
+    return text.decode()
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write ``data`` as sorted, indented JSON."""
+    path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+
+
+def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:
+    """Write a table of ``t_us`` and one more column."""
+    with path.open("w") as table:
+        table.write(f"t_us,{column}\n")
+        table.writelines(f"{t_us},{value}\n" for t_us, value in points)
+
+
+def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
+    """Copy a plain file of at most ``most_bytes`` from a folder that is not trusted; return the reason against it."""
+    try:
+        descriptor = os.open(source, _OPEN)
+    except OSError as error:
+        return _REASONS.get(error.errno or 0, f"it cannot be opened: {error.strerror}")
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return "it is no plain file"
+        if facts.st_size > most_bytes:
+            return f"it has {facts.st_size} bytes, allowed {most_bytes}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(descriptor, "rb", closefd=False) as file, target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+    finally:
+        os.close(descriptor)
+    return None
