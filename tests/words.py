@@ -39,7 +39,7 @@ _GENERATED_PART = re.compile(r"<!-- from the evidence.*?<!-- end of|<!-- Generat
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 
 SUBSTITUTIONS = {
-    r'^"""(?:What|Of|That|Those|One of)\b|^# (?:What|Of|That|Those)\b': "a verb or a noun first",
+    r'^(?-i:"""(?:What|Of|That|Those|One of)\b|# (?:What|Of|That|Those)\b)': "a verb or a noun first",
     r"\banew\b": "again",
     r"\bonce more\b": "again",
     r"\breckon\w*": "compute",
@@ -53,7 +53,6 @@ SUBSTITUTIONS = {
     r"\bof (?:its|their|our|your|one's|his) own\b(?! [a-z])": "its own X",
     r"\bone's own\b": "your own",
     r"(?<!there )\bis no(?! longer| more| larger| less| later)\b": "no X, unknown X",
-    r"\bthere (?:is|are) none\b": "no X",
     r"\b(?:data|file|page|row|table|report|manifest|lock)s? tells?\b": "contain, report, list",
     r"\b(?:is|are|was|were) told\b": "report, pass",
     r"\bat hand\b": "available",
