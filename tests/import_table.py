@@ -200,9 +200,7 @@ PARTS: dict[str, Part] = {
     "store": _leaf("folders that are made once and kept: draft, lock, rename", "errors", "files", "locks"),
     "cache": _leaf("the place of the cache folder", "errors"),
     "files": _leaf("files that are complete at every read, and flushed to the disk"),
-    "seals": _leaf(
-        "the seals of the chain of results: for each step, what it made and of what, by digest", "errors", "files"
-    ),
+    "checksums": _leaf("checksums of the files that each step of a study made and used", "errors", "files"),
     "scratch": _leaf("temporary folders, removed even after a kill", "locks", "processes"),
     "locks": _leaf("locks on files and folders that one process at a time holds"),
     "processes": _leaf("whether a process still runs, and the end of children and of those that killed ones left"),

@@ -213,23 +213,6 @@ def test_a_process_that_got_the_number_of_a_machine_is_neither_taken_for_it_nor_
     assert not lab.folder.exists()
 
 
-def test_two_labs_do_not_know_of_each_other(lab: Lab) -> None:
-    lab.apply()
-    first = lab.pids()
-    hosts = {name: {"role": name, "ssh_port": port} for name, port in zip(NAMES, free_ports(3), strict=True)}
-    second = Lab(
-        lab.terraform,
-        lab.scratch / "second",
-        {**lab.variables, "folder": str(lab.scratch / "second/lab"), "hosts": hosts},
-    )
-    second.scratch.mkdir()
-    second.apply()
-    assert len(second.pids()) == 3
-    second.destroy()
-    assert lab.pids() == first and all(runs(number) for number in first.values())
-    lab.destroy()
-
-
 def test_another_kernel_restarts_the_machines_on_the_disks_they_have(lab: Lab) -> None:
     lab.apply()
     before = lab.pids()
@@ -241,19 +224,6 @@ def test_another_kernel_restarts_the_machines_on_the_disks_they_have(lab: Lab) -
     assert (lab.folder / "sender.raw").read_bytes() == b"changed by the machine"
     assert "-kernel" in Path(f"/proc/{lab.pids()['sender']}/cmdline").read_text().split("\0")
     lab.destroy()
-
-
-def test_a_machine_that_does_not_start_says_why_and_is_tried_again(lab: Lab) -> None:
-    (lab.scratch / "router.refuse").touch()
-    done = lab.apply(check=False)
-    assert done.returncode == 1
-    assert "this machine was told to refuse" in done.stdout + done.stderr
-    assert "router" not in lab.pids()
-    (lab.scratch / "router.refuse").unlink()
-    lab.apply()
-    assert sorted(lab.pids()) == list(NAMES)
-    lab.destroy()
-    assert not lab.folder.exists()
 
 
 def test_a_machine_that_does_not_answer_stays_for_a_look(lab: Lab) -> None:

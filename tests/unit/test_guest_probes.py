@@ -47,29 +47,24 @@ def messages(data: bytes) -> list[bytes]:
     return found
 
 
+def columns(info: sockets.Socket) -> dict[str, str]:
+    """A row of sockets.csv by column."""
+    return dict(zip(sockets.COLUMNS.split(","), sockets.row(200_000, "f1", 1, info).split(","), strict=True))
+
+
 def test_the_sockets_of_a_sender_are_read_as_ss_showed_them() -> None:
     first, second = sockets.read_sockets(channel(DIAG))
     assert (first.source_port, second.source_port) == (56770, 56760)
     assert {first.destination_port, second.destination_port} == {5001}
-    for info in (first, second):
-        assert info.cca == "reno"
-        columns = dict(zip(sockets.COLUMNS.split(","), sockets.row(0, "f", 0, info).split(","), strict=True))
-        assert [columns[name] for name in ("state", "ca_state")] == ["1", "0"]
-        assert [columns[f"{name}_segments"] for name in ("cwnd", "ssthresh", "inflight")] == ["10", "2147483647", "6"]
-        assert [columns[name] for name in ("retrans_total", "lost_segments", "bytes_acked")] == ["0", "0", "1"]
+    assert {first.cca, second.cca} == {"reno"}
     assert [(info.info["rtt"], info.min_rtt_us) for info in (first, second)] == [(30_001, 30_001), (30_000, 30_000)]
+    assert sockets.row(200_000, "f1", 1, first).startswith("200000,f1,1,1,0,10,2147483647,6,30001,30001,0,0,1,1,,")
+    assert columns(first)["delivered_segments"] == columns(second)["delivered_segments"] == "1"
 
 
-def test_a_connection_that_never_got_through_has_seen_no_round_trip() -> None:
+def test_a_connection_that_never_got_through_has_no_round_trip() -> None:
     lost = DIAG.replace(struct.pack("=I", 30_001), struct.pack("=I", sockets.NO_RTT))
     assert [info.min_rtt_us for info in sockets.read_sockets(channel(lost))] == [None, 30_000]
-
-
-def test_a_row_of_the_sockets_table_has_a_field_for_each_column() -> None:
-    info = next(sockets.read_sockets(channel(DIAG)))
-    row = sockets.row(200_000, "f1", 1, info)
-    assert row.startswith("200000,f1,1,1,0,10,2147483647,6,30001,30001,0,0,1,1,,")
-    assert len(row.split(",")) == len(sockets.COLUMNS.split(","))
 
 
 def saying(name: bytes) -> bytes:
@@ -82,24 +77,15 @@ def saying(name: bytes) -> bytes:
     return netlink.HEADER.pack(netlink.HEADER.size + len(body), kind, flags, sequence, port) + body + b"".join(rest)
 
 
-def test_the_parameters_of_an_algorithm_are_read_from_the_text_of_its_socket() -> None:
-    speaking, silent = sockets.read_sockets(channel(saying(b"cc:a_ppm=20000,b_ppm=125000,lwnd=16\0")))
-    assert speaking.cca_values == {"a_ppm": 20_000, "b_ppm": 125_000, "lwnd": 16}
+def test_parameters_and_state_of_an_algorithm_are_read_from_the_text_of_its_socket() -> None:
+    speaking, silent = sockets.read_sockets(channel(saying(b"cc:gamma=30,burst=0,dwnd=123,diff=4\0")))
+    assert speaking.cca_values == {"gamma": 30, "burst": 0, "dwnd": 123, "diff": 4}
     assert (speaking.cca, speaking.info["snd_cwnd"]) == ("reno", 10)
     assert silent.cca_values == {}
-
-
-def test_the_delay_window_has_a_column() -> None:
-    info = next(sockets.read_sockets(channel(saying(b"cc:gamma=30,burst=0,dwnd=123,diff=4\0"))))
-    assert info.cca_values == {"gamma": 30, "burst": 0, "dwnd": 123, "diff": 4}
-    row = dict(zip(sockets.COLUMNS.split(","), sockets.row(1, "f1", 0, info).split(","), strict=True))
-    assert row["dwnd_segments"] == "123"
-
-
-def test_the_state_of_an_algorithm_has_rows_and_its_parameters_have_none() -> None:
-    info = next(sockets.read_sockets(channel(saying(b"cc:gamma=30,burst=0,dwnd=123,diff=4\0"))))
-    rows = list(sockets.state_rows(5, "f1", 0, info, {"gamma", "burst"}))
+    assert columns(speaking)["dwnd_segments"] == "123"
+    rows = list(sockets.state_rows(5, "f1", 0, speaking, {"gamma", "burst"}))
     assert rows == ["5,f1,0,dwnd,123", "5,f1,0,diff,4"]
+    assert next(sockets.read_sockets(channel(saying(b"mptcp\0")))).cca_values == {}
 
 
 OFFSETS = {  # struct tcp_info of include/uapi/linux/tcp.h, by hand
@@ -167,29 +153,34 @@ def test_the_mode_of_bbr_follows_from_its_gains(pacing_gain: int, cwnd_gain: int
     assert cca_state.MODES[cca_state.bbr_mode(pacing_gain, cwnd_gain)] == mode
 
 
-def test_another_algorithm_with_the_structure_of_bbr_has_no_mode_from_gains() -> None:
-    found = cca_state.read_state(cca_state.INET_DIAG_BBRINFO, struct.pack("=5I", 1, 0, 2, 256, 256), "mine")
-    assert set(found) == {"bw_bps", "min_rtt_us", "pacing_gain", "cwnd_gain"}
-
-
-def test_the_state_of_dctcp_has_its_alpha_as_a_share() -> None:
-    exported = struct.pack("=HHIII", 1, 1, 256, 10, 40)
-    found = cca_state.read_state(cca_state.INET_DIAG_DCTCPINFO, exported, "dctcp")
-    assert found == {"enabled": 1, "ce_state": 1, "alpha": 0.25, "marked_bytes": 10, "acked_bytes": 40}
-
-
-def test_a_round_trip_that_was_never_measured_is_left_out() -> None:
-    exported = struct.pack("=4I", 1, 0, 0, 0x7FFFFFFF)
-    assert cca_state.read_state(cca_state.INET_DIAG_VEGASINFO, exported, "illinois") == {"enabled": 1, "rtt_samples": 0}
-
-
-def test_a_structure_that_is_shorter_than_it_should_be_says_nothing() -> None:
-    assert cca_state.read_state(cca_state.INET_DIAG_BBRINFO, bytes(12), "bbr") == {}
-
-
-def test_a_real_upper_layer_protocol_says_nothing_of_the_algorithm() -> None:
-    info = next(sockets.read_sockets(channel(saying(b"mptcp\0"))))
-    assert info.cca_values == {}
+@pytest.mark.parametrize(
+    ("kind", "exported", "cca", "state"),
+    [
+        (
+            cca_state.INET_DIAG_BBRINFO,
+            struct.pack("=5I", 1, 0, 2, 256, 256),
+            "mine",  # only the kernel's BBR has a mode from its gains
+            {"bw_bps": 8, "min_rtt_us": 2, "pacing_gain": 1.0, "cwnd_gain": 1.0},
+        ),
+        (
+            cca_state.INET_DIAG_DCTCPINFO,
+            struct.pack("=HHIII", 1, 1, 256, 10, 40),
+            "dctcp",
+            {"enabled": 1, "ce_state": 1, "alpha": 0.25, "marked_bytes": 10, "acked_bytes": 40},
+        ),
+        (
+            cca_state.INET_DIAG_VEGASINFO,
+            struct.pack("=4I", 1, 0, 0, 0x7FFFFFFF),  # no round trip yet
+            "illinois",
+            {"enabled": 1, "rtt_samples": 0},
+        ),
+        (cca_state.INET_DIAG_BBRINFO, bytes(12), "bbr", {}),  # too short
+    ],
+)
+def test_the_structure_of_an_algorithm_is_read_in_base_units(
+    kind: int, exported: bytes, cca: str, state: dict[str, float]
+) -> None:
+    assert cca_state.read_state(kind, exported, cca) == state
 
 
 def test_the_request_asks_for_ipv4_tcp_and_leaves_listeners_out() -> None:
@@ -221,14 +212,11 @@ def test_a_row_of_the_queues_table_has_a_field_for_each_column() -> None:
     assert len(row.split(",")) == len(queues.COLUMNS.split(","))
 
 
-def test_an_answer_in_several_pieces_is_one_answer() -> None:
+def test_an_answer_in_several_pieces_is_one_answer_up_to_its_end() -> None:
     whole = list(netlink.dump(channel(DIAG), 20, b""))
     assert len(whole) == 2
     assert list(netlink.dump(channel(*messages(DIAG)), 20, b"")) == whole
-
-
-def test_what_follows_the_end_of_an_answer_is_not_read() -> None:
-    assert len(list(netlink.dump(channel(DIAG + DIAG), 20, b""))) == 2
+    assert list(netlink.dump(channel(DIAG + DIAG), 20, b"")) == whole
 
 
 def test_a_refused_request_is_an_error_with_the_kernels_number() -> None:

@@ -166,7 +166,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
         ("tcp_mine.c", "mine.c", "algorithms.mine.source: 'mine.c' is not the name of a C file with a"),
         ("tcp_mine.c", "tcp_absent.c", "algorithms.mine.source: 'tcp_absent.c' cannot be read: No such file"),
         ("tcp_mine.c", "../tcp_mine.c", "algorithms.mine.source: '../tcp_mine.c' is not a file of the study's folder"),
-        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control that the kernel has"),
+        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control of the kernel"),
         ("{source: ", "{cca: reno, source: ", "algorithms.mine.cca: and `source` exclude each other"),
         ("source: tcp_mine.c, ", "", "algorithms.mine.cca: is required here but missing"),
         ("one.patch", "three.patch", "kernels.patched.patches[0]: 'three.patch' cannot be read: No such file"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.backends.enclosure import enclosed
+from longfat.backends.enclosure import enclose
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout, docker_reasons, docker_socket
 from longfat.errors import RigError
 from longfat.guest.host_kernel import FEATURES, HostKernel
@@ -41,29 +41,20 @@ def test_hosts_from_an_image_need_containers() -> None:
 
 
 @pytest.mark.parametrize("name", ["mininet", "containernet"])
-def test_web_traffic_is_refused_in_real_time(name: str) -> None:
+def test_web_traffic_and_programs_are_refused_in_real_time(name: str) -> None:
     web = Web("surf", "client1", "server", 10, "reno", 1_000_000)
-    reasons = backend(name).refuses(dataclasses.replace(cable_spec(), web=(web,)))
-    assert f"backend {name} has no web traffic; backend virtual has" in reasons
+    program = Program("own", "client1", "server", ("./send",), ("./receive",), 1_000_000)
+    reasons = backend(name).refuses(dataclasses.replace(cable_spec(), web=(web,), programs=(program,)))
+    for what in ("web traffic", Program.what):
+        assert f"backend {name} has no {what}; backend virtual has" in reasons
 
 
-@pytest.mark.parametrize("name", ["mininet", "containernet"])
-def test_a_program_is_refused_in_real_time(name: str) -> None:
-    one = Program("own", "client1", "server", ("./send",), ("./receive",), 1_000_000)
-    reasons = backend(name).refuses(dataclasses.replace(cable_spec(), programs=(one,)))
-    assert f"backend {name} has no {Program.what}; backend virtual has" in reasons
-
-
-def test_programs_without_docker_have_processes_of_their_own() -> None:
-    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"])
-    assert command[0] == "unshare"
+def test_programs_share_the_machines_processes_only_with_docker() -> None:
+    command = enclose(Path("/root-of-guest"), Path("/task"), ["program"])
+    assert (command[0], command[-1]) == ("unshare", "program")
     assert {"--pid", "--mount", "--kill-child"} <= set(command)
-    assert command[-1] == "program"
-
-
-def test_programs_with_docker_see_the_machines_processes_and_its_socket() -> None:
-    shown = {"docker.sock": Path("/run/docker.sock")}
-    command = enclosed(Path("/root-of-guest"), Path("/task"), ["program"], all_processes=True, shown=shown)
+    binds = {"docker.sock": Path("/run/docker.sock")}
+    command = enclose(Path("/root-of-guest"), Path("/task"), ["program"], all_processes=True, binds=binds)
     assert "--pid" not in command
     assert command[command.index("/run/docker.sock") + 1] == "docker.sock"
 
@@ -71,22 +62,14 @@ def test_programs_with_docker_see_the_machines_processes_and_its_socket() -> Non
 def test_the_socket_is_dockers_own_unless_docker_host_names_another() -> None:
     assert docker_socket({}) == Path("/run/docker.sock")
     assert docker_socket({"DOCKER_HOST": "unix:///tmp/d"}) == Path("/tmp/d")
-
-
-def test_docker_on_another_machine_is_refused() -> None:
     with pytest.raises(RigError, match="DOCKER_HOST"):
         docker_socket({"DOCKER_HOST": "tcp://192.0.2.1:2375"})
-
-
-def test_a_daemon_that_is_not_there_is_a_reason_with_the_way_out(tmp_path: Path) -> None:
-    (reason,) = docker_reasons(tmp_path / "none")
-    assert "Docker does not answer" in reason
-    assert "packages-docker.txt" in reason
 
 
 @pytest.mark.parametrize(("body", "reasons"), [(b"OK", 0), (b"no", 1)])
 def test_only_dockers_answer_counts(tmp_path: Path, body: bytes, reasons: int) -> None:
     path = tmp_path / "s"
+    assert len(docker_reasons(path)) == 1  # nobody listens
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen(1)
@@ -104,13 +87,10 @@ def test_only_dockers_answer_counts(tmp_path: Path, body: bytes, reasons: int) -
     assert len(found) == reasons
 
 
-def test_containernet_is_used_where_a_checkout_of_it_is_named(tmp_path: Path) -> None:
+def test_containernet_is_used_from_a_checkout(tmp_path: Path) -> None:
+    assert containernet_checkout({}) is None
+    with pytest.raises(RigError, match="LONGFAT_CONTAINERNET"):
+        containernet_checkout({"LONGFAT_CONTAINERNET": str(tmp_path)})
     (tmp_path / "mininet").mkdir()
     (tmp_path / "mininet" / "net.py").write_text("class Containernet(Mininet):\n    pass\n")
     assert containernet_checkout({"LONGFAT_CONTAINERNET": str(tmp_path)}) == tmp_path
-    assert containernet_checkout({}) is None
-
-
-def test_a_folder_without_containernet_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="LONGFAT_CONTAINERNET"):
-        containernet_checkout({"LONGFAT_CONTAINERNET": str(tmp_path)})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Variables of every environment that emulates machines; linked into its folder.
 variable "tags" {
-  description = "Study and owner of the lab; an expiry (RFC 3339 in UTC) is possible but costs nothing to leave out."
+  description = "Study and owner of the lab; an expiry (RFC 3339 in UTC) is optional, because nothing is rented."
   type = object({
     study   = string
     owner   = string
@@ -30,6 +30,6 @@ variable "links" {
 
   validation {
     condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
-    error_message = "A link's name is a small letter, then small letters, digits and hyphens, 32 in all; ssh is taken."
+    error_message = "A link's name has up to 32 lower-case letters, digits, hyphens, a letter first; ssh is reserved."
   }
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Variables and parts of every environment whose machines are rented; linked into its folder.
 variable "tags" {
-  description = "Study, owner and expiry (RFC 3339 in UTC); everything that the provider can tag carries them."
+  description = "Study, owner and expiry (RFC 3339 in UTC); all resources are tagged with them."
   type = object({
     study   = string
     owner   = string
@@ -15,13 +15,13 @@ variable "tags" {
 }
 
 variable "name" {
-  description = "What the names of everything rented begin with, so that several labs fit into one project."
+  description = "Prefix of all names, so that several labs fit into one project."
   type        = string
   default     = "longfat"
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,15}$", var.name))
-    error_message = "The name is a small letter, then small letters, digits and hyphens, 16 in all."
+    error_message = "The name is a lower-case letter, then lower-case letters, digits and hyphens, 16 in all."
   }
 }
 
@@ -38,12 +38,12 @@ variable "links" {
 
   validation {
     condition     = length(var.links) > 0
-    error_message = "There is at least one link."
+    error_message = "At least one link is needed."
   }
 }
 
 variable "ssh_public_key" {
-  description = "Key that may log in, a line of authorized_keys."
+  description = "Public key with access, a line of authorized_keys."
   type        = string
 
   validation {
@@ -55,7 +55,7 @@ variable "ssh_public_key" {
 }
 
 variable "ssh_prefixes" {
-  description = "Address prefixes from which SSH is let in: your own."
+  description = "Your address prefixes, which get access by SSH."
   type        = set(string)
 
   validation {
@@ -67,7 +67,7 @@ variable "ssh_prefixes" {
     condition = alltrue([for prefix in var.ssh_prefixes :
       try(tonumber(split("/", prefix)[1]), 0) >= (strcontains(prefix, ":") ? 16 : 8)
     ])
-    error_message = "A prefix that takes in much of the Internet is refused: at least /8 for IPv4, /16 for IPv6."
+    error_message = "The prefix covers too much of the Internet; allowed: from /8 for IPv4, from /16 for IPv6."
   }
 }
 

@@ -41,22 +41,22 @@ exec chroot . sh -euc 'umount -l /run/machine; cd /; exec "$@"' sh "$@"
 """
 
 
-def enclosed(
-    root: Path, task: Path, program: list[str], *, all_processes: bool = False, shown: Mapping[str, Path] | None = None
+def enclose(
+    root: Path, task: Path, program: list[str], *, all_processes: bool = False, binds: Mapping[str, Path] | None = None
 ) -> list[str]:
     """Return the command that runs ``program`` in the userland ``root``, with the folder ``task`` as /task.
 
     Its processes are in a separate PID namespace and end with the first of them, or, with ``all_processes``, in the
-    machine's. ``shown`` has files and folders of the machine by their names under /run.
+    machine's. ``binds`` has files and folders of the machine by their names under /run.
     """
     namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
-    binds = [word for name, path in (shown or {}).items() for word in (str(path), name)]
+    pairs = [word for name, path in (binds or {}).items() for word in (str(path), name)]
     places = [str(root), str(task), "machine" if all_processes else "own"]
-    return ["unshare", *namespaces, "sh", "-c", ENTER, "sh", *places, *binds, "--", *program]
+    return ["unshare", *namespaces, "sh", "-c", ENTER, "sh", *places, *pairs, "--", *program]
 
 
 def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
-    """Run a command of ``enclosed``, with its output in ``console.log`` in ``task``.
+    """Run a command of ``enclose``, with its output in ``console.log`` in ``task``.
 
     It ends with this process, even after a kill. Raises RigError if it fails or takes longer than ``timeout_s``.
     """

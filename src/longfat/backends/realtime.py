@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends.collect import collect, read_text, tail
-from longfat.backends.enclosure import enclosed, run_enclosed
+from longfat.backends.enclosure import enclose, run_enclosed
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
@@ -104,14 +104,14 @@ class RealtimeBackend:
 
     def _command(self, task: Path) -> list[str]:
         if self.docker is None:
-            return enclosed(self.root, task, [*PYTHON])
+            return enclose(self.root, task, [*PYTHON])
         os.link(self.userland, task / "userland.tar")
-        shown = {"docker.sock": self.docker}
+        binds = {"docker.sock": self.docker}
         if self.containernet:
             # Containernet also starts the command `docker`.
-            shown |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
+            binds |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
         image = f"longfat-host:{self.image_digest[:12]}"
-        return enclosed(self.root, task, [*PYTHON, image], all_processes=True, shown=shown)
+        return enclose(self.root, task, [*PYTHON, image], all_processes=True, binds=binds)
 
 
 def open_backend(name: str, say: Say) -> RealtimeBackend:

@@ -39,7 +39,7 @@ class Row(Closed):
     claim: f.Name | None = Field(None, description="the claim that gives its verdict; without one it has none")
 
     def expression(self, who: str) -> str:
-        """The expression of the cell of an algorithm."""
+        """Return the expression of the cell of an algorithm."""
         return self.of.replace(WHO, who)
 
 

@@ -135,7 +135,7 @@ class Figure(Closed):
         draw_marks(panels, self.marks, "stated by the paper" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
-        """Inches that the drawing needs."""
+        """Return the height of the drawing in inches."""
         if self.is_table:
             return table_height(data) if data.rows else 1.2
         return 3.9
@@ -174,7 +174,7 @@ def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
 
 
 def _goodput(text: str) -> Term:
-    """A text of runs as the term of a metric whose only parameter is a flow."""
+    """Parse a text of runs as the term of a metric whose only parameter is a flow."""
     return Term("goodput", parse_items(text), 1)
 
 

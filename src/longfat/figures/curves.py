@@ -58,7 +58,7 @@ class Curves(Figure):
                 yield Finding(("of", index, "of"), message, error.hint)
 
     def _at(self, curve: Curve, x: float) -> Formula:
-        """The formula of a curve at a value of x. Raises RelationError."""
+        """Return the formula of a curve at a value of x. Raises RelationError."""
         formula = parse_formula(curve.of)
         return Formula(formula.name, (*formula.arguments, (self.x, Value(x, f"{x:g}", 1))), formula.column)
 

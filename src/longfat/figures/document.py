@@ -45,7 +45,7 @@ def _kind_of(given: Any) -> str:
 
 
 def _inherited(given: Any) -> Any:
-    """Each figure as plain data, with the keys of the figure that it is ``like``."""
+    """Return each figure as plain data, with the keys of the figure that it is ``like``."""
     if not isinstance(given, list):
         return given
     known: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -160,5 +160,5 @@ def catalogue_of(source: Source) -> Catalogue:
 
 
 def _kind_in(figure: Mapping[str, str]) -> str:
-    """The kind of a figure as plain data, which is the key of its artifact."""
+    """Return the kind of a figure as plain data, which is the key of its artifact."""
     return next((kind for kind in KINDS if kind in figure), "kind")

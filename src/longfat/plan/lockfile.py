@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longfat.checksums import write_checksums
 from longfat.errors import RecordError, StudyError
 from longfat.files import write_whole
 from longfat.plain import canonical_json
 from longfat.plan.model import Plan
-from longfat.seals import seal
 
 LOCK = "lock.json"
 
@@ -26,7 +26,7 @@ def write_lock(plan: Plan, path: Path) -> None:
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
-        seal(path.parent, "lock", [path])
+        write_checksums(path.parent, "lock", [path])
 
 
 def require_same(text: str, place: str, other: str, other_place: str) -> None:

@@ -16,7 +16,7 @@ variable "tags" {
 }
 
 variable "hosts" {
-  description = "The machines by name. nics are the cards of the data plane by name of their link."
+  description = "The machines by name; nics has the cards of the data plane by link."
   type = map(object({
     role = string
     ssh = object({
@@ -36,19 +36,19 @@ variable "hosts" {
 
   validation {
     condition     = alltrue([for host in var.hosts : can(regex("^[0-9A-Za-z.:-]+$", host.ssh.address))])
-    error_message = "An address is one of IPv4 or IPv6, or a name."
+    error_message = "An address is an IPv4 or IPv6 address, or a name."
   }
 
   validation {
     condition = alltrue([for key in [for host in var.hosts : host.ssh.host_key] :
       key == null || can(regex("^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp256) [A-Za-z0-9+/=]+$", key))
     ])
-    error_message = "A host key is its type and base64, as ssh-keyscan prints it after the name."
+    error_message = "A host key is its type and base64, in the form of ssh-keyscan after the name."
   }
 }
 
 variable "links" {
-  description = "Links between two machines each, by name; round_trip_us of one that has a delay of its own, by ping."
+  description = "Links between two machines each, by name; round_trip_us (by ping) of a link with its own delay."
   type = map(object({
     a             = string
     b             = string
@@ -57,6 +57,6 @@ variable "links" {
 
   validation {
     condition     = length(var.links) > 0
-    error_message = "There is at least one link."
+    error_message = "At least one link is needed."
   }
 }

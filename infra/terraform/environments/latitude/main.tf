@@ -64,8 +64,8 @@ resource "latitudesh_server" "this" {
   }
 }
 
-# The provider adds a rule of its own to each firewall, SSH from anywhere, and Terraform cannot remove it. What the
-# machine's own filter lets in is decisive; this one closes the rest before a packet reaches the machine.
+# The provider adds a rule for SSH from anywhere to each firewall, which Terraform cannot remove. So the machine's own
+# filter decides about SSH; this firewall closes the rest before a packet reaches the machine.
 resource "latitudesh_firewall" "this" {
   name       = var.name
   project    = var.project

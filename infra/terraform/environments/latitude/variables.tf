@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 variable "project" {
-  description = "Project (id or slug) that is there already and is billed on demand."
+  description = "Existing project (id or slug) with billing on demand."
   type        = string
 
   validation {
     condition     = length(var.project) > 0
-    error_message = "The project has an id."
+    error_message = "The project must not be empty."
   }
 }
 
 variable "site" {
-  description = "Where the machines and their links are, such as ASH or FRA; all at one site."
+  description = "Site of all machines and links, such as ASH or FRA."
   type        = string
 
   validation {
     condition     = can(regex("^[A-Z]{3}[0-9]*$", var.site))
-    error_message = "A site is three capital letters and perhaps a digit."
+    error_message = "A site is three capital letters, and possibly digits."
   }
 }
 
 variable "hosts" {
-  description = "The machines by name; what is not stated for one is taken from plan and data_interface."
+  description = "The machines by name; plan and data_interface are the defaults."
   type = map(object({
     role           = string
     plan           = optional(string)
@@ -34,28 +34,28 @@ variable "hosts" {
 
   validation {
     condition     = length(var.hosts) >= 2
-    error_message = "There are at least a sender and a receiver."
+    error_message = "At least a sender and a receiver are needed."
   }
 }
 
 variable "plan" {
-  description = "Kind of machine, for those that state none of their own; the provider's list tells what an hour costs."
+  description = "Default kind of machine; the provider's list has the price of an hour."
   type        = string
 
   validation {
     condition     = can(regex("^[a-z0-9-]+$", var.plan))
-    error_message = "A plan is written as the provider does: m4-metal-medium."
+    error_message = "A plan has the provider's form: m4-metal-medium."
   }
 }
 
-# A wrong name is answered with those there are, once the machine is there.
+# The error for a wrong name lists the existing names, after the machine is made.
 variable "data_interface" {
-  description = "Name under which the provider lists the card that carries the links."
+  description = "The provider's name of the card for the links."
   type        = string
 
   validation {
     condition     = length(var.data_interface) > 0
-    error_message = "The card has a name."
+    error_message = "The name must not be empty."
   }
 }
 
@@ -66,17 +66,17 @@ variable "operating_system" {
 
   validation {
     condition     = can(regex("^(debian|ubuntu)_[a-z0-9_]+$", var.operating_system))
-    error_message = "The operating system is a Debian or Ubuntu, as the provider writes it: debian_12."
+    error_message = "The operating system is a Debian or Ubuntu, in the provider's form: debian_12."
   }
 }
 
 variable "ssh_user" {
-  description = "The image's own user, to whom the key is given."
+  description = "The image's user, who gets the key."
   type        = string
   default     = "root"
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]*$", var.ssh_user))
-    error_message = "This is no name of a user."
+    error_message = "A user name has lower-case letters, digits, _ and -."
   }
 }

@@ -2,7 +2,7 @@
 terraform {
   required_version = ">= 1.6"
 
-  # Where the state is says who initialises: -backend-config=path=FILE.
+  # The path of the state is given by -backend-config=path=FILE.
   backend "local" {}
 
   required_providers {

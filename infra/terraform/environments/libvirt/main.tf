@@ -6,7 +6,7 @@ locals {
   }]...)
   links_of = { for name in keys(var.hosts) : name => sort([for end in local.ends : end.link if end.host == name]) }
 
-  # 52:54:00 is QEMU's own; the rest is drawn from the names, so that a machine keeps its cards and its address.
+  # 52:54:00 is QEMU's prefix; the rest follows from the names, so that a machine keeps its cards and its address.
   digests = {
     for name in keys(var.hosts) : name => {
       for card in concat(["ssh"], local.links_of[name]) : card => md5("${var.name}/${name}/${card}")
@@ -17,7 +17,7 @@ locals {
       for card, digest in digests : card => join(":", concat(["52:54:00"], regexall("..", substr(digest, 0, 6))))
     }
   }
-  # Stated, because libvirt chooses the same name twice for networks that start at once. It has 15 characters at most.
+  # libvirt would choose the same name for networks that start at once. The limit is 15 characters.
   bridges = {
     for network in concat(["ssh"], keys(var.links)) : network => "lf-${substr(md5("${var.name}/${network}"), 0, 8)}"
   }
@@ -60,7 +60,7 @@ resource "libvirt_network" "management" {
   }]
 }
 
-# A bridge that leads nowhere: no address of the host, no forwarding, no spanning tree that would delay the start.
+# An isolated bridge: no address of the host, no forwarding, no spanning tree, which would delay the start.
 resource "libvirt_network" "link" {
   for_each = var.links
 
@@ -95,7 +95,7 @@ resource "libvirt_cloudinit_disk" "seed" {
   name      = "${var.name}-${each.key}-seed"
   user_data = module.first_boot.user_data
   meta_data = jsonencode({ instance-id = "${var.name}-${each.key}", local-hostname = each.key })
-  # Only the card for SSH is set up; those of the links are left to the runs.
+  # Only the card for SSH is configured; runs configure the cards of the links.
   network_config = jsonencode({
     version   = 2
     ethernets = { ssh = { match = { macaddress = local.macs[each.key]["ssh"] }, dhcp4 = true } }
@@ -136,7 +136,7 @@ resource "libvirt_domain" "this" {
         source = { volume = { pool = var.pool, volume = libvirt_volume.disk[each.key].name } }
         target = { dev = "vda", bus = "virtio" }
       },
-      # A disk of virtio and no CD on SATA: kernels of clouds, as Debian's, have no driver for the latter.
+      # A virtio disk: cloud kernels, such as Debian's, have no driver for a CD on SATA.
       {
         driver    = { name = "qemu", type = "raw" }
         read_only = true

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 output "machines" {
-  description = "Role and type of each machine, known before any is made."
+  description = "Role and type of each machine, also before it exists."
   value = { for name, host in var.hosts : name => {
     role         = host.role
     machine_type = "${host.cpus} x ${var.domain_type}, ${host.memory_mib} MiB"

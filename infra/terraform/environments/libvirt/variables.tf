@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 variable "name" {
-  description = "What the names of everything in libvirt begin with, so that several labs fit on one host."
+  description = "Prefix of all names in libvirt, so that several labs fit on one host."
   type        = string
   default     = "longfat"
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,15}$", var.name))
-    error_message = "The name is a small letter, then small letters, digits and hyphens, 16 in all."
+    error_message = "The name is a lower-case letter, then lower-case letters, digits and hyphens, 16 in all."
   }
 }
 
@@ -30,7 +30,7 @@ variable "hosts" {
 }
 
 variable "link_mtu_bytes" {
-  description = "MTU of the links; the largest that a run declares."
+  description = "MTU of the links, at least the largest of the runs."
   type        = number
   default     = 9000
 
@@ -57,7 +57,7 @@ variable "pool" {
 
   validation {
     condition     = length(var.pool) > 0
-    error_message = "The pool has a name."
+    error_message = "The name must not be empty."
   }
 }
 
@@ -84,18 +84,18 @@ variable "domain_type" {
 }
 
 variable "management_prefix" {
-  description = "Addresses of the network for SSH, which only the host and the machines share; at least a /27."
+  description = "Addresses of the network for SSH between the host and the machines; at least a /27."
   type        = string
   default     = "192.168.126.0/24"
 
   validation {
     condition     = can(cidrhost(var.management_prefix, 30)) && !strcontains(var.management_prefix, ":")
-    error_message = "The prefix is one of IPv4 with room for 31 addresses, such as 192.168.126.0/24."
+    error_message = "The prefix is an IPv4 prefix with room for 31 addresses, such as 192.168.126.0/24."
   }
 }
 
 variable "management_forward" {
-  description = "nat lets the machines reach what the host reaches, to install packages; none keeps them to themselves."
+  description = "nat gives the machines access to the host's networks, to install packages; none isolates them."
   type        = string
   default     = "nat"
 
@@ -106,7 +106,7 @@ variable "management_forward" {
 }
 
 variable "ssh_public_keys" {
-  description = "Keys that may log in, as lines of authorized_keys."
+  description = "Public keys with access, as lines of authorized_keys."
   type        = set(string)
 
   validation {
@@ -116,12 +116,12 @@ variable "ssh_public_keys" {
 }
 
 variable "ssh_user" {
-  description = "The image's own user, to whom cloud-init gives the keys."
+  description = "The image's user, who gets the keys from cloud-init."
   type        = string
   default     = "debian"
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]*$", var.ssh_user))
-    error_message = "This is no name of a user."
+    error_message = "A user name has lower-case letters, digits, _ and -."
   }
 }

@@ -6,7 +6,7 @@ locals {
   }]...)
   ends_of = { for name in keys(var.hosts) : name => { for end in local.ends : end.link => end if end.host == name } }
 
-  # 52:54:00 is QEMU's own; the rest is drawn from the names, so that a machine keeps its cards.
+  # 52:54:00 is QEMU's prefix; the rest follows from the names, so that a machine keeps its cards.
   digests = {
     for name in keys(var.hosts) : name => {
       for card in concat(["ssh"], keys(local.ends_of[name])) : card => md5("${name}/${card}")
@@ -20,8 +20,8 @@ locals {
 
   files = { for name in keys(var.hosts) : name => "${var.folder}/${name}" }
 
-  # A machine is the process whose command line names this machine's PID file. One that is gone gets a new mark,
-  # which replaces its resource; one that runs keeps the mark that was noted when it was started.
+  # A machine is the process with this machine's PID file in its command line. A dead machine gets a new mark, which
+  # replaces its resource; a running machine keeps the mark from its start.
   running = {
     for name, file in local.files : name =>
     try(strcontains(file("/proc/${trimspace(file("${file}.pid"))}/cmdline"), "${file}.pid"), false)
@@ -35,8 +35,8 @@ locals {
     var.boot.initrd == null ? [] : ["-initrd", var.boot.initrd],
   )
 
-  # The network for SSH reaches nothing but this host, and only through the forwarded port. Its addresses stay clear
-  # of 10.0.0.0/16, which the runs assign. Sockets without connection outlive a restart of either end.
+  # The network for SSH reaches only this host through the forwarded port. Its addresses are outside 10.0.0.0/16, which
+  # the runs assign. Datagram sockets outlive a restart of either end.
   commands = {
     for name, host in var.hosts : name => concat(
       ["-name", name, "-accel", var.accelerator, "-cpu", var.accelerator == "kvm" ? "host" : "max", "-machine", "q35"],
@@ -81,7 +81,7 @@ resource "terraform_data" "folder" {
   }
 }
 
-# Host key and seed: who the machine is. They are made here, so that the key is known before the first connection.
+# Host key and seed of the machine, made here so that the key is known before the first connection.
 resource "terraform_data" "identity" {
   for_each = var.hosts
 
@@ -142,7 +142,7 @@ resource "terraform_data" "machine" {
   }
 }
 
-# A machine that is slow to answer stays, with its console: only this is tried again by the next apply.
+# A slow machine stays, with its console: the next apply repeats only this wait.
 resource "terraform_data" "ready" {
   for_each = var.hosts
 
@@ -165,7 +165,7 @@ module "inventory" {
       address = "127.0.0.1"
       port    = host.ssh_port
       user    = var.ssh_user
-      # Known once the identity is made: the path is made to depend on it.
+      # Known after the identity is made: the path depends on it.
       host_key = try(
         join(" ", slice(split(" ", file("${terraform_data.identity[name].output.file}.host_key.pub")), 0, 2)), null
       )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 variable "folder" {
-  description = "Where disks, sockets, PID files and consoles of the machines are; made and removed with them."
+  description = "Folder for disks, sockets, PID files and consoles of the machines; made and removed with them."
   type        = string
 
   validation {
@@ -43,7 +43,7 @@ variable "hosts" {
 }
 
 variable "image" {
-  description = "Raw disk image, which each machine gets a copy of. A new image needs a new path to be noticed."
+  description = "Raw disk image, copied for each machine. A new image needs a new path."
   type        = string
 
   validation {
@@ -52,9 +52,9 @@ variable "image" {
   }
 }
 
-# A change restarts the machines on the disks they have.
+# A change restarts the machines on their present disks.
 variable "boot" {
-  description = "Kernel that QEMU loads itself, initial file system and command line; null boots from the disk."
+  description = "Kernel, initial file system and command line for QEMU; null boots from the disk."
   type = object({
     kernel       = string
     initrd       = optional(string)
@@ -77,7 +77,7 @@ variable "boot" {
 
 # The machine finds it on its second disk, longfat-seed.
 variable "ssh_public_key" {
-  description = "Key that may log in, a line of authorized_keys."
+  description = "Public key with access, a line of authorized_keys."
   type        = string
 
   validation {
@@ -95,12 +95,12 @@ variable "ssh_user" {
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]*$", var.ssh_user))
-    error_message = "This is no name of a user."
+    error_message = "A user name has lower-case letters, digits, _ and -."
   }
 }
 
 variable "qemu" {
-  description = "The program: a name that is looked up in PATH, or a path."
+  description = "The program: a name in PATH, or a path."
   type        = string
   default     = "qemu-system-x86_64"
 
@@ -122,7 +122,7 @@ variable "accelerator" {
 }
 
 variable "boot_timeout_s" {
-  description = "How long each machine may take until its SSH answers; 0 does not wait."
+  description = "Longest wait for SSH of each machine in seconds; 0 does not wait."
   type        = number
   default     = 300
 

@@ -24,7 +24,7 @@ resource "openstack_compute_keypair_v2" "this" {
   depends_on = [terraform_data.lab]
 }
 
-# Bare metal may ignore security groups, which are the switch's or hypervisor's; the machine's own filter does the same.
+# Bare metal may ignore security groups of the switch or hypervisor; the machine's own filter has the same rules.
 resource "openstack_networking_secgroup_v2" "ssh" {
   name        = "${var.name}-ssh"
   description = "SSH from stated prefixes"
@@ -62,14 +62,14 @@ resource "openstack_networking_network_v2" "link" {
   tags                  = local.tags
   depends_on            = [terraform_data.lab]
 
-  # Each by its own name, as Chameleon lets its users state them; only an administrator may send a list of segments.
+  # Separate keys, which Chameleon permits to users; only an administrator may send a list of segments.
   value_specs = var.link_physical_network == null ? null : {
     "provider:network_type"     = "vlan"
     "provider:physical_network" = var.link_physical_network
   }
 }
 
-# Nova wants ports with addresses. These, of RFC 2544's range for measurements, are never configured: runs bring theirs.
+# Nova requires ports with addresses. These, from RFC 2544, are never configured: runs have their own.
 resource "openstack_networking_subnet_v2" "link" {
   for_each = { for number, name in sort(keys(var.links)) : name => cidrsubnet("198.18.0.0/15", 9, number) }
 
@@ -165,8 +165,8 @@ module "inventory" {
       )
       user = var.ssh_user
     }
-    # As the machine has it: bare metal has cards of its own, whose addresses Ironic gives the ports only when it
-    # deploys the machine, and the state has the ports as they were before.
+    # From the machine: the ports of bare metal get the addresses of its cards only at the deployment, and the state
+    # has the ports from before.
     nics = { for end in local.ends : end.link => {
       mac = coalesce(
         one([for card in openstack_compute_instance_v2.this[name].network : card.mac

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 variable "hosts" {
-  description = "The machines by name; what is not stated for one is taken from flavor and reservation_id."
+  description = "The machines by name; flavor and reservation_id are the defaults."
   type = map(object({
     role           = string
     flavor         = optional(string)
@@ -21,18 +21,18 @@ variable "hosts" {
 }
 
 variable "flavor" {
-  description = "Flavor of machines that state none of their own."
+  description = "Default flavor."
   type        = string
   default     = "baremetal"
 
   validation {
     condition     = length(var.flavor) > 0
-    error_message = "The flavor has a name."
+    error_message = "The name must not be empty."
   }
 }
 
 variable "reservation_id" {
-  description = "Reservation within the lease (Blazar's, not the lease's own id); null where machines need no lease."
+  description = "Blazar's reservation in the lease, not the id of the lease; null without a lease."
   type        = string
   default     = null
 
@@ -50,29 +50,29 @@ variable "image" {
 
   validation {
     condition     = length(var.image) > 0
-    error_message = "The image has a name."
+    error_message = "The name must not be empty."
   }
 }
 
 variable "management_network" {
-  description = "Network for SSH that is there already, with a router to the outside."
+  description = "Existing network for SSH, with a router to the outside."
   type        = string
   default     = "sharednet1"
 
   validation {
     condition     = length(var.management_network) > 0
-    error_message = "The network has a name."
+    error_message = "The name must not be empty."
   }
 }
 
 variable "floating_ip_pool" {
-  description = "Where public addresses come from; null if the management network is reached without."
+  description = "Pool of public addresses; null if the management network is reachable without them."
   type        = string
   default     = "public"
 
   validation {
     condition     = try(length(var.floating_ip_pool) > 0, true)
-    error_message = "The pool has a name, or there is none: null."
+    error_message = "The name must not be empty; null for no pool."
   }
 }
 
@@ -83,17 +83,17 @@ variable "link_physical_network" {
 
   validation {
     condition     = try(length(var.link_physical_network) > 0, true)
-    error_message = "The physical network has a name, or the cloud chooses: null."
+    error_message = "The name must not be empty; null lets the cloud choose."
   }
 }
 
 variable "ssh_user" {
-  description = "The image's own user, to whom the key is given."
+  description = "The image's user, who gets the key."
   type        = string
   default     = "cc"
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]*$", var.ssh_user))
-    error_message = "This is no name of a user."
+    error_message = "A user name has lower-case letters, digits, _ and -."
   }
 }

@@ -3,7 +3,7 @@ locals {
   prefixes4 = sort([for prefix in var.ssh_prefixes : prefix if !strcontains(prefix, ":")])
   prefixes6 = sort([for prefix in var.ssh_prefixes : prefix if strcontains(prefix, ":")])
 
-  # Of two address families rather than of both at once (inet), which needs a kernel that has IPv6.
+  # Two address families instead of inet, which needs a kernel with IPv6.
   filter = {
     "/etc/nftables.conf" = templatefile("${path.module}/ip.nft.tftpl", {
       ssh4       = join(", ", local.prefixes4)
@@ -15,7 +15,7 @@ locals {
     "/etc/systemd/system/nftables.service.d/longfat.conf" = file("${path.module}/nftables.service.conf")
   }
 
-  # YAML takes JSON as it is, so nothing needs quoting by hand.
+  # JSON is YAML, and needs no quoting by hand.
   cloud_config = {
     ssh_authorized_keys = sort(var.ssh_public_keys)
     ssh_pwauth          = false

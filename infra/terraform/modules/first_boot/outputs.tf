@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 output "user_data" {
-  description = "What cloud-init reads at the first boot."
+  description = "Configuration for cloud-init at the first boot."
   value       = "#cloud-config\n${jsonencode(local.cloud_config)}\n"
 }
 

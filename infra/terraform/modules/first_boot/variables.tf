@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 variable "ssh_public_keys" {
-  description = "Keys that may log in, as lines of authorized_keys."
+  description = "Public keys with access, as lines of authorized_keys."
   type        = set(string)
 
   validation {
@@ -12,7 +12,7 @@ variable "ssh_public_keys" {
 }
 
 variable "ssh_prefixes" {
-  description = "Address prefixes from which SSH is let in; nothing else is from anywhere."
+  description = "Address prefixes with access by SSH; nothing else is open."
   type        = set(string)
 
   validation {
@@ -24,23 +24,23 @@ variable "ssh_prefixes" {
     condition = alltrue([for prefix in var.ssh_prefixes :
       try(tonumber(split("/", prefix)[1]), 0) >= (strcontains(prefix, ":") ? 16 : 8)
     ])
-    error_message = "A prefix that takes in much of the Internet is refused: at least /8 for IPv4, /16 for IPv6."
+    error_message = "The prefix covers too much of the Internet; allowed: from /8 for IPv4, from /16 for IPv6."
   }
 }
 
-# Packets from there are let in past connection tracking, if they come by the card that leads there.
+# Packets from these addresses bypass connection tracking, if they arrive at the card with the route to them.
 variable "data_plane_prefixes" {
-  description = "Addresses that the experiments use on their own links; runs assign those of 10.0.0.0/16."
+  description = "Addresses of the experiments on their links; runs assign 10.0.0.0/16."
   type        = set(string)
   default     = ["10.0.0.0/16"]
 
   validation {
     condition     = alltrue([for prefix in var.data_plane_prefixes : can(cidrnetmask(prefix))])
-    error_message = "Each prefix is one of IPv4 such as 10.0.0.0/16."
+    error_message = "Each prefix is an IPv4 prefix such as 10.0.0.0/16."
   }
 
   validation {
     condition     = alltrue([for prefix in var.data_plane_prefixes : try(tonumber(split("/", prefix)[1]), 0) >= 8])
-    error_message = "A data plane that takes in much of the Internet is refused: at least /8."
+    error_message = "The data plane covers too much of the Internet; allowed: from /8."
   }
 }

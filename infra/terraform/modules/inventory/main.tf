@@ -18,7 +18,7 @@ locals {
   declared_ends = sort(flatten([for name, link in var.links : ["${name} on ${link.a}", "${name} on ${link.b}"]]))
   existing_ends = sort(flatten([for name, host in var.hosts : [for link in keys(host.nics) : "${link} on ${name}"]]))
 
-  # What tells one card from another: a card that carries several links does so by VLAN.
+  # Keys of the cards: a card with several links has a VLAN for each.
   macs = flatten([for host in local.hosts : [
     for nic in host.nics : "${nic.mac} ${coalesce(nic.vlan, 0)}" if nic.mac != null
   ]])

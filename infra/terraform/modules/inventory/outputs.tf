@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 output "inventory" {
-  description = "The lab as infra/inventory.schema.json describes it."
+  description = "The lab in the form of infra/inventory.schema.json."
   value = merge({
     format      = 1
     environment = var.environment

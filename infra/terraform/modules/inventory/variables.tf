@@ -5,12 +5,12 @@ variable "environment" {
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,31}$", var.environment))
-    error_message = "The environment is a folder's name: a small letter, then small letters, digits and hyphens."
+    error_message = "The environment is the name of a folder: lower-case letters, digits and hyphens, a letter first."
   }
 }
 
 variable "tags" {
-  description = "On whose account the hosts run, and until when (RFC 3339 in UTC; null where nothing is rented)."
+  description = "Study and owner of the hosts, and their expiry (RFC 3339 in UTC; null if nothing is rented)."
   type = object({
     study   = string
     owner   = string
@@ -33,7 +33,7 @@ variable "tags" {
 }
 
 variable "links" {
-  description = "Each link's two ends, by names of hosts; round_trip_us where its path has a delay of its own."
+  description = "Two hosts for each link, by name; round_trip_us if its path has its own delay."
   type = map(object({
     a             = string
     b             = string
@@ -42,7 +42,7 @@ variable "links" {
 
   validation {
     condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name))])
-    error_message = "A link's name is a small letter, then small letters, digits and hyphens, 32 in all."
+    error_message = "A link's name is a lower-case letter, then lower-case letters, digits and hyphens, 32 in all."
   }
 
   validation {
@@ -59,7 +59,7 @@ variable "links" {
 }
 
 variable "hosts" {
-  description = "The hosts by name; nics are those of the data plane, by name of their link."
+  description = "The hosts by name; nics has the cards of the data plane by link."
   type = map(object({
     role = string
     ssh = object({
@@ -83,7 +83,7 @@ variable "hosts" {
 
   validation {
     condition     = alltrue([for name in keys(var.hosts) : can(regex("^[a-z][a-z0-9-]{0,31}$", name))])
-    error_message = "A host's name is a small letter, then small letters, digits and hyphens, 32 in all."
+    error_message = "A host's name is a lower-case letter, then lower-case letters, digits and hyphens, 32 in all."
   }
 
   validation {
@@ -105,7 +105,7 @@ variable "hosts" {
     condition = alltrue(flatten([for host in var.hosts : [
       for nic in host.nics : nic.mac != null || nic.pci != null
     ]]))
-    error_message = "Of each network card the MAC address or the place on the PCI bus must be known."
+    error_message = "Each network card needs its MAC address or its PCI address."
   }
 
   validation {
@@ -119,7 +119,7 @@ variable "hosts" {
     condition = alltrue(flatten([for host in var.hosts : [for nic in host.nics :
       nic.pci == null || can(regex("^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$", nic.pci))
     ]]))
-    error_message = "A place on the PCI bus is written as lspci -D does: 0000:3b:00.1."
+    error_message = "A PCI address has the form of lspci -D: 0000:3b:00.1."
   }
 
   validation {

@@ -83,8 +83,8 @@ def cards() -> dict[str, dict[str, Any]]:
 
 def card(name: str) -> dict[str, Any]:
     """Return name, hardware address and limits of a card; ``speed_bps`` is None if its driver does not report it."""
-    told = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
-    (facts,) = json.loads(told.stdout)
+    done = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
+    (facts,) = json.loads(done.stdout)
     return {
         "card": name,
         "address": facts["address"],

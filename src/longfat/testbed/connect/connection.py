@@ -174,9 +174,9 @@ class Connection:
         """Return the error of a lost host, with ssh's message."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(BEAT_S)
-        said = self.console()
-        reason = next((reason for pattern, reason in KNOWN_FAULTS if re.search(pattern, said)), "the host is lost")
-        tail = "\n".join(said.strip().splitlines()[-TAIL_LINES:])
+        text = self.console()
+        reason = next((reason for pattern, reason in KNOWN_FAULTS if re.search(pattern, text)), "the host is lost")
+        tail = "\n".join(text.strip().splitlines()[-TAIL_LINES:])
         attempt = shlex.join([*ssh_options(self.host, self._lab), "true"])
         hint = f"longfat lab up ENVIRONMENT --lab {self._lab.name} restores the lab's hosts; try: {attempt}"
         return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=hint)

@@ -44,12 +44,18 @@ def subtract_cables(spec: RunSpec, placement: Placement, own_us: Mapping[str, in
             raise RigError(f"traffic passes {cable}, which has its own delay, in one direction only")
         if not users[here.name]:
             continue
-        alike = [here, there, *(port for port in every if port.link != number and users[port.name] == users[here.name])]
+        same_users = [
+            here,
+            there,
+            *(port for port in every if port.link != number and users[port.name] == users[here.name]),
+        ]
         along = route(spec, *min(users[here.name]))
-        with_here = [port for port in alike if (port in along) == (here in along)]
+        with_here = [port for port in same_users if (port in along) == (here in along)]
         due_us = _take(left_us, with_here, round_trip_us // 2)
-        due_us += _take(left_us, [port for port in alike if port not in with_here], round_trip_us - round_trip_us // 2)
-        if due_us := _take(left_us, alike, due_us):
+        due_us += _take(
+            left_us, [port for port in same_users if port not in with_here], round_trip_us - round_trip_us // 2
+        )
+        if due_us := _take(left_us, same_users, due_us):
             raise RigError(
                 f"the path of {placement.cables[number]} has its own round trip of {round_trip_us} us,"
                 f" the run declares {round_trip_us - due_us} us for its traffic"
@@ -63,9 +69,9 @@ def subtract_cables(spec: RunSpec, placement: Placement, own_us: Mapping[str, in
     )
 
 
-def _take(left_us: dict[str, int], given: list[Port], due_us: int) -> int:
+def _take(left_us: dict[str, int], ports_in_order: list[Port], due_us: int) -> int:
     """Subtract a delay from interfaces, in their order; return the rest."""
-    for port in given:
+    for port in ports_in_order:
         taken_us = min(left_us[port.name], due_us)
         left_us[port.name] -= taken_us
         due_us -= taken_us

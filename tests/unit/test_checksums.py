@@ -131,23 +131,23 @@ def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Pat
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"format": 2}', '{"format": 1, "results": 7, "study": {}}', "[" * 9999]
 )
-def test_a_seal_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
-    (results / "seals/dataset.json").write_text(text, encoding="ascii")
+def test_checksums_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
+    (results / "checksums/dataset.json").write_text(text, encoding="ascii")
     refused = call("evidence", "reference", "small")
     assert refused.exit_code == 3, refused.output
-    assert f"{results}/seals/dataset.json: the seal cannot be read" in refused.stderr
+    assert f"{results}/checksums/dataset.json: the checksums cannot be read" in refused.stderr
 
 
-def test_a_changed_seal_is_named_instead_of_a_file(results: Path) -> None:
-    path = results / "seals/figures.json"
+def test_changed_checksums_are_named_instead_of_a_file(results: Path) -> None:
+    path = results / "checksums/figures.json"
     text = path.read_text(encoding="ascii")
     digest = next(iter(json.loads(text)["study"].values()))
     path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
     refused = call("evidence", "reference", "small")
-    assert f"{path}: the seal cannot be read: ValueError('it was changed itself')" in refused.stderr
+    assert f"{path}: the checksums cannot be read: ValueError('it was changed itself')" in refused.stderr
 
 
-def test_the_same_records_have_the_same_seals(whole: Path, results: Path) -> None:
+def test_the_same_records_have_the_same_checksums(whole: Path, results: Path) -> None:
     assert call("report", "small").exit_code == 0
-    for name in os.listdir(results / "seals"):
-        assert (results / "seals" / name).read_bytes() == (whole / "results/small/seals" / name).read_bytes()
+    for name in os.listdir(results / "checksums"):
+        assert (results / "checksums" / name).read_bytes() == (whole / "results/small/checksums" / name).read_bytes()

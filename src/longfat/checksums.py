@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksums of the files that each step made and used, so that a file that was changed since is refused by name.
 
-Owns ``seals/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
+Owns ``checksums/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
 before it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature:
 whoever may write to the folder can make them again.
 """
@@ -18,7 +18,7 @@ from typing import Literal
 from longfat.errors import RecordError, RigError
 from longfat.files import write_whole
 
-SEALS = "seals"
+CHECKSUMS = "checksums"
 FORMAT = 1
 SHOWN = 5  # files that an error names
 RAW = "raw/"  # records may be taken away all together, and what was made of them stays of use
@@ -41,11 +41,11 @@ _WORDS: Mapping[Step, _Words] = {
 }
 
 
-def seal(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
+def write_checksums(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
     """Write the checksums of a step: ``files`` of the results folder that it made or used, and of the ``study``.
 
-    Files of the study may be missing, and must be then when the seal is checked. Raises RigError when a file cannot be
-    read or the seal cannot be written.
+    Files of the study may be missing now, and must then be missing later. Raises RigError if a file cannot be read or
+    the checksums cannot be written.
     """
     try:
         data: dict[str, object] = {
@@ -54,46 +54,48 @@ def seal(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path]
             "study": {path.name: _digest(path) if path.exists() else None for path in study},
         }
         data["sha256"] = _own(data)
-        place = seal_of(results, step)
+        place = checksums_of(results, step)
         place.parent.mkdir(exist_ok=True)
         write_whole(place, json.dumps(data, sort_keys=True, indent=1) + "\n")
     except OSError as error:
-        raise RigError(f"cannot seal the {step}: {error.strerror}", where=str(error.filename or results)) from error
+        raise RigError(
+            f"the checksums of the {step} cannot be written: {error.strerror}", where=str(error.filename or results)
+        ) from error
 
 
-def seal_of(results: Path, step: Step) -> Path:
+def checksums_of(results: Path, step: Step) -> Path:
     """Return the file of a step's checksums, itself among the files of the steps that follow."""
-    return results / SEALS / f"{step}.json"
+    return results / CHECKSUMS / f"{step}.json"
 
 
-def check_seal(results: Path, step: Step, study: Path | None = None) -> None:
+def verify_checksums(results: Path, step: Step, study: Path | None = None) -> None:
     """Raise RecordError with each file's name unless all files are as they were at the end of the step.
 
     Files of the study's folder are compared where it is given.
     """
-    words, place = _WORDS[step], seal_of(results, step)
+    words, place = _WORDS[step], checksums_of(results, step)
     try:
         data = json.loads(place.read_text(encoding="ascii"))
         if data["format"] != FORMAT:
             raise ValueError(f"format is {data['format']!r}, not {FORMAT}")
         if data.pop("sha256") != _own(data):
             raise ValueError("it was changed itself")
-        sealed = dict(data["results"]), dict(data["study"])
+        listed = dict(data["results"]), dict(data["study"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = "there is none" if isinstance(error, FileNotFoundError) else repr(error)
-        raise RecordError(f"the seal cannot be read: {reason}", where=str(place), hint=words.remedy) from error
-    changed = list(_changed(results, sealed[0])) + (list(_changed(study, sealed[1])) if study else [])
+        raise RecordError(f"the checksums cannot be read: {reason}", where=str(place), hint=words.remedy) from error
+    changed = list(_changed(results, listed[0])) + (list(_changed(study, listed[1])) if study else [])
     if changed:
         more = f", and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         message = f"not as it was when {words.since}: {', '.join(changed[:SHOWN])}{more}"
         raise RecordError(message, where=str(results), hint=words.remedy)
 
 
-def _changed(folder: Path, sealed: Mapping[str, str | None]) -> Iterator[str]:
+def _changed(folder: Path, listed: Mapping[str, str | None]) -> Iterator[str]:
     """Yield changed files and the kind of change."""
-    records = [name for name in sealed if name.startswith(RAW)]
+    records = [name for name in listed if name.startswith(RAW)]
     gone = {*records} if not any((folder / name).exists() for name in records) else {*()}
-    for name, digest in sealed.items():
+    for name, digest in listed.items():
         path = folder / name
         try:
             now = _digest(path) if path.exists() or path.is_symlink() else None
