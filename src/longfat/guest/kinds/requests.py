@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from longfat.guest import program
 from longfat.guest.files import write_json
-from longfat.guest.processes import finish, started
+from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import RunSpec
@@ -114,7 +114,7 @@ class Traffic:
         """Start one of the two programs."""
         output = self.stage.output(f"{self.kind}/{order['name']}.{function}.json")
         command = program.command(module, function, order)
-        return started(self.stage.cleanup, self.stage.network.start_tool(node, command, output))
+        return end_with_run(self.stage.cleanup, self.stage.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
